@@ -1,0 +1,73 @@
+"""A chunked array: a source of chunks, a grid, a codec chain and a fill value.
+
+The one idea of the engine: a zarr array is this, a shard is this with another source, and
+reading or writing either is the same code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorstore_py._interface.sharded import Sharded
+
+if TYPE_CHECKING:
+    from tensorstore_py._chunked.source import ChunkSource
+    from tensorstore_py._interface.chunk_grid import ChunkAxis
+    from tensorstore_py._interface.codec_chain import CodecChain
+
+__all__ = ["ChunkedArray"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkedArray:
+    """See the head of this file.
+
+    Attributes:
+        source: where the chunks' bytes are.
+        grid: how each dimension is cut.
+        chain: how a chunk is encoded; its fill value stands for what is not stored.
+        fill_missing: a missing chunk reads as the fill value; else it is an error.
+        store_fill: chunks equal to the fill value are stored like any other.
+    """
+
+    source: ChunkSource
+    grid: tuple[ChunkAxis, ...]
+    chain: CodecChain
+    fill_missing: bool = True
+    store_fill: bool = False
+
+    @property
+    def sharded(self) -> Sharded | None:
+        """The sharding codec, if inner chunks can be addressed without decoding the whole shard."""
+        codec = self.chain.to_bytes
+        if isinstance(codec, Sharded) and not self.chain.compressors and not self.chain.to_array:
+            return codec
+        return None
+
+    def filled_chunk(self) -> Array:
+        """A fresh chunk of fill values."""
+        chunk = self.chain.chunk
+        return np.full(chunk.shape, chunk.fill_value, dtype=chunk.dtype)
+
+    def is_fill(self, array: Array) -> bool:
+        """Whether every element is the fill value, bit for bit (so NaN equals NaN, 0.0 not -0.0)."""
+        if not array.size:
+            return True
+        fill = self.chain.chunk.fill_value.tobytes()
+        corners = (array[(0,) * array.ndim], array[(-1,) * array.ndim])
+        if any(corner.tobytes() != fill for corner in corners):
+            return False
+        word = _WORDS.get(array.dtype.itemsize)
+        if word is None or array.dtype.hasobject:
+            return np.ascontiguousarray(array).tobytes() == fill * array.size
+        bits = np.frombuffer(fill, word)
+        return bool((np.ascontiguousarray(array).reshape(-1).view(word) == bits[0]).all())
+
+
+#: Element sizes that NumPy compares as one integer.
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

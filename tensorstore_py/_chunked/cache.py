@@ -1,0 +1,92 @@
+"""A cache pool: decoded chunks by array and cell, bounded in bytes, least recently used first out.
+
+Entries carry the generation they were read at and when that was last known to be current, so a
+reader decides by its own staleness bound whether to use one, to ask the store whether it is
+still current, or to read again. A pool of zero bytes keeps nothing and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tensorstore_py._runtime.gate import Mutex
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import numpy as np
+
+__all__ = ["CachedChunk", "ChunkCache"]
+
+
+@dataclass(slots=True)
+class CachedChunk:
+    """A decoded chunk as it was at `generation`, known to be current at `time`.
+
+    Attributes:
+        chunk: read-only; None if the chunk was missing.
+        generation: the store's stamp.
+        time: seconds since the epoch.
+    """
+
+    chunk: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None
+    generation: bytes
+    time: float
+
+    @property
+    def size_bytes(self) -> int:
+        """What it counts against the pool's limit: the data and a fixed share for the entry."""
+        return 256 + (0 if self.chunk is None else self.chunk.nbytes)
+
+
+class ChunkCache:
+    """A byte-bounded map from `(array, cell)` to decoded chunks.
+
+    Args:
+        limit_bytes: total size of what is kept.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._entries: OrderedDict[Hashable, CachedChunk] = OrderedDict()
+        self._held_bytes = 0
+        self._mutex = Mutex()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def held_bytes(self) -> int:
+        """Size of what is kept now."""
+        return self._held_bytes
+
+    def get(self, key: Hashable) -> CachedChunk | None:
+        """The entry, which becomes the most recently used; None if there is none."""
+        with self._mutex:
+            entry = self._entries.get(key)
+            if entry is not None:
+                self._entries.move_to_end(key)
+            return entry
+
+    def put(self, key: Hashable, entry: CachedChunk) -> None:
+        """Keep an entry and drop the least recently used ones that no longer fit."""
+        with self._mutex:
+            self._drop(key)
+            if entry.size_bytes > self.limit_bytes:
+                return
+            self._entries[key] = entry
+            self._held_bytes += entry.size_bytes
+            while self._held_bytes > self.limit_bytes:
+                self._drop(next(iter(self._entries)))
+
+    def drop(self, key: Hashable) -> None:
+        """Forget an entry, if there is one."""
+        with self._mutex:
+            self._drop(key)
+
+    def _drop(self, key: Hashable) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._held_bytes -= entry.size_bytes

@@ -1,0 +1,87 @@
+"""What an array's metadata comes to, bound and checked once: everything the engine needs of it.
+
+A zarr driver is a metadata parser that returns one of these. Parsing and binding the same bytes
+again is free: `remembered` keeps the last results by content.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from tensorstore_py._runtime.gate import Mutex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tensorstore_py._index import IndexDomain
+    from tensorstore_py._interface.chunk_grid import ChunkAxis
+    from tensorstore_py._interface.chunk_keys import ChunkKeys
+    from tensorstore_py._interface.codec_chain import CodecChain
+    from tensorstore_py._spec.dtype import dtype
+    from tensorstore_py._spec.schema import Schema
+
+__all__ = ["ArrayLayout", "Remembered"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLayout:
+    """A bound array format.
+
+    Attributes:
+        data_type: element type as users see it.
+        domain: zero origin; upper bounds implicit where they can be resized; labels.
+        grid: how each dimension is cut.
+        chain: how a chunk is encoded, with the fill value that stands for what is not stored.
+        keys: names of the chunks, relative to the array's path.
+        schema: the array's whole schema.
+        always_store: chunks equal to the fill value are stored, whatever the spec says
+            (zarr version 2 with no fill value of its own).
+    """
+
+    data_type: dtype
+    domain: IndexDomain
+    grid: tuple[ChunkAxis, ...]
+    chain: CodecChain
+    keys: ChunkKeys
+    schema: Schema
+    always_store: bool = False
+
+    @property
+    def fill_value(self) -> NDArray[np.generic]:
+        """What missing chunks read as."""
+        return self.chain.chunk.fill_value
+
+
+class Remembered(Generic[T]):
+    """The last results of a pure function of hashable content, least recently used dropped first.
+
+    Example:
+        >>> seen = Remembered(2)
+        >>> seen.get("a", lambda: 1), seen.get("a", lambda: 2)
+        (1, 1)
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit: Final = limit
+        self._results: OrderedDict[Hashable, T] = OrderedDict()
+        self._mutex = Mutex()
+
+    def get(self, content: Hashable, make: Callable[[], T]) -> T:
+        """The result for `content`, made now if it is not remembered."""
+        with self._mutex:
+            if content in self._results:
+                self._results.move_to_end(content)
+                return self._results[content]
+        made = make()
+        with self._mutex:
+            self._results[content] = made
+            while len(self._results) > self._limit:
+                self._results.popitem(last=False)
+        return made

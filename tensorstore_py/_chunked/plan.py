@@ -1,0 +1,217 @@
+"""Plans: a selection cut along a chunk grid into steps, one a chunk. Pure, no I/O.
+
+Each axis is cut by itself into pieces; a step is one piece of every axis, so planning costs are
+per axis and not per chunk, and steps are made lazily: a plan of a million chunks holds a few
+thousand pieces. Strided axes give slices, gathered axes give sorted groups of positions.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tensorstore_py._chunked.selection import Axis, Gathered, Strided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from tensorstore_py._interface.chunk_grid import ChunkAxis
+
+__all__ = ["Piece", "Plan", "Step", "make_plan"]
+
+Index = slice | np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+
+
+class Piece(NamedTuple):
+    """Where one axis meets one cell (or, when gathered, one cell of each of its dimensions).
+
+    Attributes:
+        cell: the cell, or the cells of all its dimensions in order.
+        inside: what is selected, relative to the chunk's start: a slice, or one array a dimension.
+        outside: where that stands along the working view's axis.
+        whole: the entire chunk is selected, in order.
+        full: everything of the chunk that lies within the array is selected.
+    """
+
+    cell: int | tuple[int, ...]
+    inside: slice | tuple[NDArray[np.int64], ...]
+    outside: Index
+    whole: bool
+    full: bool
+
+
+class Step(NamedTuple):
+    """One chunk's part of a read or a write.
+
+    Attributes:
+        cell: which chunk.
+        inside: index of the selected elements in the chunk; gives the working view's axes.
+        outside: index of the same elements in the working view.
+        whole: `inside` is the entire chunk, in order.
+        full: all of the chunk that lies within the array is selected.
+        pieces: what the step was made of.
+    """
+
+    cell: tuple[int, ...]
+    inside: tuple[Index, ...]
+    outside: tuple[Index, ...]
+    whole: bool
+    full: bool
+    pieces: tuple[Piece, ...]
+
+
+class Plan:
+    """All steps of one operation.
+
+    Attributes:
+        axes: what was cut.
+        pieces: the pieces of each axis.
+        count: how many steps there are.
+    """
+
+    __slots__ = ("_dims", "_mesh", "_straight", "axes", "count", "pieces")
+
+    def __init__(self, axes: Sequence[Axis], pieces: Sequence[Sequence[Piece]]) -> None:
+        self.axes = axes
+        self.pieces = pieces
+        self.count = 1
+        for each in pieces:
+            self.count *= len(each)
+        gathered = [axis for axis in axes if isinstance(axis, Gathered)]
+        self._straight = not gathered and all(
+            axis.dim == dim for dim, axis in enumerate(axes) if isinstance(axis, Strided)
+        )
+        # NumPy keeps axes in place under a single index array; more need an open mesh.
+        self._mesh = len(gathered) > 1 or any(len(axis.dims) > 1 for axis in gathered)
+        self._dims = [
+            axis.dims if isinstance(axis, Gathered) else (axis.dim,) for axis in axes
+        ]
+
+    def steps(self) -> Iterator[Step]:
+        """The steps, lazily, in C order of the axes."""
+        if self._straight:
+            return self._straight_steps()
+        return map(self._step, product(*self.pieces))
+
+    def _straight_steps(self) -> Iterator[Step]:
+        if not self.axes:
+            yield Step((), (), (), True, True, ())
+            return
+        for pieces in product(*self.pieces):
+            cell, inside, outside, whole, full = zip(*pieces, strict=True)
+            yield Step(cell, inside, outside, False not in whole, False not in full, pieces)
+
+    def _step(self, pieces: tuple[Piece, ...]) -> Step:
+        cell: dict[int, int] = {}
+        inside: dict[int, Index] = {}
+        for axis, (dims, piece) in enumerate(zip(self._dims, pieces, strict=True)):
+            if isinstance(piece.cell, tuple):
+                cell.update(zip(dims, piece.cell, strict=True))
+                for dim, index in zip(dims, piece.inside, strict=True):  # type: ignore[arg-type]
+                    inside[dim] = self._spread(index, axis) if self._mesh else index
+            else:
+                cell[dims[0]] = piece.cell
+                index = piece.inside
+                inside[dims[0]] = self._spread(index, axis) if self._mesh else index  # type: ignore[assignment,arg-type]
+        outside = tuple(
+            self._spread(piece.outside, axis) if self._mesh else piece.outside
+            for axis, piece in enumerate(pieces)
+        )
+        rank = len(cell)
+        return Step(
+            tuple(cell[dim] for dim in range(rank)),
+            tuple(inside[dim] for dim in range(rank)),
+            outside,
+            False,
+            all(piece.full for piece in pieces),
+            pieces,
+        )
+
+    def _spread(self, index: Index, axis: int) -> Index:
+        """`index` as an array that runs along `axis` of the open mesh."""
+        if isinstance(index, slice):
+            index = np.arange(index.start, index.stop, index.step or 1, dtype=np.intp)
+        shape = [1] * len(self.axes)
+        shape[axis] = index.size
+        return index.reshape(shape)
+
+
+def make_plan(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Plan:
+    """Cut `axes` along `grid`.
+
+    Example:
+        >>> from tensorstore_py._interface.chunk_grid import RegularAxis
+        >>> plan = make_plan([Strided(0, 3, 1, 6)], [RegularAxis(10, 4)])
+        >>> [(step.cell, step.inside[0], step.whole) for step in plan.steps()]
+        [((0,), slice(3, 4, 1), False), ((1,), slice(0, 4, 1), True), ((2,), slice(0, 1, 1), False)]
+    """
+    return Plan(
+        axes,
+        [
+            _cut_strided(axis, grid[axis.dim])
+            if isinstance(axis, Strided)
+            else _cut_gathered(axis, [grid[dim] for dim in axis.dims])
+            for axis in axes
+        ],
+    )
+
+
+def _cut_strided(axis: Strided, along: ChunkAxis) -> list[Piece]:
+    pieces = []
+    start, step, count = axis.start, axis.step, axis.count
+    done = 0
+    while done < count:
+        first = start + done * step
+        cell = along.cell(first)
+        begin = along.start(cell)
+        size = along.size(cell)
+        stop = min(count, done + (begin + size - first + step - 1) // step)
+        taken = stop - done
+        low = first - begin
+        high = low + (taken - 1) * step + 1
+        unbroken = low == 0 and step == 1
+        pieces.append(
+            Piece(
+                cell,
+                slice(low, high, step),
+                slice(done, stop, 1),
+                unbroken and taken == size,
+                unbroken and taken == min(size, along.extent - begin),
+            )
+        )
+        done = stop
+    return pieces
+
+
+def _cut_gathered(axis: Gathered, along: Sequence[ChunkAxis]) -> list[Piece]:
+    if not axis.positions.size:
+        return []
+    cells = [each.cells(index) for each, index in zip(along, axis.indices, strict=True)]
+    label = cells[0]
+    for each, more in zip(along[1:], cells[1:], strict=True):
+        label = label * each.count + more
+    order: NDArray[np.intp] | None = None
+    if np.any(label[1:] < label[:-1]):
+        order = np.argsort(label, kind="stable")
+        label = label[order]
+    bounds = np.flatnonzero(label[1:] != label[:-1]) + 1
+    firsts = [0, *bounds.tolist()]
+    lasts = [*bounds.tolist(), label.size]
+    insides = [
+        index - each.starts(cell)
+        for each, index, cell in zip(along, axis.indices, cells, strict=True)
+    ]
+    positions = axis.positions
+    if order is not None:
+        insides = [inside[order] for inside in insides]
+        positions = positions[order]
+        cells = [cell[order] for cell in cells]
+    where = zip(*[cell[firsts].tolist() for cell in cells], strict=True)
+    return [
+        Piece(cell, tuple(inside[a:b] for inside in insides), positions[a:b], False, False)
+        for cell, a, b in zip(where, firsts, lasts, strict=True)
+    ]

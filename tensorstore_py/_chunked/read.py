@@ -1,0 +1,155 @@
+"""Reading: run a plan's steps so that the selected elements land in the caller's memory.
+
+A chunk's whole life (fetch, decode, copy) is one step on one thread. A chunk that is wanted
+whole is decoded straight to its destination where memory order allows.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.shard import OpenShard, ShardChangedError, batches, descend, inner_array
+from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorstore_py._chunked.array import ChunkedArray
+    from tensorstore_py._chunked.plan import Plan, Step
+    from tensorstore_py._chunked.selection import Axis
+    from tensorstore_py._chunked.shard import Batch
+    from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._interface.sharded import Sharded
+
+__all__ = ["read_into"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+#: How often a shard that keeps being replaced under a reader is begun again.
+_SHARD_ATTEMPTS = 32
+
+
+async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> None:
+    """Read the elements that `axes` select.
+
+    Args:
+        array: where from.
+        axes: the selection's axes, see `selection`.
+        view: the working view, of the array's dtype; leading axes that no axis of the selection
+            stands for are filled by broadcasting.
+
+    Raises:
+        DataLossError: a chunk is corrupt; names its key.
+        NotFoundError: a chunk is missing and `fill_missing` is off; names its key.
+    """
+    plan = make_plan(axes, array.grid)
+    source = array.source
+    sharded = array.sharded
+    reader = _Reader(array, plan, view) if sharded is None else _ShardReader(
+        array, plan, view, sharded
+    )
+    width = None if source.inline else source.width
+    await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=width)
+
+
+class _Reader:
+    """One read of an array whose chunks are decoded whole."""
+
+    __slots__ = ("_array", "_direct", "_view", "plan")
+
+    def __init__(self, array: ChunkedArray, plan: Plan, view: Array) -> None:
+        self._array = array
+        self._view = view
+        self._direct = view.ndim == len(plan.axes)
+        self.plan = plan
+
+    async def step(self, step: Step) -> None:
+        source = self._array.source
+        result = await source.read(step.cell)
+        if result.state == "missing":
+            self.fill(step)
+        else:
+            await offload(source.inline, partial(self.decode, step, result.value))
+
+    def decode(self, step: Step, data: Buffer) -> None:
+        """Decode one chunk and put what is wanted of it in its place."""
+        chain = self._array.chain
+        try:
+            if step.whole and self._direct:
+                chain.decode_into(data, self._view[(..., *step.outside)])
+            else:
+                self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
+        except DataLossError as error:
+            raise self.corrupt(step, error) from error
+
+    def fill(self, step: Step) -> None:
+        """Put the fill value where the chunk would be."""
+        if not self._array.fill_missing:
+            where = self._array.source.describe(step.cell)
+            raise NotFoundError(
+                f"chunk {step.cell} stored at {where} is missing; "
+                'with "fill_missing_data_reads": true it would read as the fill value'
+            )
+        self._view[(..., *step.outside)] = self._array.chain.chunk.fill_value
+
+    def corrupt(self, step: Step, error: DataLossError) -> DataLossError:
+        """The codec's complaint, with the key in front."""
+        return DataLossError(f"Error reading {self._array.source.describe(step.cell)}: {error}")
+
+
+class _ShardReader(_Reader):
+    """One read of an array whose chunks are shards: only the inner chunks wanted are read."""
+
+    __slots__ = ("_sharded",)
+
+    def __init__(self, array: ChunkedArray, plan: Plan, view: Array, sharded: Sharded) -> None:
+        super().__init__(array, plan, view)
+        self._sharded = sharded
+
+    async def step(self, step: Step) -> None:
+        for _ in range(_SHARD_ATTEMPTS):
+            try:
+                await self._read_shard(step)
+            except ShardChangedError:
+                continue
+            except DataLossError as error:
+                raise self.corrupt(step, error) from error
+            return
+        where = self._array.source.describe(step.cell)
+        raise AbortedError(f"shard {where} was replaced {_SHARD_ATTEMPTS} times while being read")
+
+    async def _read_shard(self, step: Step) -> None:
+        shard = await OpenShard.open(self._array.source, step.cell, self._sharded)
+        if shard is None:
+            self.fill(step)
+            return
+        axes, view = descend(self.plan.axes, step, self._view)
+        inner = inner_array(self._array, self._sharded, shard)
+        if inner.sharded is not None:
+            await read_into(inner, axes, view)
+            return
+        plan = make_plan(axes, inner.grid)
+        reader = _Reader(inner, plan, view)
+        work = partial(_read_batch, reader, shard)
+        steps, missing = batches(shard, plan.steps())
+        for each in missing:
+            reader.fill(each)
+        source = self._array.source
+        width = None if source.inline else source.width
+        await fan_out(source.inline, steps, work, count=len(steps), width=width)
+
+
+async def _read_batch(reader: _Reader, shard: OpenShard, batch: Batch) -> None:
+    """Fetch neighbouring inner chunks in one request and decode them."""
+    data = memoryview(await shard.fetch(batch.start, batch.stop))
+
+    def decode() -> None:
+        for step, start, stop in batch.members:
+            reader.decode(step, data[start - batch.start : stop - batch.start])
+
+    await offload(shard.inline, decode)

@@ -1,0 +1,208 @@
+"""One level down: a shard is a chunked array whose source is a part of one key.
+
+A shard is opened by reading its index. Its chunks are then byte ranges of the same generation:
+if the shard is replaced in between, `ShardChangedError` makes the reader begin again, so one
+read never mixes two versions of a shard. Pure helpers turn an outer step into the inner
+selection, and inner steps into few requests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from tensorstore_py._chunked.array import ChunkedArray
+from tensorstore_py._chunked.selection import Axis, Gathered, Strided
+from tensorstore_py._chunked.source import ChunkSource
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.chunk_grid import RegularAxis
+from tensorstore_py._interface.kvstore import ReadResult
+from tensorstore_py._interface.sharded import MISSING
+from tensorstore_py.errors import DataLossError, OutOfRangeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from tensorstore_py._chunked.plan import Step
+    from tensorstore_py._chunked.source import Cell
+    from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._interface.sharded import Sharded
+
+__all__ = [
+    "Batch",
+    "OpenShard",
+    "ShardChangedError",
+    "batches",
+    "descend",
+    "inner_array",
+    "inner_grid",
+]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+#: Neighbouring inner chunks are fetched together up to this size, across gaps up to `_GAP`.
+_BATCH_BYTES: Final = 2 * 2**20
+_GAP_BYTES: Final = 4096
+
+
+class ShardChangedError(Exception):
+    """The shard's generation is not the one its index was read from."""
+
+
+class OpenShard(ChunkSource):
+    """A shard whose index has been read: the source of its inner chunks."""
+
+    __slots__ = ("_cell", "_generation", "_index", "_outer", "_strides", "inline", "width")
+
+    def __init__(
+        self,
+        outer: ChunkSource,
+        cell: Cell,
+        generation: bytes,
+        index: NDArray[np.uint64],
+        grid_shape: tuple[int, ...],
+    ) -> None:
+        self._outer = outer
+        self._cell = cell
+        self._generation = generation
+        self._index = index
+        self._strides = c_strides(grid_shape)
+        self.inline = outer.inline
+        self.width = outer.width
+
+    @classmethod
+    async def open(cls, outer: ChunkSource, cell: Cell, sharded: Sharded) -> OpenShard | None:
+        """Read the index of the shard at `cell`; None if there is no shard.
+
+        Raises:
+            DataLossError: the index is truncated or corrupt.
+        """
+        try:
+            result = await outer.read(cell, sharded.index_range())
+        except OutOfRangeError as error:
+            raise DataLossError(f"shard is too short for its index: {error}") from error
+        if result.state == "missing":
+            return None
+        index = sharded.decode_index(result.value)
+        return cls(outer, cell, result.stamp.generation, index, sharded.grid_shape)
+
+    def extent_of(self, cell: Cell) -> tuple[int, int] | None:
+        """`[start, stop)` of an inner chunk in the shard's bytes; None if it is not stored."""
+        number = 0
+        for position, stride in zip(cell, self._strides, strict=True):
+            number += position * stride
+        offset, size = self._index[number].tolist()
+        if offset == MISSING and size == MISSING:
+            return None
+        return offset, offset + size
+
+    async def fetch(self, start: int, stop: int) -> Buffer:
+        """Bytes `[start, stop)` of the shard.
+
+        Raises:
+            ShardChangedError: it was replaced or deleted since its index was read.
+            DataLossError: it is shorter than its index says.
+        """
+        try:
+            result = await self._outer.read(
+                self._cell, ByteRange(start, stop), if_equal=self._generation
+            )
+        except OutOfRangeError as error:
+            raise DataLossError(f"shard is shorter than its index says: {error}") from error
+        if result.state != "value":
+            raise ShardChangedError
+        return result.value
+
+    async def read(
+        self, cell: Cell, byte_range: ByteRange = WHOLE, *, if_equal: bytes | None = None
+    ) -> ReadResult:
+        extent = self.extent_of(cell)
+        if extent is None:
+            return ReadResult("missing")
+        first, last = extent
+        start, stop = byte_range.resolve(last - first)
+        return ReadResult("value", await self.fetch(first + start, first + stop))
+
+    def describe(self, cell: Cell) -> str:
+        return f"inner chunk {cell} of shard {self._outer.describe(self._cell)}"
+
+
+class Batch(NamedTuple):
+    """Inner chunks that are fetched in one request: `[start, stop)` of the shard's bytes."""
+
+    start: int
+    stop: int
+    members: list[tuple[Step, int, int]]
+
+
+def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Element strides of a C-ordered array."""
+    strides = []
+    stride = 1
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= extent
+    return tuple(reversed(strides))
+
+
+def inner_grid(sharded: Sharded) -> tuple[RegularAxis, ...]:
+    """The grid of inner chunks within one shard."""
+    inner = sharded.inner.chunk.shape
+    return tuple(
+        RegularAxis(count * size, size)
+        for count, size in zip(sharded.grid_shape, inner, strict=True)
+    )
+
+
+def inner_array(outer: ChunkedArray, sharded: Sharded, source: ChunkSource) -> ChunkedArray:
+    """The shard as a chunked array, with the policies of the array it belongs to."""
+    grid = inner_grid(sharded)
+    return ChunkedArray(source, grid, sharded.inner, outer.fill_missing, outer.store_fill)
+
+
+def descend(axes: Sequence[Axis], step: Step, view: Array) -> tuple[list[Axis], Array]:
+    """The part of a selection that falls into one chunk, relative to it, and its working view."""
+    below: list[Axis] = []
+    part: list[slice] = []
+    for axis, piece in zip(axes, step.pieces, strict=True):
+        if isinstance(axis, Strided):
+            inside = piece.inside
+            assert isinstance(inside, slice)
+            assert isinstance(piece.outside, slice)
+            count = piece.outside.stop - piece.outside.start
+            below.append(Strided(axis.dim, inside.start, inside.step, count))
+            part.append(piece.outside)
+        else:
+            assert isinstance(piece.inside, tuple)
+            assert isinstance(piece.outside, np.ndarray)
+            # The view stays whole along a gathered axis: its positions keep counting in it.
+            below.append(Gathered(axis.dims, piece.inside, piece.outside))
+            part.append(slice(None))
+    return below, view[(..., *part)]
+
+
+def batches(shard: OpenShard, steps: Iterable[Step]) -> tuple[list[Batch], list[Step]]:
+    """Group inner steps into few requests, and name those whose chunks are not stored."""
+    stored = []
+    missing = []
+    for step in steps:
+        extent = shard.extent_of(step.cell)
+        if extent is None:
+            missing.append(step)
+        else:
+            stored.append((step, *extent))
+    stored.sort(key=lambda member: member[1])
+    grouped: list[Batch] = []
+    for member in stored:
+        _, start, stop = member
+        last = grouped[-1] if grouped else None
+        near = last is not None and start - last.stop <= _GAP_BYTES
+        if last is None or not near or stop - last.start > _BATCH_BYTES:
+            grouped.append(Batch(start, stop, [member]))
+        else:
+            last.members.append(member)
+            grouped[-1] = Batch(last.start, max(stop, last.stop), last.members)
+    return grouped, missing

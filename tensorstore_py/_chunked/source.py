@@ -1,0 +1,82 @@
+"""Where a chunked array's bytes come from, by cell.
+
+For a plain array that is a store, a path and a rule for names; for the inner chunks of a shard
+it is a part of one key (see `shard`). The engine above sees only this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+
+if TYPE_CHECKING:
+    from tensorstore_py._interface.chunk_keys import ChunkKeys
+    from tensorstore_py._interface.generation import TimestampedStorageGeneration
+    from tensorstore_py._interface.kvstore import Buffer, KvStore, ReadResult
+
+__all__ = ["Cell", "ChunkSource", "StoredChunks"]
+
+Cell = tuple[int, ...]
+
+
+class ChunkSource(ABC):
+    """Chunks by cell.
+
+    Attributes:
+        inline: the temperament of the store at the bottom.
+        width: how many reads in flight it makes good use of.
+    """
+
+    inline: bool
+    width: int
+
+    @abstractmethod
+    async def read(
+        self, cell: Cell, byte_range: ByteRange = WHOLE, *, if_equal: bytes | None = None
+    ) -> ReadResult:
+        """The stored bytes of a chunk, or a part of them."""
+
+    @abstractmethod
+    def describe(self, cell: Cell) -> str:
+        """How to name the chunk in an error message."""
+
+
+class StoredChunks(ChunkSource):
+    """One key a chunk.
+
+    Args:
+        store: where.
+        prefix: the array's path, ending in "/" unless empty.
+        keys: names of the chunks below it.
+    """
+
+    __slots__ = ("_keys", "inline", "prefix", "store", "width")
+
+    def __init__(self, store: KvStore, prefix: str, keys: ChunkKeys) -> None:
+        self.store = store
+        self.prefix = prefix
+        self._keys = keys
+        self.inline = store.inline
+        self.width = store.width
+
+    def key(self, cell: Cell) -> str:
+        """The whole key of a chunk."""
+        return self.prefix + self._keys.encode(cell)
+
+    async def read(
+        self, cell: Cell, byte_range: ByteRange = WHOLE, *, if_equal: bytes | None = None
+    ) -> ReadResult:
+        key = self.prefix + self._keys.encode(cell)
+        return await self.store.read(key, byte_range, if_equal=if_equal)
+
+    async def write(
+        self, cell: Cell, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        """Store a chunk, or delete it with `None`; see `KvStore.write`."""
+        key = self.prefix + self._keys.encode(cell)
+        return await self.store.write(key, value, if_equal=if_equal)
+
+    def describe(self, cell: Cell) -> str:
+        return self.store.describe_key(self.key(cell))

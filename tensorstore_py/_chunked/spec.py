@@ -1,0 +1,162 @@
+"""What was asked of a chunked array: the JSON members that every chunked format shares.
+
+A format's driver subclasses `ChunkedSpec`, adds its `metadata` member, and implements the few
+pure methods at the end: bytes to metadata, metadata to layout, constraints to new metadata.
+Opening, creating, caching and resizing are then the same for all (`opening`, `driver`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
+
+from tensorstore_py._chunked import opening
+from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
+from tensorstore_py._interface.driver import DriverSpec, KvStoreField
+from tensorstore_py._spec.json_value import describe
+from tensorstore_py._spec.model import Field, PlainValidator, model_validator
+from tensorstore_py._spec.open_mode import OpenMode
+from tensorstore_py._spec.resource import Resource, ResourceField
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from tensorstore_py._chunked.driver import ChunkedDriver
+    from tensorstore_py._chunked.layout import ArrayLayout
+
+__all__ = ["ChunkedSpec", "RecheckBound"]
+
+M = TypeVar("M")
+
+Recheck = bool | Literal["open"] | float
+
+
+def _recheck(json: object) -> Recheck:
+    if isinstance(json, bool) or json == "open":
+        return json  # type: ignore[return-value]
+    if isinstance(json, (int, float)):
+        return float(json)
+    raise SpecError(
+        'expected true, false, "open" or a time in seconds since the epoch, '
+        f"but found {describe(json)}"
+    )
+
+
+RecheckBound = Annotated[Recheck, PlainValidator(_recheck)]
+
+
+class ChunkedSpec(DriverSpec, Generic[M]):
+    """Members shared by chunked drivers; `M` is the format's metadata, frozen and hashable."""
+
+    kvstore: KvStoreField | None = None
+    path: str = ""
+    open_: bool | None = Field(default=None, alias="open")
+    create: bool = False
+    delete_existing: bool = False
+    assume_metadata: bool = False
+    assume_cached_metadata: bool = False
+    cache_pool: Resource[CachePool] = ResourceField("cache_pool")
+    metadata_cache_pool: Resource[CachePool] | None = ResourceField("cache_pool", optional=True)
+    data_copy_concurrency: Resource[DataCopyConcurrency] = ResourceField("data_copy_concurrency")
+    recheck_cached_metadata: RecheckBound = "open"
+    recheck_cached_data: RecheckBound = True
+    fill_missing_data_reads: bool = True
+    store_data_equal_to_fill_value: bool = False
+
+    @model_validator(mode="after")
+    def _check_open_mode(self) -> ChunkedSpec[M]:
+        mode = self.open_mode()
+        if mode.delete_existing and (mode.open or not mode.create):
+            raise SpecError('"delete_existing" needs "create": true and "open": false')
+        if (mode.assume_metadata or mode.assume_cached_metadata) and (
+            not mode.open or mode.delete_existing
+        ):
+            raise SpecError('"assume_metadata" and "assume_cached_metadata" need "open": true')
+        return self
+
+    @property
+    def inline(self) -> bool:
+        return self.store_spec().open().inline
+
+    async def open(self) -> ChunkedDriver[M]:
+        return await opening.open_chunked(self)
+
+    def open_mode(self) -> OpenMode:
+        opens = self.open_
+        if opens is None:
+            opens = not self.create
+        return OpenMode(
+            open=opens,
+            create=self.create,
+            delete_existing=self.delete_existing,
+            assume_metadata=self.assume_metadata,
+            assume_cached_metadata=self.assume_cached_metadata,
+        )
+
+    def store_spec(self) -> KvStoreField:
+        """The kvstore with this spec's path joined to its own, ending in "/" unless empty.
+
+        Raises:
+            SpecError: no kvstore was given.
+        """
+        if self.kvstore is None:
+            raise SpecError(
+                'this member is required: a kvstore spec such as {"driver": "file", "path": "/data/"}',
+                ("kvstore",),
+            )
+        path = self.kvstore.path
+        if self.path:
+            path = f"{path}{'' if path.endswith('/') or not path else '/'}{self.path.lstrip('/')}"
+        if path and not path.endswith("/"):
+            path += "/"
+        return self.kvstore if path == self.kvstore.path else self.kvstore.replace(path=path)
+
+    # What a format adds, all pure.
+
+    @property
+    @abstractmethod
+    def metadata_key(self) -> str:
+        """Name of the metadata document below the array's path."""
+
+    @abstractmethod
+    def parse_metadata(self, data: bytes) -> M:
+        """The document's bytes as metadata.
+
+        Raises:
+            DataLossError: not valid JSON, or not this format; names the member.
+        """
+
+    @abstractmethod
+    def serialize_metadata(self, metadata: M) -> bytes:
+        """The document to store."""
+
+    @abstractmethod
+    def new_metadata(self) -> M:
+        """Metadata for a new array, from the `metadata` and schema constraints and defaults.
+
+        Raises:
+            SpecError: something that has no default is missing, or constraints contradict.
+        """
+
+    @abstractmethod
+    def check_metadata(self, metadata: M) -> None:
+        """Compare stored metadata with the constraints.
+
+        Raises:
+            MismatchError: names the member, what is stored and what was asked.
+        """
+
+    @abstractmethod
+    def layout(self, metadata: M) -> ArrayLayout:
+        """Bind the metadata.
+
+        Raises:
+            SpecError, UnsupportedError: it asks for what does not exist, by name.
+        """
+
+    @abstractmethod
+    def resized(self, metadata: M, shape: tuple[int, ...]) -> M:
+        """The metadata with another shape."""
+
+    @abstractmethod
+    def with_metadata(self, metadata: M) -> ChunkedSpec[M]:
+        """This spec with the `metadata` member complete: what reopens the array as it is."""

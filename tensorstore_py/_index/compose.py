@@ -1,0 +1,259 @@
+"""Composition of frames and propagation of bounds.
+
+`compose(outer, inner)` is the frame that goes through `inner` first: its positions are inner's,
+its maps are outer's after inner's. Bounds of the outer domain flow to the inner one: an implicit
+inner bound takes what the outer domain allows, an explicit one must lie within it.
+
+Invariant: values of index arrays are not looked at here unless the array itself is indexed; they
+are bounded by the map's `value_range` and checked when they are used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorstore_py._index.frame import Frame
+from tensorstore_py._index.interval import (
+    INF,
+    BoundState,
+    Interval,
+    affine_domain,
+    check_int64,
+    contains,
+    format_interval,
+    intersect_preferring_explicit,
+)
+from tensorstore_py._index.maps import (
+    IndexArray,
+    OutputIndexMap,
+    array_map,
+    constant,
+    single,
+)
+from tensorstore_py._index.labels import quote
+from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import OutOfRangeError
+
+__all__ = ["collapse_array", "compose", "name_dim", "propagate", "propagate_domain"]
+
+
+def name_dim(frame: Frame, dim: int) -> str:
+    """A dimension for an error message: its position and its label, if it has one."""
+    label = frame.labels[dim]
+    return f"{dim} ({quote(label)})" if label else f"{dim}"
+
+
+def propagate_domain(outer: Frame, inner: Frame) -> Frame:
+    """Inner with its bounds resolved against the outer domain; maps are inner's, unchanged.
+
+    Raises:
+        OutOfRangeError: an explicit bound or a constant lies outside the outer domain.
+    """
+    if len(inner.maps) != outer.rank:
+        raise IndexingError(
+            f"Rank {outer.rank} -> {len(outer.maps)} transform cannot be composed with rank "
+            f"{inner.rank} -> {len(inner.maps)} transform: its output rank must be {outer.rank}"
+        )
+    is_empty = inner.is_explicitly_empty()
+    inferred = _infer_bounds(outer, inner, is_empty)
+    rank = inner.rank
+    lower, upper = list(inner.lower), list(inner.upper)
+    implicit_lower, implicit_upper = list(inner.implicit_lower), list(inner.implicit_upper)
+    for dim in range(rank):
+        limits = inferred[dim]
+        if limits is None:
+            continue
+        low = limits[0] if implicit_lower[dim] else lower[dim]
+        up = max(low, limits[1] if implicit_upper[dim] else upper[dim])
+        allowed_low = -INF if limits[2] else limits[0]
+        allowed_up = INF + 1 if limits[3] else limits[1]
+        if not is_empty and low != up and not (allowed_low <= low and up <= allowed_up):
+            raise OutOfRangeError(
+                f"Propagated bounds {format_interval(*limits)} for dimension "
+                f"{name_dim(inner, dim)} are incompatible with existing bounds "
+                f"{format_interval(low, up)}"
+            )
+        lower[dim], upper[dim] = low, up
+        implicit_lower[dim] = implicit_lower[dim] and limits[2]
+        implicit_upper[dim] = implicit_upper[dim] and limits[3]
+    return Frame(
+        tuple(lower),
+        tuple(upper),
+        tuple(implicit_lower),
+        tuple(implicit_upper),
+        inner.labels,
+        inner.maps,
+    )
+
+
+def _infer_bounds(outer: Frame, inner: Frame, is_empty: bool) -> list[BoundState | None]:
+    """Per input dimension of `inner`, what the outer domain allows; None where nothing does."""
+    inferred: list[BoundState | None] = [None] * inner.rank
+    for out, index_map in enumerate(inner.maps):
+        if index_map.index_array is not None:
+            continue
+        dim, stride = index_map.input_dimension, index_map.stride
+        if dim is None or stride is None:
+            if not is_empty:
+                _check_constant(outer, out, index_map.offset)
+            continue
+        low, up, implicit_low, implicit_up = outer.bounds(out)
+        low, up = affine_domain(low, up, index_map.offset, stride)
+        if stride < 0:
+            implicit_low, implicit_up = implicit_up, implicit_low
+        state = (low, up, implicit_low, implicit_up)
+        known = inferred[dim]
+        inferred[dim] = (
+            state if known is None else intersect_preferring_explicit(state, known)
+        )
+    return inferred
+
+
+def _check_constant(outer: Frame, dim: int, index: int) -> None:
+    allowed = outer.effective(dim)
+    if not contains(*allowed, index):
+        raise OutOfRangeError(
+            f"Checking bounds of constant output index map for dimension {name_dim(outer, dim)}: "
+            f"Index {index} is outside valid range {format_interval(*allowed)}"
+        )
+
+
+def compose(outer: Frame, inner: Frame) -> Frame:
+    """The frame whose positions are inner's and whose outputs are outer's.
+
+    Raises:
+        OutOfRangeError: `inner` leaves the outer domain.
+        IndexingError: the ranks do not match, or 64 bits overflow.
+    """
+    frame = propagate_domain(outer, inner)
+    is_empty = frame.is_explicitly_empty()
+    maps = tuple(
+        _compose_map(outer, frame, out, index_map, is_empty)
+        for out, index_map in enumerate(outer.maps)
+    )
+    return frame.with_maps(maps)
+
+
+def _compose_map(
+    outer: Frame, inner: Frame, out: int, outer_map: OutputIndexMap, is_empty: bool
+) -> OutputIndexMap:
+    if outer_map.index_array is not None:
+        if is_empty:
+            return constant(0)
+        values = _index_the_array(outer, inner, outer_map.index_array)
+        return collapse_array(outer_map, values, out)
+    dim, stride = outer_map.input_dimension, outer_map.stride
+    if dim is None or stride is None:
+        return outer_map
+    inner_map = inner.maps[dim]
+    offset = check_int64(outer_map.offset + stride * inner_map.offset, "offset", out)
+    if inner_map.stride is None:
+        return constant(offset)
+    total_stride = check_int64(stride * inner_map.stride, "stride", out)
+    if inner_map.input_dimension is not None:
+        return single(offset, total_stride, inner_map.input_dimension)
+    if is_empty or inner_map.index_array is None:
+        return constant(0)
+    allowed = affine_domain(*outer.effective(dim), inner_map.offset, inner_map.stride)
+    limits = _overlap(inner_map.value_range, allowed)
+    composed = array_map(offset, total_stride, inner_map.index_array, limits)
+    return collapse_array(composed, inner_map.index_array, out)
+
+
+def _overlap(a: Interval, b: Interval) -> Interval:
+    lower = max(a[0], b[0])
+    return lower, max(lower, min(a[1], b[1]))
+
+
+def collapse_array(index_map: OutputIndexMap, values: IndexArray, out: int) -> OutputIndexMap:
+    """The map with other `values`, as a constant where there is only one."""
+    stride = index_map.stride or 0
+    if values.size != 1:
+        return array_map(index_map.offset, stride, values, index_map.value_range)
+    value = int(values.item())
+    limits = index_map.value_range
+    if not contains(*limits, value):
+        raise OutOfRangeError(
+            f"In index array map for output dimension {out}: Index {value} is outside valid "
+            f"range {format_interval(*limits)}"
+        )
+    return constant(check_int64(index_map.offset + stride * value, "offset", out))
+
+
+def _index_the_array(outer: Frame, inner: Frame, values: IndexArray) -> IndexArray:
+    """Outer's index array seen through inner's maps: an array of inner's rank."""
+    positions: list[IndexArray | int] = []
+    for dim, size in enumerate(values.shape):
+        index_map = inner.maps[dim]
+        if index_map.index_array is None and size == 1:
+            positions.append(0)
+            continue
+        position = _positions(inner, dim, index_map, outer)
+        positions.append(position if size != 1 else 0)
+    result = values[tuple(positions)]
+    if np.ndim(result) != inner.rank:
+        result = np.reshape(result, (1,) * inner.rank)
+    return np.asarray(result, dtype=np.int64)
+
+
+def _positions(
+    inner: Frame, dim: int, index_map: OutputIndexMap, outer: Frame
+) -> IndexArray | int:
+    """Positions along one dimension of an outer index array, relative to its origin."""
+    offset = index_map.offset - outer.lower[dim]
+    stride = index_map.stride
+    if index_map.index_array is not None and stride is not None:
+        lower, upper = _overlap(
+            index_map.value_range,
+            affine_domain(*outer.effective(dim), index_map.offset, stride),
+        )
+        _check_values(index_map.index_array, lower, upper, name_dim(outer, dim))
+        return index_map.index_array * stride + offset
+    source = index_map.input_dimension
+    if source is None or stride is None:
+        return offset
+    first, size = inner.lower[source], inner.upper[source] - inner.lower[source]
+    steps = np.arange(size, dtype=np.int64) * stride + (first * stride + offset)
+    shape = [1] * inner.rank
+    shape[source] = size
+    return steps.reshape(shape)
+
+
+def _check_values(values: IndexArray, lower: int, upper: int, where: str) -> None:
+    """Raise OutOfRangeError naming the first value outside the interval."""
+    low, high = int(values.min()), int(values.max())
+    if lower <= low and high < upper:
+        return
+    value = low if low < lower else high
+    raise OutOfRangeError(
+        f"In index array map for output dimension {where}: Index {value} is outside valid range "
+        f"{format_interval(lower, upper)}"
+    )
+
+
+def propagate(outer: Frame, inner: Frame) -> Frame:
+    """Resolve `inner` against the domain that it will be read from.
+
+    Unlike `compose`, every value of every index array is checked now: after this, each position
+    of the frame has an output inside the outer domain.
+
+    Raises:
+        OutOfRangeError: naming the dimension, the value or bounds, and the valid range.
+    """
+    frame = propagate_domain(outer, inner)
+    if all(index_map.index_array is None for index_map in frame.maps):
+        return frame
+    if frame.is_explicitly_empty():
+        return frame.with_maps(
+            tuple(m if m.index_array is None else constant(0) for m in frame.maps)
+        )
+    maps = list(frame.maps)
+    for out, index_map in enumerate(maps):
+        if index_map.index_array is None or index_map.stride is None:
+            continue
+        allowed = affine_domain(*outer.effective(out), index_map.offset, index_map.stride)
+        limits = _overlap(index_map.value_range, allowed)
+        if index_map.index_array.size:
+            _check_values(index_map.index_array, *limits, name_dim(outer, out))
+        maps[out] = array_map(index_map.offset, index_map.stride, index_map.index_array, limits)
+    return frame.with_maps(tuple(maps))

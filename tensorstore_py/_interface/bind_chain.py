@@ -1,0 +1,144 @@
+"""From a list of codec specs to a chain that runs: order, resolution, binding.
+
+The order is fixed by what goes in and out: array to array codecs, one array to bytes codec,
+bytes to bytes codecs. A list without an array to bytes codec gets `bytes`. Each codec is bound
+to the chunk as it arrives there: a compressor learns the element size only if it comes directly
+behind a serializer of plain elements.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorstore_py._interface.codec import (
+    OPAQUE,
+    ArrayToArraySpec,
+    ArrayToBytesSpec,
+    BytesToBytesSpec,
+    CodecModel,
+)
+from tensorstore_py._interface.codec_chain import CodecChain
+from tensorstore_py._interface.codec_json import parse_codec_json
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorstore_py._interface.codec import ArrayToArray, BytesToBytes, ChunkType
+
+__all__ = ["bind_chain", "resolve_chain", "split_chain"]
+
+
+class Stages(NamedTuple):
+    """A list of codec specs by kind; `to_bytes` is None where the list has none."""
+
+    to_array: tuple[ArrayToArraySpec, ...]
+    to_bytes: ArrayToBytesSpec | None
+    compressors: tuple[BytesToBytesSpec, ...]
+
+
+def split_chain(specs: Sequence[CodecModel], member: str = "codecs") -> Stages:
+    """The three stages of a list of codecs.
+
+    Args:
+        specs: in encoding order.
+        member: the JSON member that holds the list, for error paths.
+
+    Raises:
+        SpecError: a codec stands where its kind cannot; the path is `(member, position)`.
+    """
+    to_array: list[ArrayToArraySpec] = []
+    to_bytes: ArrayToBytesSpec | None = None
+    compressors: list[BytesToBytesSpec] = []
+    for position, spec in enumerate(specs):
+        if isinstance(spec, BytesToBytesSpec):
+            compressors.append(spec)
+        elif compressors or to_bytes is not None:
+            raise SpecError(
+                f'codec "{spec.codec_id}" takes an array, but stands behind a codec that gives '
+                "bytes; move it forward (there can be only one array to bytes codec)",
+                (member, position),
+            )
+        elif isinstance(spec, ArrayToArraySpec):
+            to_array.append(spec)
+        elif isinstance(spec, ArrayToBytesSpec):
+            to_bytes = spec
+        else:
+            raise SpecError(f'codec "{spec.codec_id}" is of no known kind', (member, position))
+    return Stages(tuple(to_array), to_bytes, tuple(compressors))
+
+
+def bind_chain(
+    specs: Sequence[CodecModel], chunk: ChunkType, *, member: str = "codecs"
+) -> CodecChain:
+    """Check a list of codecs against a chunk and prepare it to run.
+
+    Args:
+        specs: in encoding order; without an array to bytes codec, `bytes` is put in.
+        chunk: what the chain will encode.
+        member: the JSON member that holds the list, for error paths.
+
+    Raises:
+        SpecError: a codec stands in the wrong place or does not fit the chunk. The path starts
+            with `(member, position)`.
+
+    Example:
+        >>> import numpy as np
+        >>> from tensorstore_py._interface.codec import ChunkType
+        >>> from tensorstore_py._interface.codec_json import parse_codec_list
+        >>> chunk = ChunkType((2, 3), np.dtype("uint16"), np.zeros((), "uint16"))
+        >>> chain = bind_chain(parse_codec_list("zarr3", ["crc32c"]), chunk)
+        >>> len(chain.encode(np.ones((2, 3), "uint16")))
+        16
+    """
+    return _bind(specs, chunk, member)[1]
+
+
+def resolve_chain(
+    specs: Sequence[CodecModel], chunk: ChunkType, *, member: str = "codecs"
+) -> tuple[CodecModel, ...]:
+    """The list as new metadata states it: `bytes` put in, every member explicit.
+
+    Args and errors are those of `bind_chain`.
+    """
+    return _bind(specs, chunk, member)[0]
+
+
+def _bind(
+    specs: Sequence[CodecModel], chunk: ChunkType, member: str
+) -> tuple[tuple[CodecModel, ...], CodecChain]:
+    stages = split_chain(specs, member)
+    resolved: list[CodecModel] = []
+    first = chunk
+    to_array: list[ArrayToArray] = []
+    to_bytes_spec = stages.to_bytes
+    position = 0
+    try:
+        for position, to_array_spec in enumerate(stages.to_array):
+            to_array_spec = to_array_spec.resolved(chunk)
+            resolved.append(to_array_spec)
+            bound_array = to_array_spec.bind(chunk)
+            to_array.append(bound_array)
+            chunk = bound_array.encoded
+        position = len(to_array)
+        to_bytes_spec = (stages.to_bytes or _default_serializer()).resolved(chunk)
+        resolved.append(to_bytes_spec)
+        to_bytes = to_bytes_spec.bind(chunk)
+        # Behind a serializer of another form than elements side by side there are no elements.
+        seen = OPAQUE if to_bytes.encoded_size is None else chunk
+        compressors: list[BytesToBytes] = []
+        start = len(specs) - len(stages.compressors)
+        for position, compressor_spec in enumerate(stages.compressors, start):
+            compressor_spec = compressor_spec.resolved(seen)
+            resolved.append(compressor_spec)
+            compressors.append(compressor_spec.bind(seen))
+            seen = OPAQUE
+    except SpecError as error:
+        raise error.inside(member, position) from None
+    return tuple(resolved), CodecChain(first, tuple(to_array), to_bytes, tuple(compressors))
+
+
+def _default_serializer() -> ArrayToBytesSpec:
+    serializer = parse_codec_json("zarr3", "bytes")
+    assert isinstance(serializer, ArrayToBytesSpec)
+    return serializer

@@ -1,0 +1,69 @@
+"""Chunk keys: how the position of a chunk in the grid becomes its name.
+
+A `ChunkKeys` is bound to one rank. Names are relative to the array's path.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["ChunkKeys", "SeparatedKeys"]
+
+
+class ChunkKeys(ABC):
+    """Chunk positions to names and back."""
+
+    @abstractmethod
+    def encode(self, cell: tuple[int, ...]) -> str:
+        """The name of the chunk at `cell`."""
+
+    @abstractmethod
+    def decode(self, name: str) -> tuple[int, ...] | None:
+        """The cell that `name` stands for, or None if it is not a chunk's name."""
+
+
+class SeparatedKeys(ChunkKeys):
+    """Decimal indices joined by a separator, after a prefix: `c/0/1`, `0.1`.
+
+    Args:
+        rank: rank of the grid.
+        separator: "/" or ".".
+        prefix: put in front, such as "c/".
+        scalar: the whole name for rank 0.
+
+    Example:
+        >>> keys = SeparatedKeys(2, "/", prefix="c/", scalar="c")
+        >>> keys.encode((3, 14)), keys.decode("c/3/14"), keys.decode("c/3/x")
+        ('c/3/14', (3, 14), None)
+    """
+
+    def __init__(self, rank: int, separator: str, *, prefix: str = "", scalar: str = "0") -> None:
+        self._rank = rank
+        self._separator = separator
+        self._prefix = prefix
+        self._scalar = scalar
+        # "%d/%d" % cell is the fastest way from a tuple of ints to a name.
+        self._format = prefix + separator.join(["%d"] * rank) if rank else scalar
+
+    def encode(self, cell: tuple[int, ...]) -> str:
+        return self._format % cell
+
+    def encoder(self) -> Callable[[tuple[int, ...]], str]:
+        """`encode` as a plain callable for loops."""
+        return self._format.__mod__
+
+    def decode(self, name: str) -> tuple[int, ...] | None:
+        if not self._rank:
+            return () if name == self._scalar else None
+        if not name.startswith(self._prefix):
+            return None
+        parts = name[len(self._prefix) :].split(self._separator)
+        if len(parts) != self._rank:
+            return None
+        if not all(part.isascii() and part.isdigit() and str(int(part)) == part for part in parts):
+            return None
+        return tuple(map(int, parts))

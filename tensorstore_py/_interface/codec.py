@@ -1,0 +1,232 @@
+"""The codec promise, in three stages: asked, bound, run.
+
+Asked: a `CodecSpec` model parsed from metadata JSON. Bound: once per array, against the shape
+and data type that the codec will see; everything that can be wrong is found here. Run: once
+per chunk, on any thread, as plain functions without checks, holding no state between calls.
+
+Codecs never see a store and never wait. Three kinds, by what goes in and out:
+array to array, array to bytes, bytes to bytes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, Self
+
+import numpy as np
+
+from tensorstore_py._interface.kvstore import Buffer
+from tensorstore_py._spec.model import Model
+from tensorstore_py.errors import DataLossError, MismatchError, UnsupportedError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "OPAQUE",
+    "Array",
+    "ArrayToArray",
+    "ArrayToArraySpec",
+    "ArrayToBytes",
+    "ArrayToBytesSpec",
+    "BytesToBytes",
+    "BytesToBytesSpec",
+    "ChunkType",
+    "CodecModel",
+    "size_error",
+]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkType:
+    """What one chunk looks like at some point of a codec chain.
+
+    Attributes:
+        shape: extent of each dimension.
+        dtype: element type in memory (native byte order).
+        fill_value: scalar array of `dtype` (rank 0).
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+    fill_value: NDArray[np.generic]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of a whole chunk in memory."""
+        size = self.dtype.itemsize
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+#: What a bytes-to-bytes codec sees when it cannot know the size of an element: itemsize 0.
+OPAQUE: Final = ChunkType((), np.dtype("V0"), np.zeros((), "V0"))
+
+
+class ArrayToArray(ABC):
+    """A bound array-to-array codec, such as a transpose."""
+
+    encoded: ChunkType
+
+    @abstractmethod
+    def encode(self, array: Array) -> Array:
+        """`array` of the decoded type to one of `encoded`; a view where possible."""
+
+    @abstractmethod
+    def decode(self, array: Array) -> Array:
+        """The inverse; a view where possible."""
+
+    def view_of(self, out: Array) -> Array | None:
+        """A writable view of decoded memory `out` in the encoded layout, if there is one.
+
+        With it, a chunk is decoded straight to its destination. `None`: the codec changes values.
+        """
+        return None
+
+
+class ArrayToBytes(ABC):
+    """A bound array-to-bytes codec."""
+
+    #: Size of every encoded chunk in bytes, or None if it depends on the values.
+    encoded_size: int | None = None
+
+    @abstractmethod
+    def encode(self, array: Array) -> Buffer:
+        """Serialise `array`; its memory order may be anything."""
+
+    @abstractmethod
+    def decode(self, data: Buffer) -> Array:
+        """Deserialise to an array of the bound type; it may be a read-only view of `data`.
+
+        Raises:
+            DataLossError: the bytes do not hold one whole chunk.
+        """
+
+    def decode_into(self, data: Buffer, out: Array) -> None:
+        """Deserialise to `out`, which has the bound shape and type, in any memory layout."""
+        out[...] = self.decode(data)
+
+    def direct(self, out: Array) -> memoryview | None:
+        """The memory of `out` as flat writable bytes, if the encoded bytes could land there as is.
+
+        `None` if byte order or memory order differ, so that the values must be converted.
+        """
+        return None
+
+
+class BytesToBytes(ABC):
+    """A bound bytes-to-bytes codec, such as a compressor or a checksum."""
+
+    @abstractmethod
+    def encode(self, data: Buffer) -> Buffer:
+        """The stored form of `data`."""
+
+    @abstractmethod
+    def decode(self, data: Buffer, size: int | None = None) -> Buffer:
+        """The original bytes.
+
+        Args:
+            data: the stored form.
+            size: the decoded size in bytes where it is known beforehand.
+
+        Raises:
+            DataLossError: corrupt, truncated, or not of `size` bytes.
+        """
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        """Decode exactly `out.nbytes` bytes to `out`.
+
+        Raises:
+            DataLossError: corrupt, or the decoded size differs.
+        """
+        decoded = self.decode(data, out.nbytes)
+        if len(decoded) != out.nbytes:
+            raise size_error(len(decoded), out.nbytes)
+        out[:] = decoded
+
+    def encoded_size(self, size: int | None) -> int | None:
+        """Encoded size of `size` input bytes, where it does not depend on their values."""
+        return None
+
+
+def size_error(found: int, expected: int) -> DataLossError:
+    """The error for a chunk that decodes to the wrong number of bytes."""
+    return DataLossError(f"decoded to {found} bytes, expected {expected}")
+
+
+class CodecModel(Model):
+    """What was asked of a codec: its members in metadata JSON.
+
+    Attributes:
+        codec_id: the registered name, as written in metadata.
+    """
+
+    codec_id: ClassVar[str]
+
+    def resolved(self, chunk: ChunkType) -> Self:
+        """This spec with every member explicit, the way new metadata states it.
+
+        Args:
+            chunk: what the codec will see; `OPAQUE` if that is bytes of unknown element size.
+
+        Raises:
+            SpecError: a member does not fit the chunk, or cannot be derived from it.
+        """
+        return self
+
+    def merged(self, other: Self) -> Self:
+        """This spec with the members that only `other` states.
+
+        Raises:
+            MismatchError: both state a member, and differ.
+        """
+        members: dict[str, object] = {}
+        for name in type(self).model_fields:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is None:
+                members[name] = theirs
+            elif theirs is not None and theirs != mine:
+                raise MismatchError(
+                    f'codec "{self.codec_id}": "{name}" is both {mine!r} and {theirs!r}'
+                )
+        return self.replace(**members)
+
+
+class ArrayToArraySpec(CodecModel):
+    """Asked: an array-to-array codec."""
+
+    def bind(self, chunk: ChunkType) -> ArrayToArray:
+        """Check against the chunk and prepare to run.
+
+        Raises:
+            SpecError: a member does not fit the chunk's rank, shape or type.
+        """
+        raise UnsupportedError(f'codec "{self.codec_id}" cannot be bound')
+
+
+class ArrayToBytesSpec(CodecModel):
+    """Asked: an array-to-bytes codec."""
+
+    def bind(self, chunk: ChunkType) -> ArrayToBytes:
+        """Check against the chunk and prepare to run.
+
+        Raises:
+            SpecError: a member does not fit the chunk's rank, shape or type.
+        """
+        raise UnsupportedError(f'codec "{self.codec_id}" cannot be bound')
+
+
+class BytesToBytesSpec(CodecModel):
+    """Asked: a bytes-to-bytes codec."""
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        """Check against the chunk (element size matters to shuffles) and prepare to run.
+
+        Raises:
+            SpecError: a member is not possible for this chunk.
+        """
+        raise UnsupportedError(f'codec "{self.codec_id}" cannot be bound')

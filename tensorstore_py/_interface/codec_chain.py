@@ -1,0 +1,128 @@
+"""A bound codec chain: array to array, then one array to bytes, then bytes to bytes.
+
+It runs per chunk, on any thread, and owns the one decision that makes reading fast: when the
+stored bytes, once decompressed, are exactly the destination's memory, they are decompressed
+straight into it; otherwise into this thread's scratch buffer and copied out from there. A
+scratch array is valid only until the same thread decodes again, so it never leaves here
+except as the documented return of `decode_scratch`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorstore_py._runtime.scratch import scratch
+
+if TYPE_CHECKING:
+    from tensorstore_py._interface.codec import (
+        Array,
+        ArrayToArray,
+        ArrayToBytes,
+        BytesToBytes,
+        ChunkType,
+    )
+    from tensorstore_py._interface.kvstore import Buffer
+
+__all__ = ["CodecChain"]
+
+
+@dataclass(frozen=True, slots=True)
+class CodecChain:
+    """A chain bound to one chunk type.
+
+    Attributes:
+        chunk: what the chain encodes.
+        to_array: array-to-array codecs, in encoding order.
+        to_bytes: the serializer.
+        compressors: bytes-to-bytes codecs, in encoding order.
+    """
+
+    chunk: ChunkType
+    to_array: tuple[ArrayToArray, ...]
+    to_bytes: ArrayToBytes
+    compressors: tuple[BytesToBytes, ...]
+
+    def encode(self, array: Array) -> Buffer:
+        """The stored bytes of a whole chunk.
+
+        Args:
+            array: of `chunk.shape` and `chunk.dtype`, in any memory layout.
+        """
+        for to_array in self.to_array:
+            array = to_array.encode(array)
+        data = self.to_bytes.encode(array)
+        for compressor in self.compressors:
+            data = compressor.encode(data)
+        return data
+
+    def decode(self, data: Buffer) -> Array:
+        """The chunk as an array that nobody else writes to; it may be a read-only view of `data`.
+
+        Raises:
+            DataLossError: the bytes are corrupt or of the wrong size.
+        """
+        for compressor in reversed(self.compressors[1:]):
+            data = compressor.decode(data)
+        if self.compressors:
+            data = self.compressors[0].decode(data, self.to_bytes.encoded_size)
+        return self._from_bytes(data)
+
+    def decode_into(self, data: Buffer, out: Array) -> None:
+        """Decode a whole chunk to `out`, of the chunk's shape and type, in any memory layout.
+
+        Raises:
+            DataLossError: the bytes are corrupt or of the wrong size.
+        """
+        if self.compressors:
+            memory = self._memory_of(out)
+            if memory is not None:
+                self._decompress(data, memory)
+                return
+        out[...] = self.decode_scratch(data)
+
+    def decode_scratch(self, data: Buffer) -> Array:
+        """The chunk as an array in this thread's scratch memory (or a view of `data`).
+
+        Valid until this thread decodes again: copy from it at once.
+
+        Raises:
+            DataLossError: the bytes are corrupt or of the wrong size.
+        """
+        size = self.to_bytes.encoded_size
+        if not self.compressors:
+            return self._from_bytes(data)
+        if size is None:
+            return self.decode(data)
+        memory = scratch(size)
+        self._decompress(data, memory)
+        return self._from_bytes(memory)
+
+    def encoded_size(self) -> int | None:
+        """Size in bytes of every encoded chunk, if it does not depend on the values."""
+        size = self.to_bytes.encoded_size
+        for compressor in self.compressors:
+            size = compressor.encoded_size(size)
+        return size
+
+    def _from_bytes(self, data: Buffer) -> Array:
+        array = self.to_bytes.decode(data)
+        for to_array in reversed(self.to_array):
+            array = to_array.decode(array)
+        return array
+
+    def _memory_of(self, out: Array) -> memoryview | None:
+        """The flat memory of `out` if encoded elements may land there unconverted."""
+        view: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None = out
+        for to_array in self.to_array:
+            view = to_array.view_of(view)
+            if view is None:
+                return None
+        return self.to_bytes.direct(view)
+
+    def _decompress(self, data: Buffer, memory: memoryview) -> None:
+        for compressor in reversed(self.compressors[1:]):
+            data = compressor.decode(data)
+        self.compressors[0].decode_into(data, memory)

@@ -1,0 +1,203 @@
+"""The driver promise: an open array in its own coordinates, and the spec that opens it.
+
+A driver knows nothing of views: the public `TensorStore` holds a driver and an `IndexTransform`
+and passes transforms down, never raw slices. A driver's `inline` is its temperament, taken from
+the store at the bottom: its coroutines are started where that says.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+
+from tensorstore_py._index import IndexDomain, IndexTransform
+from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
+from tensorstore_py._spec.model import Field, Model, PlainValidator, Rank
+from tensorstore_py._spec.registered import registered
+from tensorstore_py._spec.registry import kvstores
+from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.url import kvstore_from_url
+from tensorstore_py.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tensorstore_py._interface.kvstore import KvStore
+    from tensorstore_py._spec.open_mode import OpenMode
+
+__all__ = [
+    "Driver",
+    "DriverSpec",
+    "KvStoreField",
+    "ResizeRequest",
+    "StorageStatistics",
+]
+
+
+
+#: A member that holds a kvstore spec or its URL.
+KvStoreField = Annotated[KvStoreSpec, registered(kvstores, from_url=kvstore_from_url)]
+
+
+class ResizeRequest(NamedTuple):
+    """New bounds in the driver's own dimensions; None leaves a bound as it is.
+
+    Attributes:
+        inclusive_min: new lower bounds.
+        exclusive_max: new upper bounds.
+        metadata_only: leave chunks outside the new bounds where they are.
+        expand_only: fail if a dimension would shrink.
+        shrink_only: fail if a dimension would grow.
+    """
+
+    inclusive_min: tuple[int | None, ...]
+    exclusive_max: tuple[int | None, ...]
+    metadata_only: bool = False
+    expand_only: bool = False
+    shrink_only: bool = False
+
+
+class StorageStatistics:
+    """What is stored of a region.
+
+    Attributes:
+        not_stored: True if nothing of it is stored; None if not asked.
+        fully_stored: True if all of it is stored; None if not asked.
+    """
+
+    __slots__ = ("fully_stored", "not_stored")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self, *, not_stored: bool | None = None, fully_stored: bool | None = None
+    ) -> None:
+        self.not_stored = not_stored
+        self.fully_stored = fully_stored
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StorageStatistics):
+            return NotImplemented
+        return (self.not_stored, self.fully_stored) == (other.not_stored, other.fully_stored)
+
+    def __repr__(self) -> str:
+        names = ("not_stored", "fully_stored")
+        said = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None]
+        return f"TensorStore.StorageStatistics({', '.join(said)})"
+
+
+class Driver(ABC):
+    """An open array.
+
+    Attributes:
+        inline: temperament of its coroutines.
+        data_type: element type.
+        readable: whether `read` may be called.
+        writable: whether `write` may be called.
+    """
+
+    inline: bool
+    data_type: DType
+    readable: bool = True
+    writable: bool = True
+
+    @property
+    @abstractmethod
+    def domain(self) -> IndexDomain:
+        """The domain as last known; upper bounds that can be resized are implicit."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Everything known of the array's form, in its own dimensions."""
+
+    @abstractmethod
+    async def resolve(self) -> IndexDomain:
+        """The domain as stored now."""
+
+    @abstractmethod
+    async def read(self, transform: IndexTransform, order: str) -> np.ndarray[
+        tuple[int, ...], np.dtype[np.generic]
+    ]:
+        """Read what `transform` selects into a fresh array of its input shape.
+
+        Args:
+            transform: from the reader's positions to this array's; bounds may be implicit.
+            order: memory order of the result, `"C"` or `"F"`.
+        """
+
+    async def write(
+        self,
+        transform: IndexTransform,
+        source: np.ndarray[tuple[int, ...], np.dtype[np.generic]],
+    ) -> None:
+        """Store `source`, broadcast to the transform's input shape.
+
+        Args:
+            transform: from the source's positions to this array's; bounds may be implicit.
+            source: of this array's NumPy data type.
+        """
+        raise UnsupportedError(f"{type(self).__name__} cannot be written")
+
+    async def resize(self, request: ResizeRequest) -> None:
+        """Change the bounds."""
+        raise UnsupportedError(f"{type(self).__name__} cannot be resized")
+
+    async def storage_statistics(
+        self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
+    ) -> StorageStatistics:
+        """Whether what `transform` selects is stored at all, and entirely."""
+        raise UnsupportedError(f"{type(self).__name__} has no storage statistics")
+
+    @abstractmethod
+    def spec(self) -> DriverSpec:
+        """The bound spec that would open this very array again, metadata filled in."""
+
+    @property
+    def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
+        """The bound spec (with its path) of the store underneath, and the store; None without."""
+        return None
+
+
+class DriverSpec(Model):
+    """What was asked of a driver: the JSON members common to all of them.
+
+    A concrete class adds its members, registers with `@driver("id")`, and says how to open.
+    """
+
+    driver: ClassVar[str]
+    json_tag: ClassVar[str | None] = "driver"
+
+    context: ContextSpec = NO_CONTEXT
+    dtype: Annotated[DType, PlainValidator(DType)] | None = None
+    rank: Rank | None = None
+    transform: Annotated[IndexTransform, PlainValidator(IndexTransform.from_json)] | None = None
+    schema_: Annotated[Schema, PlainValidator(Schema.parse)] | None = Field(
+        default=None, alias="schema"
+    )
+
+    @property
+    def inline(self) -> bool:
+        """The temperament that opening has, and the open driver."""
+        raise UnsupportedError(f'driver "{self.driver}" cannot be opened')
+
+    async def open(self) -> Driver:
+        """The open array; resource members are bound by now.
+
+        Raises:
+            NotFoundError, AlreadyExistsError, MismatchError: see the class.
+        """
+        raise UnsupportedError(f'driver "{self.driver}" cannot be opened')
+
+    def schema_constraints(self) -> Schema:
+        """`schema`, `dtype` and `rank` (and what the members imply) as one schema.
+
+        Raises:
+            SpecError: they contradict each other.
+        """
+        raise UnsupportedError(f'driver "{self.driver}" has no schema')
+
+    def open_mode(self) -> OpenMode:
+        """The open mode flags."""
+        raise UnsupportedError(f'driver "{self.driver}" has no open mode')

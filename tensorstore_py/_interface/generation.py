@@ -1,0 +1,58 @@
+"""Storage generations: the version stamp that conditional reads and writes compare.
+
+A generation is an opaque byte string chosen by the store. Two values are reserved and mean
+the same for every store: `UNKNOWN` (no generation: "unconditional", or "the condition
+failed") and `NO_VALUE` (the key is known to be absent).
+"""
+
+from __future__ import annotations
+
+import time as _time
+from typing import Final
+
+__all__ = ["NO_VALUE", "UNKNOWN", "TimestampedStorageGeneration"]
+
+UNKNOWN: Final = b""
+NO_VALUE: Final = b"\x02"
+
+
+class TimestampedStorageGeneration:
+    """A generation and the time at which it was known to be current.
+
+    Args:
+        generation: opaque bytes; `b""` when unknown. A `str` is encoded as UTF-8.
+        time: seconds since the epoch; `-inf` by default.
+
+    Example:
+        >>> TimestampedStorageGeneration(b"abc", 1.5)
+        KvStore.TimestampedStorageGeneration(b'abc', 1.5)
+    """
+
+    __slots__ = ("generation", "time")
+    __hash__ = None  # type: ignore[assignment]  # mutable, like the reference's
+
+    def __init__(self, generation: str | bytes = b"", time: float = float("-inf")) -> None:
+        self.generation = generation.encode() if isinstance(generation, str) else generation
+        self.time = time
+
+    @classmethod
+    def now(cls, generation: bytes) -> TimestampedStorageGeneration:
+        """A stamp taken at this moment."""
+        return cls(generation, _time.time())
+
+    def copy(self) -> TimestampedStorageGeneration:
+        """An independent copy."""
+        return TimestampedStorageGeneration(self.generation, self.time)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, object]) -> TimestampedStorageGeneration:
+        return self.copy()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TimestampedStorageGeneration):
+            return NotImplemented
+        return self.generation == other.generation and self.time == other.time
+
+    def __repr__(self) -> str:
+        return f"KvStore.TimestampedStorageGeneration({self.generation!r}, {self.time!r})"

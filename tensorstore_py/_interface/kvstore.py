@@ -1,0 +1,178 @@
+"""The store promise: an ordered map from keys to byte strings.
+
+A store implements `read` and whatever else it can; every other operation has a default that
+is written in terms of the others or raises a typed `UnsupportedError`. Keys are whole (the
+user's path is already joined in front). A store never interprets values and never retries
+on behalf of the engine's own conditions.
+
+`inline` is its temperament. True: methods never suspend (they may block the worker thread
+they run on). False: methods never block; they run on the library's event loop.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.generation import TimestampedStorageGeneration
+from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
+from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
+from tensorstore_py._spec.model import Model
+from tensorstore_py.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+__all__ = ["Buffer", "KvStore", "KvStoreSpec", "ListEntry", "ReadResult"]
+
+Buffer = bytes | bytearray | memoryview
+State = Literal["unspecified", "missing", "value"]
+
+
+class ReadResult:
+    """What a read found.
+
+    `state` is `"value"` (then `value` holds the bytes), `"missing"` (no such key), or
+    `"unspecified"` (the condition made the store send nothing: what the caller has is current).
+
+    Args:
+        state: see above.
+        value: the bytes read.
+        stamp: the generation of what was read, and when it was current.
+    """
+
+    __slots__ = ("stamp", "state", "value")
+    state: State
+    value: Buffer
+    stamp: TimestampedStorageGeneration
+
+    def __init__(
+        self,
+        state: State = "unspecified",
+        value: str | Buffer = b"",
+        stamp: TimestampedStorageGeneration | None = None,
+    ) -> None:
+        self.state = state
+        self.value = value.encode() if isinstance(value, str) else value
+        self.stamp = TimestampedStorageGeneration() if stamp is None else stamp
+
+    def __copy__(self) -> ReadResult:
+        return ReadResult(self.state, self.value, self.stamp.copy())
+
+    def __deepcopy__(self, memo: dict[int, object]) -> ReadResult:
+        return ReadResult(self.state, bytes(self.value), self.stamp.copy())
+
+    def __repr__(self) -> str:
+        return f"KvStore.ReadResult({self.state!r}, {bytes(self.value)!r}, {self.stamp!r})"
+
+
+class ListEntry(NamedTuple):
+    """One key of a listing, and the size of its value in bytes (-1 when the store can't say)."""
+
+    key: str
+    size: int = -1
+
+
+class KvStore(ABC):
+    """An ordered map from keys to bytes.
+
+    Attributes:
+        inline: the temperament, see the head of this file.
+        width: how many requests in flight the store makes good use of (loop stores only).
+    """
+
+    inline: ClassVar[bool] | bool
+    width: int = 1
+
+    @abstractmethod
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        """Read a value or a part of it.
+
+        Args:
+            key: the whole key.
+            byte_range: which bytes; the whole value by default.
+            if_equal: answer `"unspecified"` unless the stored generation is this one.
+            if_not_equal: answer `"unspecified"` if the stored generation is still this one.
+
+        Raises:
+            OutOfRangeError: the byte range reaches outside the value.
+            UnavailableError, PermissionDeniedError: the store's own troubles.
+        """
+
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
+        """Read several parts of one value; all results have one generation or are missing.
+
+        The default reads them one by one. Stores override it to open once or to coalesce.
+        """
+        return [await self.read(key, byte_range) for byte_range in ranges]
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        """Store a value atomically; `None` deletes the key.
+
+        Args:
+            key: the whole key.
+            value: contiguous bytes, not kept by reference after the call returns.
+            if_equal: only if the stored generation is this one (`NO_VALUE`: only if absent).
+
+        Returns:
+            The new stamp; its generation is `UNKNOWN` (`b""`) if the condition did not hold.
+        """
+        raise UnsupportedError(f"{type(self).__name__} is read-only: cannot write {key!r}")
+
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        """Delete every key of the range. Not atomic over keys."""
+        async for entry in self.list(key_range):
+            await self.write(entry.key, None)
+
+    def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        """Yield the keys of the range, in no promised order."""
+        raise UnsupportedError(f"{type(self).__name__} cannot list its keys")
+
+    def describe_key(self, key: str) -> str:
+        """How to name `key` to a person, in error messages."""
+        return repr(encode_key(key).decode("utf-8", "backslashreplace")).replace("'", '"')
+
+    async def aclose(self) -> None:
+        """Let go of connections and handles. A second call does nothing."""
+        return None
+
+
+class KvStoreSpec(Model):
+    """What was asked of a store: the JSON members common to all of them.
+
+    A concrete class adds its members, registers with `@kvstore("id", schemes=[...])`, and says
+    how to open. Resource members must be bound to a context before `open`.
+    """
+
+    json_tag: ClassVar[str | None] = "driver"
+    driver: ClassVar[str]
+
+    path: str = ""
+    context: ContextSpec = NO_CONTEXT
+
+    def open(self) -> KvStore:
+        """The live store for this bound spec. No I/O; equal specs may share one store."""
+        raise UnsupportedError(f'kvstore driver "{self.driver}" cannot be opened')
+
+    def to_url(self) -> str:
+        """This spec as a URL.
+
+        Raises:
+            UnsupportedError: the spec has members that no URL can carry.
+        """
+        raise UnsupportedError(f'kvstore driver "{self.driver}" has no URL form')
+
+    @classmethod
+    def from_url(cls, url: str) -> dict[str, object]:
+        """The JSON spec for a URL of one of the registered schemes."""
+        raise UnsupportedError(f'kvstore driver "{cls.driver}" has no URL form')

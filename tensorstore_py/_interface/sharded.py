@@ -1,0 +1,70 @@
+"""The sharding promise: a serializer whose bytes hold many independently stored inner chunks.
+
+The engine reads and writes inner chunks by their position in the shard's index, so it needs to
+see inside; every other serializer is opaque to it. Index entries are `(offset, size)` in bytes
+from the shard's start; `MISSING` in both marks an inner chunk that is not stored.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Final
+
+from tensorstore_py._interface.codec import ArrayToBytes, ArrayToBytesSpec, CodecModel
+from tensorstore_py._spec.model import PositiveInt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tensorstore_py._interface.byte_range import ByteRange
+    from tensorstore_py._interface.codec_chain import CodecChain
+    from tensorstore_py._interface.kvstore import Buffer
+
+__all__ = ["MISSING", "Sharded", "ShardedSpec"]
+
+MISSING: Final = 2**64 - 1
+
+
+class Sharded(ArrayToBytes):
+    """A bound sharding codec.
+
+    Attributes:
+        inner: the chain of one inner chunk; `inner.chunk.shape` is the inner chunk's shape.
+        grid_shape: how many inner chunks a shard has along each dimension.
+        index_size: encoded size of the index in bytes.
+    """
+
+    inner: CodecChain
+    grid_shape: tuple[int, ...]
+    index_size: int
+
+    @abstractmethod
+    def index_range(self) -> ByteRange:
+        """Where the index is: a prefix or a suffix of the shard."""
+
+    @abstractmethod
+    def decode_index(self, data: Buffer) -> NDArray[np.uint64]:
+        """The index as `[number of inner chunks in C order, 2]` of `(offset, size)`.
+
+        Raises:
+            DataLossError: truncated, or its checksum fails.
+        """
+
+    @abstractmethod
+    def assemble(self, chunks: Mapping[int, Buffer]) -> bytes | None:
+        """The shard's bytes from encoded inner chunks by C-order number; None when there are none."""
+
+
+class ShardedSpec(ArrayToBytesSpec):
+    """Asked: a sharding codec.
+
+    Attributes:
+        chunk_shape: shape of the inner chunks; the whole chunk's if None.
+        codecs: the codecs of one inner chunk, parsed; None: nothing is asked of them.
+    """
+
+    chunk_shape: tuple[PositiveInt, ...] | None = None
+    codecs: tuple[CodecModel, ...] | None = None

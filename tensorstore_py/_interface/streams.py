@@ -1,0 +1,79 @@
+"""Decoding formats that come as streams with an end: deflate in its wrappers, bzip2, xz.
+
+Such libraries hand out fresh bytes; none of them decodes into memory that it is given. What
+this module adds is the certainty that a codec owes: the stream ended, nothing stands behind
+it, and never more was decoded than expected, however large the data claims to be.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from tensorstore_py._interface.codec import size_error
+from tensorstore_py.errors import DataLossError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorstore_py._interface.kvstore import Buffer
+
+__all__ = ["StreamDecoder", "decode_streams"]
+
+
+class StreamDecoder(Protocol):
+    """What `zlib.decompressobj`, `bz2.BZ2Decompressor` and the like have in common."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the stream was reached."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What stands behind the end."""
+
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes:
+        """At most `max_length` decoded bytes."""
+
+
+def decode_streams(
+    data: Buffer,
+    size: int | None,
+    start: Callable[[], StreamDecoder],
+    *,
+    unlimited: int,
+    concatenated: bool,
+) -> bytes:
+    """Decode one stream, or several one behind the other.
+
+    Args:
+        data: all of the encoded bytes.
+        size: decoded size in bytes, where it is known.
+        start: makes the decoder of one stream.
+        unlimited: the `max_length` that means "no limit" to that decoder.
+        concatenated: whether the format joins streams that stand one behind the other.
+
+    Raises:
+        DataLossError: truncated, followed by other bytes, or not of `size` bytes.
+        Exception: whatever the decoder raises on corrupt data.
+    """
+    parts: list[bytes] = []
+    found = 0
+    while True:
+        decoder = start()
+        # One byte more than expected, so that a longer stream is seen and the end is reached.
+        limit = unlimited if size is None else size - found + 1
+        part = decoder.decompress(data, limit)
+        found += len(part)
+        if size is not None and found > size:
+            raise DataLossError(f"decoded to more than {size} bytes")
+        if not decoder.eof:
+            raise DataLossError(f"truncated after {found} decoded bytes")
+        parts.append(part)
+        data = decoder.unused_data
+        if not data:
+            break
+        if not concatenated:
+            raise DataLossError(f"{len(data)} bytes too many behind the compressed data")
+    if size is not None and found != size:
+        raise size_error(found, size)
+    return part if len(parts) == 1 else b"".join(parts)

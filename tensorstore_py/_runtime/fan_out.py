@@ -1,0 +1,189 @@
+"""Many steps, one body: the only place where inline and loop work part.
+
+Inline: the calling thread drains the steps itself; up to `width - 1` workers are asked to help
+and are not waited for until the steps run out, so nested fan-outs cannot starve a small pool.
+Loop: `width` pumps pull from the same steps; never a task a step. The first error stops
+everything; a cancelled operation stops between two steps. No step object outlives its step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.start import Job, current_job, run_within
+from tensorstore_py._runtime.workers import submit
+from tensorstore_py._runtime.workers import width as pool_width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
+
+__all__ = ["fan_out", "offload"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+#: Steps a thread takes at a time are 1/`_SHARE` of what is left for it, so that threads finish
+#: together; at most `_BATCH`, so that a generator of many steps is never held in memory.
+_BATCH = 16
+
+
+async def fan_out(
+    inline: bool,
+    steps: Iterable[S],
+    work: Callable[[S], Coroutine[Any, Any, None]],
+    *,
+    count: int,
+    width: int | None = None,
+) -> None:
+    """Run `work(step)` for every step, in no promised order, several at a time.
+
+    Args:
+        inline: the temperament of `work`.
+        steps: what to work on; consumed lazily.
+        work: the body of one step.
+        count: how many steps there are.
+        width: how many run at a time; the pool's width by default.
+
+    Raises:
+        Whatever the first failing step raised; steps not begun by then are dropped.
+    """
+    wide = min(count, pool_width() if width is None else width)
+    if inline:
+        _Drain(iter(steps), work, count, wide).run()
+    elif wide <= 1:
+        for step in steps:
+            await work(step)
+    else:
+        await _pump(iter(steps), work, wide)
+
+
+class _Drain(Generic[S]):
+    """One inline fan-out, shared by the calling thread and its helpers."""
+
+    __slots__ = ("_batch", "_count", "_error", "_finished", "_helpers", "_job", "_lock", "_open",
+                 "_steps", "_work")  # fmt: skip
+
+    def __init__(
+        self,
+        steps: Iterator[S],
+        work: Callable[[S], Coroutine[Any, Any, None]],
+        count: int,
+        width: int,
+    ) -> None:
+        self._steps = steps
+        self._work = work
+        self._count = count
+        self._helpers = width - 1
+        self._batch = max(1, min(_BATCH, count // (4 * max(1, width))))
+        self._lock = Lock()
+        self._open = 0
+        self._error: BaseException | None = None
+        self._finished = Lock()
+        self._job: Job[Any] | None = current_job()
+
+    def run(self) -> None:
+        """Drain until no step is left and no helper is inside one."""
+        if self._helpers > 0:
+            for _ in range(self._helpers):
+                submit(self._help)
+        self._drain()
+        self._join()
+        if self._error is not None:
+            raise self._error
+        if self._job is not None and self._job.cancelled:
+            raise asyncio.CancelledError
+
+    def _help(self) -> None:
+        run_within(self._job, self._drain)
+
+    def _take(self) -> list[S]:
+        """The next steps, and this thread is counted as inside; empty when there are none left."""
+        with self._lock:
+            if self._error is not None or (self._job is not None and self._job.cancelled):
+                return []
+            taken = []
+            try:
+                for _ in range(self._batch):
+                    taken.append(next(self._steps))
+            except StopIteration:
+                pass
+            except BaseException as error:  # noqa: BLE001  # planning failed: that is the outcome
+                self._error = error
+                return []
+            if taken:
+                if self._open == 0:
+                    self._finished.acquire()
+                self._open += 1
+            return taken
+
+    def _drain(self) -> None:
+        work = self._work
+        while taken := self._take():
+            try:
+                for step in taken:
+                    run_inline(work(step))
+            except BaseException as error:  # noqa: BLE001  # re-raised by the caller's thread
+                with self._lock:
+                    if self._error is None:
+                        self._error = error
+            with self._lock:
+                self._open -= 1
+                if self._open == 0:
+                    self._finished.release()
+
+    def _join(self) -> None:
+        """Wait for helpers that are inside a batch; ones that never began find nothing to do."""
+        while True:
+            with self._finished:
+                pass
+            with self._lock:
+                if self._open == 0:
+                    return
+
+
+async def _pump(
+    steps: Iterator[S], work: Callable[[S], Coroutine[Any, Any, None]], width: int
+) -> None:
+    async def pump() -> None:
+        for step in steps:
+            await work(step)
+
+    tasks = [asyncio.ensure_future(pump()) for _ in range(width)]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+async def offload(inline: bool, function: Callable[[], T]) -> T:
+    """Run CPU work off the loop: on the pool for loop bodies, right here for inline ones."""
+    if inline:
+        return function()
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: T | None, error: BaseException | None) -> None:
+        if not done.done():
+            if error is None:
+                done.set_result(value)  # type: ignore[arg-type]
+            else:
+                done.set_exception(error)
+
+    def work() -> None:
+        try:
+            value = function()
+        except BaseException as error:  # noqa: BLE001  # handed to whoever awaits
+            outcome: tuple[T | None, BaseException | None] = (None, error)
+        else:
+            outcome = (value, None)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    submit(work)
+    return await done

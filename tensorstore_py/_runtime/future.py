@@ -1,0 +1,325 @@
+"""Futures: what every asynchronous call of the public face returns.
+
+A Future is settled once, from any thread. `.result()` blocks any thread; `await` works in any
+event loop; cancellation flows both ways. A Future may carry work that no worker has begun yet
+(`_claim`): a thread that asks for its result runs that work itself instead of waiting for a
+worker to wake up. All state changes happen under the future's own lock; callbacks run outside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from tensorstore_py._runtime.fork import epoch
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["Future", "FutureLike", "Promise", "Settleable"]
+
+T = TypeVar("T")
+FutureLike = Awaitable[T] | T
+_log = logging.getLogger(__name__)
+
+_UNSET: Any = object()
+
+#: Identity of the library's loop thread, set by `loop`; blocking it would hang everything on it.
+loop_thread: list[int | None] = [None]
+
+
+class Future(Generic[T]):
+    """The result of an asynchronous operation.
+
+    Args:
+        future: a Future (returned as is), an awaitable (run on `loop`, or on the running event
+            loop, or else on the library's own loop), or a plain value.
+        loop: the event loop on which an awaitable runs.
+
+    Example:
+        >>> Future(3).result()
+        3
+    """
+
+    __slots__ = (
+        "__weakref__", "_callbacks", "_cancel", "_claim", "_epoch", "_error", "_lock",
+        "_value", "_waiters",
+    )  # fmt: skip
+    __class_getitem__ = classmethod(lambda cls, _item: cls)  # cheap and picklable generics
+
+    _value: T
+    _error: BaseException | None
+    _callbacks: list[Callable[[Any], None]]
+    _waiters: list[Lock]
+    _claim: Callable[[], bool] | None
+    _cancel: Callable[[], None] | None
+
+    def __new__(
+        cls, future: FutureLike[T] = _UNSET, *, loop: asyncio.AbstractEventLoop | None = None
+    ) -> Self:
+        if isinstance(future, cls):
+            return future
+        self = super().__new__(cls)
+        self._lock = Lock()
+        self._value = _UNSET
+        self._error = None
+        self._callbacks = []
+        self._waiters = []
+        self._claim = None
+        self._cancel = None
+        self._epoch = epoch()
+        if isinstance(future, Awaitable):
+            adopt(self, future, loop)
+        elif future is not _UNSET:
+            self._value = future
+        return self
+
+    def done(self) -> bool:
+        """Whether it has a result, failed, or was cancelled."""
+        return self._value is not _UNSET or self._error is not None
+
+    def cancelled(self) -> bool:
+        """Whether it was cancelled."""
+        return isinstance(self._error, asyncio.CancelledError)
+
+    def cancel(self) -> bool:
+        """Ask to stop. Work that has begun stops at its next step; nothing is left half-written.
+
+        Returns:
+            False if it was done already.
+        """
+        if not self._settle(_UNSET, asyncio.CancelledError()):
+            return False
+        if self._cancel is not None:
+            self._cancel()
+        return True
+
+    def force(self) -> None:
+        """Does nothing: work begins when it is asked for. Kept for code that calls it."""
+
+    def result(self, timeout: float | None = None, deadline: float | None = None) -> T:
+        """Block until done and return the value.
+
+        Args:
+            timeout: how long to wait, in seconds; forever by default.
+            deadline: until when to wait, in seconds since the epoch.
+
+        Raises:
+            TimeoutError: not done in time; the operation goes on.
+            asyncio.CancelledError: it was cancelled.
+            RuntimeError: called on the library's own loop thread, which it would block for good.
+        """
+        self._wait(timeout, deadline)
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def exception(self, timeout: float | None = None, deadline: float | None = None) -> Any:
+        """Block until done and return its error, or None. Arguments as for `result`."""
+        self._wait(timeout, deadline)
+        if isinstance(self._error, asyncio.CancelledError):
+            raise self._error
+        return self._error
+
+    def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
+        """Call `callback(self)` when done, on the thread that settles it; at once if it is."""
+        with self._lock:
+            if not self.done():
+                self._callbacks.append(callback)
+                return
+        self._call(callback)
+
+    def remove_done_callback(self, callback: Callable[[Future[T]], None]) -> int:
+        """Take back every registration of `callback`; returns how many there were."""
+        with self._lock:
+            kept = [each for each in self._callbacks if each != callback]
+            removed = len(self._callbacks) - len(kept)
+            self._callbacks = kept
+        return removed
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self.done():
+            loop = asyncio.get_running_loop()
+            waiter = loop.create_future()
+
+            def wake(_: Future[T]) -> None:
+                # The user's loop may be closed by now: then nobody waits there any more.
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(_release, waiter)
+
+            self.add_done_callback(wake)
+            try:
+                yield from waiter
+            except asyncio.CancelledError:
+                self.remove_done_callback(wake)
+                self.cancel()
+                raise
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def _wait(self, timeout: float | None, deadline: float | None) -> None:
+        if self.done():
+            return
+        claim = self._claim
+        # Only without a limit: work that runs on this very thread could not be left when it ends.
+        if claim is not None and timeout is None and deadline is None and claim():
+            return
+        if self.done():
+            return
+        if self._epoch != epoch():
+            raise RuntimeError(
+                "this Future was started before a fork; start the operation again in the child"
+            )
+        if get_ident() == loop_thread[0]:
+            raise RuntimeError(
+                "Future.result() on the library's own loop thread would block it for good; "
+                "await the Future instead"
+            )
+        self._block(_limit(timeout, deadline))
+
+    def _block(self, timeout: float) -> None:
+        waiter = Lock()
+        waiter.acquire()
+        with self._lock:
+            if self.done():
+                return
+            self._waiters.append(waiter)
+        if not waiter.acquire(timeout=timeout) and not self.done():
+            raise TimeoutError(f"not done after {timeout:g} s")
+
+    def _settle(self, value: T, error: BaseException | None) -> bool:
+        """Set the outcome, once; later outcomes are dropped. Returns whether this one counted."""
+        with self._lock:
+            if self.done():
+                return False
+            self._claim = None
+            self._value = value
+            self._error = error
+            callbacks, waiters = self._callbacks, self._waiters
+            self._callbacks, self._waiters = [], []
+        for waiter in waiters:
+            waiter.release()
+        for callback in callbacks:
+            self._call(callback)
+        return True
+
+    def _call(self, callback: Callable[[Future[T]], None]) -> None:
+        try:
+            callback(self)
+        except Exception:
+            _log.exception("exception in a Future's done callback")
+
+
+class Promise(Generic[T]):
+    """The producer's end of a Future.
+
+    Example:
+        >>> promise, future = Promise.new()
+        >>> promise.set_result(5)
+        >>> future.result()
+        5
+    """
+
+    __slots__ = ("_future",)
+
+    def __init__(self, future: Future[T]) -> None:
+        self._future = future
+
+    @staticmethod
+    def new() -> tuple[Promise[T], Future[T]]:
+        """A fresh pair."""
+        future: Future[T] = Future()
+        return Promise(future), future
+
+    def set_result(self, result: T) -> None:
+        """Settle the Future with a value; without effect if it is done."""
+        self._future._settle(result, None)  # noqa: SLF001  # two ends of one object
+
+    def set_exception(self, exception: BaseException) -> None:
+        """Settle the Future with an error; without effect if it is done."""
+        self._future._settle(_UNSET, exception)  # noqa: SLF001
+
+
+class Settleable(Generic[T]):
+    """A Future as its worker sees it: settle it, or attach how to run and cancel its work."""
+
+    __slots__ = ("future",)
+
+    def __init__(self) -> None:
+        self.future: Future[T] = Future()
+
+    def attach(self, claim: Callable[[], bool] | None, cancel: Callable[[], None]) -> None:
+        """Say how to run unbegun work on the calling thread, and how to stop begun work."""
+        self.future._claim = claim  # noqa: SLF001
+        self.future._cancel = cancel  # noqa: SLF001
+
+    def begun(self) -> None:
+        """No other thread may claim the work any more."""
+        self.future._claim = None  # noqa: SLF001
+
+    def value(self, value: T) -> None:
+        """Settle with a value."""
+        self.future._settle(value, None)  # noqa: SLF001
+
+    def error(self, error: BaseException) -> None:
+        """Settle with an error."""
+        self.future._settle(_UNSET, error)  # noqa: SLF001
+
+
+def _limit(timeout: float | None, deadline: float | None) -> float:
+    """Seconds to wait at most; -1 is forever."""
+    limits = []
+    if timeout is not None:
+        limits.append(timeout)
+    if deadline is not None:
+        limits.append(deadline - time.time())
+    return max(0.0, min(limits)) if limits and min(limits) != float("inf") else -1
+
+
+def _release(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+def adopt(
+    future: Future[T], awaitable: Awaitable[T], loop: asyncio.AbstractEventLoop | None
+) -> None:
+    """Settle `future` with what `awaitable` gives, run on `loop`."""
+    if loop is None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = own_loop[0]()
+
+    async def follow() -> None:
+        try:
+            value = await awaitable
+        except BaseException as error:  # noqa: BLE001  # the error is the outcome
+            future._settle(_UNSET, error)  # noqa: SLF001
+        else:
+            future._settle(value, None)  # noqa: SLF001
+
+    tasks: list[asyncio.Task[None]] = []
+    target = loop
+
+    def begin() -> None:
+        if not future.done():
+            tasks.append(target.create_task(cast("Coroutine[Any, Any, None]", follow())))
+        elif isinstance(awaitable, Coroutine):
+            awaitable.close()
+
+    def stop() -> None:
+        for task in tasks:
+            task.cancel()
+
+    future._cancel = lambda: target.call_soon_threadsafe(stop) and None  # noqa: SLF001
+    target.call_soon_threadsafe(begin)
+
+
+#: How to get the library's loop; `loop` puts itself here (it lies above this module).
+own_loop: list[Callable[[], asyncio.AbstractEventLoop]] = []

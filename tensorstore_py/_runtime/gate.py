@@ -1,0 +1,107 @@
+"""Exclusion: a mutex that survives forks, and a per-key gate for both temperaments.
+
+The gate keeps writers of one key in one process from racing each other through
+read-modify-write loops. It is about saving work: correctness across processes and machines
+comes from conditional writes, not from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from tensorstore_py._runtime.fork import Forkable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from types import TracebackType
+
+__all__ = ["Gate", "Mutex"]
+
+
+class Mutex(Forkable):
+    """A lock for short critical sections; a forked child finds it free.
+
+    Example:
+        >>> mutex = Mutex()
+        >>> with mutex:
+        ...     pass
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        super().__init__()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    def after_fork(self) -> None:
+        self._lock = Lock()
+
+
+class _Turn:
+    """The lock of one key and how many hold or await it."""
+
+    __slots__ = ("lock", "users")
+
+    def __init__(self, lock: Lock | asyncio.Lock) -> None:
+        self.lock = lock
+        self.users = 0
+
+
+class Gate(Forkable):
+    """At most one holder a key.
+
+    Args:
+        inline: True blocks the thread that waits; False suspends the task.
+
+    Example:
+        >>> from tensorstore_py._runtime.inline import run_inline
+        >>> gate = Gate(inline=True)
+        >>> async def enter() -> str:
+        ...     async with gate.hold("key"):
+        ...         return "in"
+        >>> run_inline(enter())
+        'in'
+    """
+
+    def __init__(self, *, inline: bool) -> None:
+        self._inline = inline
+        self._mutex = Lock()
+        self._turns: dict[object, _Turn] = {}
+        super().__init__()
+
+    @asynccontextmanager
+    async def hold(self, key: object) -> AsyncIterator[None]:
+        """Enter alone; others with the same key wait."""
+        with self._mutex:
+            turn = self._turns.get(key)
+            if turn is None:
+                turn = self._turns[key] = _Turn(Lock() if self._inline else asyncio.Lock())
+            turn.users += 1
+        try:
+            if isinstance(turn.lock, asyncio.Lock):
+                async with turn.lock:
+                    yield
+            else:
+                with turn.lock:
+                    yield
+        finally:
+            with self._mutex:
+                turn.users -= 1
+                if not turn.users:
+                    del self._turns[key]
+
+    def after_fork(self) -> None:
+        self._mutex = Lock()
+        self._turns = {}

@@ -1,0 +1,90 @@
+"""The library's one event loop, on its own thread, started at first use.
+
+It alone owns sessions, sockets and loop semaphores, so nothing ever crosses loops, whatever
+loops the user runs. A program that touches only local stores never starts it. A forked child
+begins without one; at exit it is stopped, cancelling what is pending, and never waited for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+from threading import Event, Lock, Thread, get_ident
+from typing import Final
+
+from tensorstore_py._runtime import future as _future
+from tensorstore_py._runtime.fork import on_fork
+
+__all__ = ["EXIT_GRACE_S", "is_running", "library_loop"]
+
+EXIT_GRACE_S: Final = 5.0
+
+
+class _Loop:
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.thread: Thread | None = None
+
+    def get(self) -> asyncio.AbstractEventLoop:
+        if self.loop is not None:
+            return self.loop
+        with self.lock:
+            if self.loop is None:
+                loop = asyncio.new_event_loop()
+                ready = Event()
+                self.thread = Thread(
+                    target=_run, args=(loop, ready), name="tensorstore_py-loop", daemon=True
+                )
+                self.thread.start()
+                ready.wait()
+                self.loop = loop
+            return self.loop
+
+    def stop(self) -> None:
+        loop, thread = self.loop, self.thread
+        if loop is None or thread is None:
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(EXIT_GRACE_S)
+
+    def forget(self) -> None:
+        """In a forked child: the thread is gone, and the loop's descriptors are the parent's."""
+        self.lock = Lock()
+        self.loop = None
+        self.thread = None
+        _future.loop_thread[0] = None
+
+
+def _run(loop: asyncio.AbstractEventLoop, ready: Event) -> None:
+    asyncio.set_event_loop(loop)
+    _future.loop_thread[0] = get_ident()
+    loop.call_soon(ready.set)
+    try:
+        loop.run_forever()
+    finally:
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=EXIT_GRACE_S))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+_own = _Loop()
+
+
+def library_loop() -> asyncio.AbstractEventLoop:
+    """The library's loop, running."""
+    return _own.get()
+
+
+def is_running() -> bool:
+    """Whether the loop thread was started in this process."""
+    return _own.loop is not None
+
+
+_future.own_loop.append(library_loop)
+on_fork(_own.forget)
+atexit.register(_own.stop)

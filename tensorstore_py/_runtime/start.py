@@ -1,0 +1,131 @@
+"""Start an operation: the one bridge from a call on the public face to a running body.
+
+An inline body becomes a job that either a worker thread or the first thread that asks for its
+result runs to its end. A loop body becomes a task on the library's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import copy_context
+from threading import Lock, local
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tensorstore_py._runtime.future import Future, Settleable
+from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.loop import library_loop
+from tensorstore_py._runtime.workers import submit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+__all__ = ["Job", "current_job", "run_within", "start"]
+
+T = TypeVar("T")
+
+
+class _Here(local):
+    job: Job[Any] | None = None
+
+
+_here = _Here()
+
+
+class Job(Generic[T]):
+    """Inline work that is run once, by whoever comes first."""
+
+    __slots__ = ("_body", "_lock", "cancelled", "settle")
+
+    def __init__(self, body: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
+        self._lock = Lock()
+        self.cancelled = False
+        self.settle: Settleable[T] = Settleable()
+        self.settle.attach(self.run_here, self.stop)
+
+    def run_here(self) -> bool:
+        """Run the work on this thread if nobody has begun it. Returns whether it ran."""
+        with self._lock:
+            body, self._body = self._body, None
+        if body is None:
+            return False
+        self.settle.begun()
+        outer, _here.job = _here.job, self
+        try:
+            value = run_inline(body())
+        except BaseException as error:  # noqa: BLE001  # the error is the outcome
+            self.settle.error(error)
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+        else:
+            self.settle.value(value)
+        finally:
+            _here.job = outer
+        return True
+
+    def run(self) -> None:
+        """`run_here` for a worker."""
+        self.run_here()
+
+    def stop(self) -> None:
+        """Ask the running body to stop between two steps."""
+        self.cancelled = True
+        with self._lock:
+            self._body = None
+
+
+def current_job() -> Job[Any] | None:
+    """The job that this thread runs, if any: fan-out watches its `cancelled`."""
+    return _here.job
+
+
+def run_within(job: Job[Any] | None, function: Callable[[], None]) -> None:
+    """Run `function` on this thread as a part of `job`, so that it sees its cancellation."""
+    outer, _here.job = _here.job, job
+    try:
+        function()
+    finally:
+        _here.job = outer
+
+
+def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+    """Begin `body()` where its temperament says, and return its Future.
+
+    Args:
+        inline: True: it never suspends; False: it runs on the library's loop.
+        body: makes the coroutine; called once, where it runs.
+
+    Example:
+        >>> async def answer() -> int:
+        ...     return 42
+        >>> start(True, answer).result()
+        42
+    """
+    if inline:
+        job: Job[T] = Job(body)
+        submit(job.run)
+        return job.settle.future
+    return _start_on_loop(body)
+
+
+def _start_on_loop(body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+    settle: Settleable[T] = Settleable()
+    loop = library_loop()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def follow() -> None:
+        try:
+            settle.value(await body())
+        except BaseException as error:  # noqa: BLE001  # the error is the outcome
+            settle.error(error)
+
+    def begin() -> None:
+        if not settle.future.done():
+            tasks.append(loop.create_task(follow()))
+
+    def stop() -> None:
+        loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+
+    settle.attach(None, stop)
+    loop.call_soon_threadsafe(begin, context=copy_context())
+    return settle.future

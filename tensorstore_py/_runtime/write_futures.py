@@ -1,0 +1,63 @@
+"""WriteFutures: the two moments of a write.
+
+`copy` is done when the source may change again, `commit` when the data is stored. The object
+itself stands for `commit`: awaiting it, or its `.result()`, waits until the data is stored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from tensorstore_py._runtime.future import Future
+
+__all__ = ["WriteFutures"]
+
+
+class WriteFutures:
+    """The outcome of `TensorStore.write`.
+
+    Attributes:
+        copy: done when the source array may be changed again.
+        commit: done when the data is stored.
+    """
+
+    __slots__ = ("commit", "copy")
+
+    def __init__(self, copy: Future[None], commit: Future[None]) -> None:
+        self.copy = copy
+        self.commit = commit
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self.commit.__await__()
+
+    def result(self, timeout: float | None = None, deadline: float | None = None) -> None:
+        """Block until stored; see `Future.result`."""
+        self.commit.result(timeout, deadline)
+
+    def exception(self, timeout: float | None = None, deadline: float | None = None) -> Any:
+        """Block until stored or failed; the error, or None."""
+        return self.commit.exception(timeout, deadline)
+
+    def done(self) -> bool:
+        """Whether the data is stored, or the write failed or was cancelled."""
+        return self.commit.done()
+
+    def cancelled(self) -> bool:
+        """Whether the write was cancelled."""
+        return self.commit.cancelled()
+
+    def cancel(self) -> bool:
+        """Ask to stop; chunks already stored stay. False if it was done already."""
+        self.copy.cancel()
+        return self.commit.cancel()
+
+    def add_done_callback(self, callback: Callable[[Future[None]], None]) -> None:
+        """Call `callback` when stored; see `Future.add_done_callback`."""
+        self.commit.add_done_callback(callback)
+
+    def remove_done_callback(self, callback: Callable[[Future[None]], None]) -> int:
+        """Take back every registration of `callback`; returns how many there were."""
+        return self.commit.remove_done_callback(callback)

@@ -1,0 +1,264 @@
+"""Binding specs to a context and back: resource members as live handles, or as JSON again.
+
+All four walks go over nested models, arrays and objects, and return the model they were given
+if nothing changed. Unbinding numbers shared resources so that binding the result again shares
+exactly what was shared: a resource that had a key keeps it unless two contend for it; one that
+is met twice gets `kind#0`, `kind#1`, ...; one that is met once is printed in place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
+from tensorstore_py._spec.model import Model
+from tensorstore_py._spec.resource import Resource, ResourceModel, ResourceSpec, Trail
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tensorstore_py._spec.context import Context
+
+__all__ = ["bind", "is_bound", "spec_json", "strip_context", "unbind"]
+
+M = TypeVar("M", bound=Model)
+AnyResource = Resource[object] | ResourceSpec
+
+
+def bind(model: M, context: Context, trail: Trail = ()) -> M:
+    """The model with every resource member bound.
+
+    A model's own `context` member defines a child context for itself and everything inside it,
+    and is gone afterwards. Members that are bound already stay as they are.
+
+    Args:
+        model: any model; nested models and arrays of them are bound, too.
+        context: where references are looked up.
+        trail: only for resources that refer to resources, see `Context.resource`.
+
+    Raises:
+        SpecError: a reference is undefined or circular; the error has the path to it.
+    """
+    own = getattr(model, "context", None)
+    if isinstance(own, ContextSpec):
+        context = context.child(own)
+
+    def visit(value: object) -> object:
+        if isinstance(value, ResourceSpec):
+            return context.resource(value, trail)
+        if isinstance(value, Model):
+            return bind(value, context, trail)
+        return value
+
+    bound = _map_members(model, visit)
+    if isinstance(own, ContextSpec) and own.resources:
+        return bound.replace(context=NO_CONTEXT)
+    return bound
+
+
+def unbind(model: M, *, mark_bound: bool = False) -> M:
+    """The model with every bound resource replaced by a reference or an inline object.
+
+    What the references refer to is added to the model's own `context` member.
+
+    Args:
+        model: a model that has a `context` field.
+        mark_bound: print the replaced members in `[...]`, as `repr` does.
+    """
+    collector = _Collector()
+    collector.collect(model)
+    if not collector.entries:
+        return model
+    replacements, definitions = collector.finish()
+
+    def visit(value: object) -> object:
+        if isinstance(value, Resource):
+            spec = replacements[value]
+            return ResourceSpec(spec.provider, spec.reference, spec.inline, mark_bound)
+        if isinstance(value, Model):
+            return _map_members(value, visit)
+        return value
+
+    unbound = _map_members(model, visit)
+    own = getattr(model, "context", None)
+    if isinstance(own, ContextSpec):
+        unbound = unbound.replace(context=ContextSpec.of({**own.resources, **definitions}))
+    return unbound
+
+
+def strip_context(model: M) -> M:
+    """The model with every resource member reset to its default, bound or not."""
+    updates: dict[str, object] = {}
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
+        if isinstance(value, Resource | ResourceSpec):
+            fresh: object = field.default
+        elif isinstance(value, ContextSpec):
+            fresh = NO_CONTEXT
+        else:
+            fresh = _map(value, _strip_one)
+        if fresh is not value:
+            updates[name] = fresh
+    return model.replace(**updates) if updates else model
+
+
+def is_bound(model: Model) -> bool:
+    """Whether no resource member of the model, or of a model inside it, is left to bind."""
+    return not any(isinstance(resource, ResourceSpec) for resource in _resources(model))
+
+
+def spec_json(
+    model: Model, include_defaults: bool = False, *, mark_bound: bool = False
+) -> dict[str, object]:
+    """The JSON of a model that may be bound; arguments as for `to_json` and `unbind`."""
+    return unbind(model, mark_bound=mark_bound).to_json(include_defaults)
+
+
+def _strip_one(value: object) -> object:
+    return strip_context(value) if isinstance(value, Model) else value
+
+
+def _map_members(model: M, visit: Callable[[object], object]) -> M:
+    updates: dict[str, object] = {}
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        try:
+            changed = _map(value, visit)
+        except SpecError as error:
+            raise error.inside(type(model).model_fields[name].alias or name) from None
+        if changed is not value:
+            updates[name] = changed
+    return model.replace(**updates) if updates else model
+
+
+def _map(value: object, visit: Callable[[object], object]) -> object:
+    """`value` with `visit` applied to each resource and model in it; itself if none changed."""
+    if isinstance(value, Model | Resource | ResourceSpec):
+        return visit(value)
+    if isinstance(value, tuple | list):
+        changed = []
+        for position, inner in enumerate(value):
+            try:
+                changed.append(_map(inner, visit))
+            except SpecError as error:
+                raise error.inside(position) from None
+        same = all(new is old for new, old in zip(changed, value, strict=True))
+        return value if same else tuple(changed)
+    if isinstance(value, dict):
+        mapped = {name: _map(inner, visit) for name, inner in value.items()}
+        return value if all(mapped[name] is value[name] for name in value) else mapped
+    return value
+
+
+def _resources(value: object) -> Iterator[AnyResource]:
+    """Every resource in `value`, in the order of the fields."""
+    if isinstance(value, Resource | ResourceSpec):
+        yield value
+    elif isinstance(value, Model):
+        for name in type(value).model_fields:
+            yield from _resources(getattr(value, name))
+    elif isinstance(value, tuple | list):
+        for inner in value:
+            yield from _resources(inner)
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _resources(inner)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One bound resource met on the way."""
+
+    shared: bool
+
+
+class _Collector:
+    """Finds the bound resources of a model, then chooses how each is printed.
+
+    `entries` keeps the order of first meeting, which is the order of numbering.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[Resource[object], _Entry] = {}
+        self._ids: Counter[str] = Counter()
+
+    def collect(self, model: Model) -> None:
+        for resource in _resources(model):
+            if isinstance(resource, Resource):
+                self._meet(resource)
+            elif resource.reference is not None:
+                self._ids[resource.reference] += 1
+            elif resource.inline is not None:
+                self.collect(resource.inline)
+        for context in _contexts(model):
+            for key, spec in context.resources.items():
+                self._ids[key] += 1
+                if spec.reference:
+                    self._ids[spec.reference] += 1
+
+    def _meet(self, resource: Resource[object]) -> None:
+        entry = self.entries.get(resource)
+        if entry is not None:
+            entry.shared = not resource.spec.config_only
+            return
+        named = resource.is_default or bool(resource.key)
+        self.entries[resource] = _Entry(named and not resource.spec.config_only)
+        self.collect(resource.spec)
+
+    def finish(self) -> tuple[dict[Resource[object], ResourceSpec], dict[str, ResourceSpec]]:
+        """The replacement of each bound resource, and the definitions that they refer to."""
+        keys = self._choose_keys()
+        unbound: dict[Resource[object], ResourceModel] = {}
+        replacements: dict[Resource[object], ResourceSpec] = {}
+
+        def visit(value: object) -> object:
+            if isinstance(value, Resource):
+                return replacements[value]
+            return _map_members(value, visit) if isinstance(value, Model) else value
+
+        # A resource is met before the ones inside it, so innermost come first in reverse.
+        for resource in reversed(self.entries):
+            unbound[resource] = _map_members(resource.spec, visit)
+            key = keys.get(resource)
+            replacements[resource] = (
+                ResourceSpec(resource.provider, inline=unbound[resource])
+                if key is None
+                else ResourceSpec(resource.provider, reference=key)
+            )
+        definitions = {
+            key: ResourceSpec(resource.provider, inline=unbound[resource])
+            for resource, key in keys.items()
+        }
+        return replacements, definitions
+
+    def _choose_keys(self) -> dict[Resource[object], str]:
+        for resource, entry in self.entries.items():
+            if resource.key and not resource.spec.config_only:
+                self._ids[resource.key] += 1
+        keys: dict[Resource[object], str] = {}
+        for resource, entry in self.entries.items():
+            if not entry.shared:
+                continue
+            key = resource.key
+            if not key or self._ids[key] != 1:
+                number = 0
+                while f"{resource.provider}#{number}" in self._ids:
+                    number += 1
+                key = f"{resource.provider}#{number}"
+                self._ids[key] += 1
+            keys[resource] = key
+        return keys
+
+
+def _contexts(value: object) -> Iterator[ContextSpec]:
+    if isinstance(value, ContextSpec):
+        yield value
+    elif isinstance(value, Model):
+        for name in type(value).model_fields:
+            yield from _contexts(getattr(value, name))
+    elif isinstance(value, tuple | list):
+        for inner in value:
+            yield from _contexts(inner)

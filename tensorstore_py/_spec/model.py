@@ -1,0 +1,253 @@
+"""The base of every JSON object that a user may write: frozen, strict, and printed minimally.
+
+A `Model` subclass lists its members as typed fields. `parse` takes JSON in and raises one
+`SpecError` that names the member; `to_json` gives JSON out, leaving out what equals its default.
+Unknown members are errors, except `$schema` and `$comment`, which editors and people put in files.
+Everything plug-ins need of pydantic is exported from here, so that they never import it.
+
+Field rules: arrays are `tuple[...]`; a Python name that pydantic or the language reserves gets an
+underscore and an alias (`schema_` with `Field(alias="schema")`); `None` as value *and* default is
+"absent" and never printed; where JSON `null` means something use `Unset.UNSET` as the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticUndefined, core_schema
+
+from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
+from tensorstore_py._spec.problems import spec_error
+from tensorstore_py.errors import SpecError, did_you_mean
+
+__all__ = [
+    "AfterValidator",
+    "Annotated",
+    "BeforeValidator",
+    "Field",
+    "Int",
+    "Level",
+    "Model",
+    "NonNegativeInt",
+    "PlainValidator",
+    "PositiveInt",
+    "Rank",
+    "TypeAdapter",
+    "Unset",
+    "ValidationError",
+    "field_validator",
+    "integral",
+    "model_validator",
+]
+
+_IGNORED = ("$schema", "$comment")
+
+M = TypeVar("M", bound="Model")
+
+
+class _Member(NamedTuple):
+    """How one field is printed."""
+
+    json_name: str
+    attribute: str
+    default: object
+
+
+class Model(BaseModel):
+    """A frozen JSON object.
+
+    Example:
+        >>> class Gzip(Model):
+        ...     level: Annotated[int, Level(0, 9)] = 6
+        >>> Gzip.parse({"level": 9}).to_json()
+        {'level': 9}
+        >>> Gzip().to_json(), Gzip().to_json(include_defaults=True)
+        ({}, {'level': 6})
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        arbitrary_types_allowed=True,
+        populate_by_name=True,
+        defer_build=True,
+        ser_json_inf_nan="constants",
+        protected_namespaces=(),
+    )
+
+    #: JSON member that names the class, such as `"driver"`, and is printed first of all.
+    json_tag: ClassVar[str | None] = None
+    _printing: ClassVar[tuple[_Member, ...] | None] = None
+    _known: ClassVar[frozenset[str] | None] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_members(cls, json: object) -> object:
+        if not isinstance(json, dict):
+            return json
+        known = cls.__dict__.get("_known") or cls._learn()
+        unknown = json.keys() - known
+        if unknown:
+            for name in _IGNORED:
+                unknown.discard(name)
+            if unknown:
+                name = min(unknown)
+                raise SpecError(f"no such member{did_you_mean(name, cls.member_names())}", (name,))
+            return {name: value for name, value in json.items() if name not in _IGNORED}
+        return json
+
+    @classmethod
+    def parse(cls, json: object) -> Self:
+        """The model for a JSON object.
+
+        Args:
+            json: a mapping (or an instance of this class, which is returned as it is).
+
+        Raises:
+            SpecError: a member is unknown, missing, of the wrong type or out of range; the
+                error has the path to it.
+        """
+        return cls.parse_frozen(freeze(json))
+
+    @classmethod
+    def parse_frozen(cls, json: object) -> Self:
+        """`parse` for JSON that went through `freeze` already."""
+        if isinstance(json, cls):
+            return json
+        tag = cls.json_tag
+        if tag is not None and isinstance(json, dict) and tag in json:
+            json = {name: value for name, value in json.items() if name != tag}
+        try:
+            return cls.model_validate(json)
+        except ValidationError as error:
+            raise spec_error(error, json) from None
+
+    def to_json(self, include_defaults: bool = False) -> dict[str, object]:
+        """The JSON object, members sorted by name.
+
+        Args:
+            include_defaults: print members that equal their default, too.
+        """
+        json: dict[str, object] = {}
+        cls = type(self)
+        if cls.json_tag is not None:
+            json[cls.json_tag] = getattr(cls, cls.json_tag)
+        for json_name, attribute, default in cls.__dict__.get("_printing") or cls._members():
+            value = getattr(self, attribute)
+            if value is Unset.UNSET or (value is None and default is None):
+                continue
+            if include_defaults or not _same(value, default):
+                json[json_name] = thaw(value, include_defaults)
+        self.add_json(json, include_defaults)
+        return {name: json[name] for name in sorted(json)}
+
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        """Change what `to_json` prints; for members that are not simply a field."""
+
+    def spec_json(self, include_defaults: bool) -> object:
+        """`to_json`, where this model is a member of another."""
+        return self.to_json(include_defaults)
+
+    def replace(self, **members: object) -> Self:
+        """A copy with some fields replaced, by Python name, without validating again."""
+        return self.model_copy(update=members)
+
+    @classmethod
+    def member_names(cls) -> list[str]:
+        """The JSON names of all members, sorted."""
+        names = {field.alias or name for name, field in cls.model_fields.items()}
+        return sorted(names | {cls.json_tag} if cls.json_tag else names)
+
+    @classmethod
+    def _learn(cls) -> frozenset[str]:
+        known = frozenset({*cls.model_fields, *cls.member_names()})
+        cls._known = known
+        return known
+
+    @classmethod
+    def _members(cls) -> tuple[_Member, ...]:
+        members = []
+        for name, field in cls.model_fields.items():
+            default = field.get_default(call_default_factory=True, validated_data={})
+            if default is PydanticUndefined:
+                default = Unset
+            members.append(_Member(field.alias or name, name, default))
+        cls._printing = tuple(members)
+        return cls._printing
+
+
+def _same(value: object, default: object) -> bool:
+    if value is default or getattr(value, "is_spec_default", False):
+        return True
+    # numpy values compare element by element, and True equals 1
+    return type(value) is type(default) and bool(value == default)
+
+
+def integral(value: object) -> object:
+    """`5.0` as `5`: JSON has one kind of number, and the reference takes either spelling."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Marks an integer member as bounded: `level: Annotated[int, Level(0, 9)] = 6`.
+
+    Attributes:
+        low: the least allowed value; None if there is none.
+        high: the greatest allowed value; None if there is none.
+    """
+
+    low: int | None = None
+    high: int | None = None
+
+    def check(self, value: object) -> int:
+        """`value` if it is an integer within the bounds.
+
+        Raises:
+            SpecError: it is not.
+        """
+        value = integral(value)
+        if (
+            not isinstance(value, int)
+            or isinstance(value, bool)
+            or (self.low is not None and value < self.low)
+            or (self.high is not None and value > self.high)
+        ):
+            raise SpecError(f"expected {self}, but found {describe(value)}")
+        return value
+
+    def __str__(self) -> str:
+        if self.low is not None and self.high is not None:
+            return f"an integer from {self.low} to {self.high}"
+        if self.low is not None:
+            return "a positive integer" if self.low == 1 else f"an integer not below {self.low}"
+        return "an integer" if self.high is None else f"an integer not above {self.high}"
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        inner = core_schema.int_schema(ge=self.low, le=self.high)
+        return core_schema.no_info_before_validator_function(self.check, inner)
+
+
+Int = Annotated[int, Level()]
+NonNegativeInt = Annotated[int, Level(0)]
+PositiveInt = Annotated[int, Level(1)]
+Rank = Annotated[int, Level(0, 32)]

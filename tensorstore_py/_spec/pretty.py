@@ -1,0 +1,102 @@
+"""JSON as the text of a Python literal: the `repr` of everything that has a JSON form.
+
+One line if it fits 80 columns, else one member a line, indented by two; the room shrinks by one
+column with each level for the comma. Strings are single-quoted with C escapes, byte by byte, as
+the reference prints them, so that reprs can be compared as text.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+
+__all__ = ["pretty", "python_literal"]
+
+_WIDTH = 80
+_ESCAPES = {
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    ord("\t"): "\\t",
+    ord('"'): '\\"',
+    ord("'"): "\\'",
+    ord("\\"): "\\\\",
+}
+_HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
+
+
+def pretty(name: str, json: object) -> str:
+    """`name(...)` with the JSON value in between.
+
+    Example:
+        >>> print(pretty("Schema", {"rank": 3, "dtype": "uint8"}))
+        Schema({'rank': 3, 'dtype': 'uint8'})
+    """
+    return f"{name}({python_literal(json)})"
+
+
+def python_literal(json: object, indent: int = 0, column: int = 0, width: int = _WIDTH) -> str:
+    """The literal, broken over lines where one does not hold it.
+
+    Args:
+        json: None, bool, numbers, strings, lists, tuples and dicts of them.
+        indent: spaces in front of the following lines.
+        column: where on the present line the literal starts.
+        width: columns in all.
+    """
+    line = _one_line(json)
+    if len(line) <= width - column or not isinstance(json, dict | list | tuple):
+        return line
+    inner = indent + 2
+    lines = []
+    if isinstance(json, dict):
+        for key, value in json.items():
+            name = _string(str(key)) + ": "
+            lines.append(name + python_literal(value, inner, inner + len(name), width - 1))
+        opening, closing = "{", "}"
+    else:
+        lines = [python_literal(value, inner, inner, width - 1) for value in json]
+        opening, closing = "[", "]"
+    body = "".join(f"\n{' ' * inner}{line}," for line in lines)
+    return f"{opening}{body}\n{' ' * indent}{closing}" if body else opening + closing
+
+
+def _one_line(json: object) -> str:
+    if isinstance(json, str):
+        return _string(json)
+    if isinstance(json, dict):
+        return "{" + ", ".join(f"{_string(str(k))}: {_one_line(v)}" for k, v in json.items()) + "}"
+    if isinstance(json, list | tuple):
+        return "[" + ", ".join(map(_one_line, json)) + "]"
+    if isinstance(json, float):
+        return _float(json)
+    return repr(json)
+
+
+def _string(text: str) -> str:
+    """Single-quoted, with everything outside printable ASCII as `\\xNN` of its UTF-8 bytes."""
+    out = ["'"]
+    after_hex = False
+    for byte in text.encode("utf-8", "surrogateescape"):
+        escape = _ESCAPES.get(byte)
+        # a digit right after \xNN would read as part of it
+        if escape is None and (not 32 <= byte < 127 or (after_hex and byte in _HEX_DIGITS)):
+            out.append(f"\\x{byte:02x}")
+            after_hex = True
+            continue
+        out.append(escape or chr(byte))
+        after_hex = False
+    out.append("'")
+    return "".join(out)
+
+
+def _float(value: float) -> str:
+    """Shortest round-trip digits; an exponent from 1e15 on, where Python waits for 1e16."""
+    if not isfinite(value):
+        return "null"
+    text = repr(value)
+    if 1e15 <= abs(value) < 1e16 and "e" not in text:
+        digits = text.removesuffix(".0").lstrip("-")
+        if len(digits) == 16 and text.endswith(".0"):
+            head, tail = digits[0], digits[1:].rstrip("0")
+            mantissa = f"{head}.{tail}" if tail else head
+            text = f"{'-' if value < 0 else ''}{mantissa}e+15"
+    return text

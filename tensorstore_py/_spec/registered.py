@@ -1,0 +1,96 @@
+"""Members whose class is chosen by their own JSON: `{"driver": "file", ...}` or a URL.
+
+`registered(registry)` marks a field; the object's tag member picks the registered class, and the
+class parses the rest. The error for an unknown name has the path of the tag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic_core import core_schema
+
+from tensorstore_py._spec.json_value import describe, freeze
+from tensorstore_py._spec.model import Model
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import GetCoreSchemaHandler
+
+    from tensorstore_py._spec.registry import Registry
+
+__all__ = ["parse_registered", "registered"]
+
+
+def parse_registered(
+    registry: Registry[object],
+    json: object,
+    *,
+    tag: str | None = None,
+    from_url: Callable[[str], object] | None = None,
+) -> Model:
+    """The model of whichever registered class the JSON names.
+
+    Args:
+        registry: where the name is looked up.
+        json: an object with the tag member, a URL string, or a model (returned as it is).
+        tag: the member that holds the name; the registry's own by default.
+        from_url: turns a string into the JSON object; without it strings are refused.
+
+    Raises:
+        SpecError: no tag, an unknown name, or whatever the class finds wrong.
+    """
+    return _parse(registry, freeze(json), tag or registry.tag, from_url)
+
+
+def _parse(
+    registry: Registry[object],
+    json: object,
+    tag: str,
+    from_url: Callable[[str], object] | None,
+) -> Model:
+    if isinstance(json, str) and from_url is not None:
+        json = freeze(from_url(json))
+    if isinstance(json, Model):
+        return json
+    if not isinstance(json, dict):
+        allowed = "an object or a URL" if from_url is not None else "an object"
+        raise SpecError(f"expected {allowed}, but found {describe(json)}")
+    if tag not in json:
+        raise SpecError("this member is required", (tag,))
+    name = json[tag]
+    if not isinstance(name, str):
+        raise SpecError(f"expected a string, but found {describe(name)}", (tag,))
+    try:
+        cls = registry.get(name)
+    except SpecError as error:
+        raise error.inside(tag) from None
+    assert issubclass(cls, Model)
+    return cls.parse_frozen({member: json[member] for member in json if member != tag})
+
+
+@dataclass(frozen=True, slots=True)
+class registered:  # noqa: N801 - reads as an adjective in `Annotated[KvStoreSpec, registered(...)]`
+    """Marks a field as holding any registered class: `Annotated[KvStoreSpec, registered(kvstores)]`.
+
+    Attributes:
+        registry: where names are looked up.
+        tag: the member that holds the name; the registry's own by default.
+        from_url: turns a string into the JSON object; without it strings are refused.
+    """
+
+    registry: Registry[object]
+    tag: str | None = None
+    from_url: Callable[[str], object] | None = None
+
+    def check(self, json: object) -> Model:
+        """The validator."""
+        return _parse(self.registry, json, self.tag or self.registry.tag, self.from_url)
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.check)

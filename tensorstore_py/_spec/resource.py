@@ -1,0 +1,270 @@
+"""Context resources: what a spec says of them, and the live objects they become.
+
+A resource (a cache pool, a concurrency limit) is named by a spec as a reference (`"cache_pool"`,
+`"cache_pool#remote"`) or given inline as an object. `ResourceSpec` is that saying; binding it to a
+`Context` gives a `Resource`, the handle of one live object. Two specs share the object exactly if
+they hold the same `Resource`. Which kinds exist is up to the registry `resources`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar, cast
+
+from pydantic import GetCoreSchemaHandler
+from pydantic.fields import FieldInfo
+from pydantic_core import core_schema
+
+from tensorstore_py._spec.json_value import describe, freeze
+from tensorstore_py._spec.model import Model
+from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.registry import resources
+from tensorstore_py.errors import FailedPreconditionError, SpecError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from weakref import ReferenceType
+
+    from tensorstore_py._spec.context import Context
+
+__all__ = ["Resource", "ResourceField", "ResourceModel", "ResourceSpec", "Trail", "resource_class"]
+
+T = TypeVar("T")
+
+#: (context id, key) of the definitions that are being resolved, to detect circles.
+Trail = tuple[tuple[int, str], ...]
+
+
+class ResourceModel(Model):
+    """What JSON says of one kind of resource; register with `@context_resource("id")`.
+
+    A resource whose JSON is not an object overrides `parse_frozen` and `spec_json`.
+
+    Attributes:
+        resource_id: the registered name.
+        config_only: the resource is mere configuration: nothing is shared, so unbinding prints
+            it inline and never as a shared reference.
+    """
+
+    resource_id: ClassVar[str]
+    config_only: ClassVar[bool] = False
+
+    @classmethod
+    def default(cls) -> Self:
+        """The resource that a context has when nothing is said of it."""
+        return cls()
+
+    def create(self) -> object:
+        """The live object; called once per bound resource. Cheap: no I/O, no waiting."""
+        return self
+
+
+def resource_class(key: str) -> type[ResourceModel]:
+    """The class for a resource key, `"cache_pool"` or `"cache_pool#id"`.
+
+    Raises:
+        SpecError: no such kind of resource.
+    """
+    provider = key.partition("#")[0]
+    found = resources.find(provider)
+    if found is None:
+        hint = did_you_mean(provider, resources.names())
+        raise SpecError(f'Invalid context resource identifier: "{provider}"{hint}')
+    assert issubclass(found, ResourceModel)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """An unbound resource: either a reference or an inline object.
+
+    Attributes:
+        provider: the kind of resource, e.g. `"cache_pool"`.
+        reference: the key referred to; `""` stands for "the parent context's default" (JSON null).
+        inline: the object given in place; None for a reference.
+        was_bound: printed as `[...]`: this came from a bound resource.
+    """
+
+    provider: str
+    reference: str | None = None
+    inline: ResourceModel | None = None
+    was_bound: bool = False
+
+    @classmethod
+    def parse(cls, provider: str, json: object, *, allow_null: bool = False) -> ResourceSpec:
+        """The spec for a JSON value.
+
+        Args:
+            provider: the kind of resource that is expected.
+            json: a reference, an object, or either wrapped as the one element of an array.
+            allow_null: accept null (only contexts define resources that way).
+
+        Raises:
+            SpecError: wrong type, a reference to another kind, or a wrong member.
+        """
+        if isinstance(json, list | tuple) and len(json) == 1:
+            json = json[0]
+        if json is None and allow_null:
+            return cls(provider, reference="")
+        if json is None:
+            raise SpecError(
+                f'expected a "{provider}" resource or a reference to one, but found null'
+            )
+        if isinstance(json, str) and json.partition("#")[0] == provider:
+            return cls(provider, reference=json)
+        model = resource_class(provider)
+        try:
+            return cls(provider, inline=model.parse_frozen(freeze(json)))
+        except SpecError as error:
+            if not isinstance(json, str):
+                raise
+            raise SpecError(
+                f'{describe(json)} is no reference to a "{provider}" resource '
+                f'(such as "{provider}" or "{provider}#name"): {error.problem}'
+            ) from None
+
+    @property
+    def value(self) -> object:
+        """Bound resources have a live object; an unbound one has not."""
+        raise FailedPreconditionError(
+            f'resource "{self.provider}" is not bound; bind its spec to a context first'
+        )
+
+    @property
+    def is_spec_default(self) -> bool:
+        """Whether it says no more than leaving the member out: the bare name."""
+        return self.reference == self.provider and not self.was_bound
+
+    def to_json(self, include_defaults: bool = False) -> object:
+        """A reference string, null, or the inline object."""
+        if self.inline is None:
+            return self.reference or None
+        return self.inline.spec_json(include_defaults)
+
+    def spec_json(self, include_defaults: bool) -> object:
+        """`to_json`, wrapped in an array if it came from a bound resource."""
+        json = self.to_json(include_defaults)
+        return [json] if self.was_bound else json
+
+
+class Resource(Generic[T]):
+    """Handle of a bound context resource.
+
+    Handles are compared by identity: the same handle is the same live object.
+
+    Attributes:
+        spec: what it was made from, with its own resources bound.
+        key: its key in the context that made it, `""` if it was given inline.
+        is_default: nobody asked for it by an object; it is a context's default.
+
+    Example:
+        >>> from tensorstore_py._spec.context import Context
+        >>> from tensorstore_py._spec.registry import context_resource
+        >>> @context_resource("example_pool")
+        ... class Pool(ResourceModel):
+        ...     size: int = 7
+        >>> context = Context({"example_pool#big": {"size": 99}})
+        >>> context["example_pool#big"], context["example_pool"]
+        (Context.Resource({'size': 99}), Context.Resource({}))
+        >>> context["example_pool"].value.size
+        7
+    """
+
+    __slots__ = ("__weakref__", "_creator", "is_default", "key", "spec", "value")
+
+    value: T
+
+    def __init__(
+        self,
+        spec: ResourceModel,
+        key: str = "",
+        creator: ReferenceType[Context] | None = None,
+        *,
+        is_default: bool = False,
+    ) -> None:
+        self.spec = spec
+        self.key = key
+        self.is_default = is_default
+        self._creator = creator
+        self.value = cast("T", spec.create())
+
+    @property
+    def provider(self) -> str:
+        """The kind of resource, e.g. `"cache_pool"`."""
+        return self.spec.resource_id
+
+    @property
+    def creator(self) -> Context | None:
+        """The context that defines it, if that is still alive."""
+        return None if self._creator is None else self._creator()
+
+    def to_json(self, include_defaults: bool = False) -> object:
+        """The JSON of the resource; `include_defaults` prints members equal to their default."""
+        return self.spec.spec_json(include_defaults)
+
+    def spec_json(self, include_defaults: bool) -> object:
+        """`to_json`; use `unbind` to print resources that are shared as shared."""
+        return self.to_json(include_defaults)
+
+    def __repr__(self) -> str:
+        return pretty("Context.Resource", self.to_json())
+
+    def __reduce__(self) -> tuple[Callable[..., Resource[object]], tuple[object, ...]]:
+        creator = self.creator
+        if creator is not None and self.key:
+            return _find_again, (creator, self.key)
+        return _make_again, (self.spec, self.key, self.is_default)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.is_instance_schema((Resource, ResourceSpec))
+
+
+def _find_again(context: Context, key: str) -> Resource[object]:
+    return context[key]
+
+
+def _make_again(spec: ResourceModel, key: str, is_default: bool) -> Resource[object]:
+    return Resource(spec, key, is_default=is_default)
+
+
+def ResourceField(provider: str, *, optional: bool = False) -> Resource[object]:  # noqa: N802
+    """The default of a member that names a context resource.
+
+    Written like a value, as with `Field`; the static type of the member is what it is once bound:
+
+        cache_pool: Resource[CachePool] = ResourceField("cache_pool")
+        metadata_cache_pool: Resource[CachePool] | None = ResourceField("cache_pool", optional=True)
+
+    Accepted: a reference, an object, or a bound `Context.Resource` of the kind.
+
+    Args:
+        provider: the registered name of the kind of resource.
+        optional: absent by default, instead of the bare name.
+    """
+
+    def check(json: object) -> object:
+        if isinstance(json, Resource | ResourceSpec):
+            if json.provider != provider:
+                raise SpecError(f'expected a "{provider}" resource, but found "{json.provider}"')
+            return json
+        return ResourceSpec.parse(provider, json)
+
+    default = None if optional else ResourceSpec(provider, reference=provider)
+    field = FieldInfo(default=default)
+    field.metadata.append(_Check(check))
+    return cast("Resource[object]", field)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """Field metadata that replaces the validation of a resource member."""
+
+    check: Callable[[object], object]
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.check)

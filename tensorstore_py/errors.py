@@ -1,0 +1,144 @@
+"""The error tree: one class per remedy.
+
+Each class says what its *catcher* can do; the message says what was tried, on which key,
+and what to do instead. All of them are also the builtin class that TensorStore raises
+(`ValueError`, `IndexError`, `NotImplementedError`), so code written for it keeps working.
+Nothing here imports anything: this is the ground floor.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "AbortedError",
+    "AlreadyExistsError",
+    "DataLossError",
+    "FailedPreconditionError",
+    "MismatchError",
+    "NotFoundError",
+    "OutOfRangeError",
+    "PermissionDeniedError",
+    "SpecError",
+    "TensorStoreError",
+    "UnavailableError",
+    "UnsupportedError",
+    "did_you_mean",
+]
+
+
+class TensorStoreError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class SpecError(TensorStoreError, ValueError):
+    """A JSON spec, schema or metadata document is wrong. Remedy: correct the member named.
+
+    Args:
+        problem: what was found and what is allowed.
+        path: the JSON path from the document's root to the member, e.g. `("metadata", "chunks", 0)`.
+
+    Example:
+        >>> raise_from = SpecError("expected a positive integer, but found -1", ("metadata", "chunks", 0))
+        >>> str(raise_from)
+        'metadata.chunks[0]: expected a positive integer, but found -1'
+        >>> str(raise_from.inside("spec"))
+        'spec.metadata.chunks[0]: expected a positive integer, but found -1'
+    """
+
+    def __init__(self, problem: str, path: tuple[str | int, ...] = ()) -> None:
+        self.problem = problem
+        self.path = tuple(path)
+        where = format_json_path(self.path)
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+    def inside(self, *outer: str | int) -> SpecError:
+        """The same error as seen from an enclosing document."""
+        return SpecError(self.problem, (*outer, *self.path))
+
+    def __reduce__(self) -> tuple[type[SpecError], tuple[str, tuple[str | int, ...]]]:
+        return SpecError, (self.problem, self.path)
+
+
+class NotFoundError(TensorStoreError, ValueError):
+    """Nothing is stored at the key. Remedy: create it, or correct the path."""
+
+
+class AlreadyExistsError(TensorStoreError, ValueError):
+    """Something is stored at the key already. Remedy: open it, or delete it first."""
+
+
+class MismatchError(TensorStoreError, ValueError):
+    """What is stored contradicts what was asked. Remedy: drop the constraint or open another."""
+
+
+class FailedPreconditionError(TensorStoreError, ValueError):
+    """The operation does not fit the present state. Remedy: change the state, not the call."""
+
+
+class AbortedError(TensorStoreError, ValueError):
+    """A concurrent change won the race. Remedy: read again and retry."""
+
+
+class DataLossError(TensorStoreError, ValueError):
+    """Stored bytes are truncated, corrupt or fail their checksum. Remedy: restore the key."""
+
+
+class PermissionDeniedError(TensorStoreError, ValueError):
+    """The store refused the credentials, or the array was opened for less."""
+
+
+class UnavailableError(TensorStoreError, ValueError):
+    """The store did not answer after retries. Remedy: try later.
+
+    Attributes:
+        attempts: how often it was tried.
+    """
+
+    def __init__(self, message: str, attempts: int = 1) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+
+    def __reduce__(self) -> tuple[type[UnavailableError], tuple[str, int]]:
+        return UnavailableError, (str(self), self.attempts)
+
+
+class OutOfRangeError(TensorStoreError, IndexError, ValueError):
+    """An index or a bound lies outside the domain. Remedy: index inside it, or resize."""
+
+
+class UnsupportedError(TensorStoreError, NotImplementedError):
+    """This store, driver or codec cannot do that at all. Remedy: use one that can."""
+
+
+def format_json_path(path: tuple[str | int, ...]) -> str:
+    """`("a", 0, "b")` as `a[0].b`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def did_you_mean(found: str, allowed: Iterable[str]) -> str:
+    """A hint with the nearest allowed name, or the allowed names, or nothing.
+
+    Example:
+        >>> did_you_mean("zar3", ["zarr", "zarr3"])
+        ' (did you mean "zarr3"?)'
+        >>> did_you_mean("qqq", ["zarr", "zarr3"])
+        ' (one of: "zarr", "zarr3")'
+    """
+    names = sorted(allowed)
+    near = get_close_matches(found, names, n=1, cutoff=0.6)
+    if near:
+        return f' (did you mean "{near[0]}"?)'
+    if names and len(names) <= 24:
+        return " (one of: " + ", ".join(f'"{name}"' for name in names) + ")"
+    return ""

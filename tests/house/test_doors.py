@@ -1,0 +1,102 @@
+"""The doors: what leaves the package, under which name, and what coming in costs."""
+
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import tensorstore_py
+from tensorstore_py import plugin, testing
+
+DOORS = (tensorstore_py, plugin, testing)
+
+# The promise that an author keeps and the face that a user holds share the reference's word.
+PROMISE_AND_FACE = {"KvStore"}
+
+# What only programs that use it should pay for.
+HEAVY = {
+    "aiohttp",
+    "boto3",
+    "botocore",
+    "dask",
+    "fsspec",
+    "google.cloud",
+    "hypothesis",
+    "pytest",
+    "requests",
+    "s3fs",
+    "xarray",
+    "zarr",
+}
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+def test_a_door_names_what_leaves_by_it_once(door: ModuleType) -> None:
+    names = list(door.__all__)
+
+    assert len(names) == len(set(names))
+    assert [name for name in names if not hasattr(door, name)] == []
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+def test_a_door_leaks_nothing_that_it_does_not_name(door: ModuleType) -> None:
+    leaked = [
+        name
+        for name, value in vars(door).items()
+        if not name.startswith("_")
+        and name not in door.__all__
+        and not isinstance(value, ModuleType)
+    ]
+
+    assert leaked == []
+
+
+def test_a_name_means_one_thing_at_all_doors() -> None:
+    meanings: dict[str, object] = {}
+    torn = []
+    for door in DOORS:
+        for name in door.__all__:
+            value = getattr(door, name)
+            if meanings.setdefault(name, value) is not value and name not in PROMISE_AND_FACE:
+                torn.append(name)
+
+    assert torn == []
+
+
+def test_every_public_name_is_explained_with_an_example() -> None:
+    unexplained = []
+    for name in tensorstore_py.__all__:
+        value = getattr(tensorstore_py, name)
+        if not (inspect.isclass(value) or inspect.isroutine(value)):
+            continue
+        if inspect.isclass(value) and issubclass(value, BaseException):
+            continue
+        if "Example" not in (inspect.getdoc(value) or ""):
+            unexplained.append(name)
+
+    assert unexplained == []
+
+
+def test_coming_in_starts_no_thread_and_loads_nothing_heavy() -> None:
+    code = (
+        "import json, sys, threading, tensorstore_py\n"
+        "print(json.dumps([sorted(sys.modules), threading.active_count()]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    modules, threads = json.loads(done.stdout)
+
+    assert HEAVY & set(modules) == set()
+    assert threads == 1
+
+
+def test_the_version_is_said_once() -> None:
+    metadata = importlib.import_module("importlib.metadata")
+
+    assert metadata.version("tensorstore-py") == tensorstore_py.__version__

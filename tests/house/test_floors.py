@@ -1,0 +1,86 @@
+"""Who may import whom: import-linter's contracts, and the rules that it has no words for."""
+
+import ast
+
+import pytest
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+from tests.house.sources import ROOT, imported, is_inside, sources
+
+PLUG_INS = ("codecs", "kvstores", "drivers")
+
+# A codec library is known to the one codec that wraps it, so that it can be replaced there. The two
+# deflate formats are two codecs over one library.
+CODEC_LIBRARIES = {
+    "bz2": {"codecs/bz2.py"},
+    "google_crc32c": {"codecs/crc32c.py"},
+    "gzip": {"codecs/gzip.py"},
+    "isal": {"codecs/gzip.py", "codecs/zlib.py"},
+    "lzma": {"codecs/lzma.py"},
+    "numcodecs.blosc": {"codecs/blosc.py"},
+    "numcodecs.lz4": {"codecs/lz4.py"},
+    "numcodecs.zstd": {"codecs/zstd.py"},
+    "zlib": {"codecs/gzip.py", "codecs/zlib.py"},
+}
+
+
+def test_imports_go_down_the_floors(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+
+    status = lint_imports(no_cache=True)
+
+    assert status == EXIT_STATUS_SUCCESS, capfd.readouterr().out
+
+
+def test_plug_ins_enter_by_their_door_only() -> None:
+    intruders = []
+    for source in sources():
+        room, _, rest = source.name.partition("/")
+        if room not in PLUG_INS or not rest:
+            continue
+        own = f"tensorstore_py.{room}.{rest.split('/')[0].removesuffix('.py')}"
+        allowed = (own, "tensorstore_py.plugin", "tensorstore_py.errors")
+        intruders += [
+            f"{source.name}:{line} {name}"
+            for name, line in source.imports()
+            if is_inside(name, "tensorstore_py")
+            and not any(is_inside(name, module) for module in allowed)
+        ]
+
+    assert intruders == []
+
+
+def test_own_modules_are_imported_at_the_top() -> None:
+    hidden = [
+        f"{source.name}:{node.lineno} {name}"
+        for source in sources()
+        for function in ast.walk(source.tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        for name, _ in imported(node, source.name)
+        if is_inside(name, "tensorstore_py")
+    ]
+
+    assert hidden == []
+
+
+def test_each_codec_library_is_known_to_one_codec() -> None:
+    strays = [
+        f"{source.name}:{line} {name}"
+        for source in sources()
+        for name, line in source.imports()
+        for library, homes in CODEC_LIBRARIES.items()
+        if is_inside(name, library) and source.name not in homes
+    ]
+
+    assert strays == []
+
+
+def test_errors_stand_on_nothing() -> None:
+    (errors,) = [source for source in sources() if source.name == "errors.py"]
+
+    own = [name for name, _ in errors.imports() if is_inside(name, "tensorstore_py")]
+
+    assert own == []
