@@ -4,8 +4,13 @@ Built-in plug-ins enter by this door too: what a guest cannot do, we cannot do. 
 plug-in may use from the engine is named here.
 """
 
-from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._chunked.layout import ArrayLayout, Remembered
+from tensorstore_py._chunked.spec import ChunkedSpec
+from tensorstore_py._index import IndexDomain, IndexTransform
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
+from tensorstore_py._interface.chunk_keys import ChunkKeys, SeparatedKeys
 from tensorstore_py._interface.codec import (
     OPAQUE,
     Array,
@@ -27,9 +32,31 @@ from tensorstore_py._interface.codec_json import (
     parse_codec_list,
 )
 from tensorstore_py._interface.codec_merge import merge_chains
+from tensorstore_py._interface.driver import (
+    Driver,
+    DriverSpec,
+    KvStoreField,
+    ResizeRequest,
+    StorageStatistics,
+)
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
 from tensorstore_py._interface.streams import StreamDecoder, decode_streams
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.codec_spec import CodecSpec
+from tensorstore_py._spec.dtype import dtype
+from tensorstore_py._spec.model import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    Level,
+    Model,
+    PositiveInt,
+)
+from tensorstore_py._spec.registry import codec, context_resource, driver, kvstore
+from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel
+from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.units import Unit

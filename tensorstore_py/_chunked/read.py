@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._interface.sharded import Sharded
 
-__all__ = ["read_into"]
+__all__ = ["Reader", "read_into"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -50,14 +50,14 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     plan = make_plan(axes, array.grid)
     source = array.source
     sharded = array.sharded
-    reader = _Reader(array, plan, view) if sharded is None else _ShardReader(
+    reader = Reader(array, plan, view) if sharded is None else _ShardReader(
         array, plan, view, sharded
     )
     width = None if source.inline else source.width
     await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=width)
 
 
-class _Reader:
+class Reader:
     """One read of an array whose chunks are decoded whole."""
 
     __slots__ = ("_array", "_direct", "_view", "plan")
@@ -102,7 +102,7 @@ class _Reader:
         return DataLossError(f"Error reading {self._array.source.describe(step.cell)}: {error}")
 
 
-class _ShardReader(_Reader):
+class _ShardReader(Reader):
     """One read of an array whose chunks are shards: only the inner chunks wanted are read."""
 
     __slots__ = ("_sharded",)
@@ -134,7 +134,7 @@ class _ShardReader(_Reader):
             await read_into(inner, axes, view)
             return
         plan = make_plan(axes, inner.grid)
-        reader = _Reader(inner, plan, view)
+        reader = Reader(inner, plan, view)
         work = partial(_read_batch, reader, shard)
         steps, missing = batches(shard, plan.steps())
         for each in missing:
@@ -144,7 +144,7 @@ class _ShardReader(_Reader):
         await fan_out(source.inline, steps, work, count=len(steps), width=width)
 
 
-async def _read_batch(reader: _Reader, shard: OpenShard, batch: Batch) -> None:
+async def _read_batch(reader: Reader, shard: OpenShard, batch: Batch) -> None:
     """Fetch neighbouring inner chunks in one request and decode them."""
     data = memoryview(await shard.fetch(batch.start, batch.stop))
 

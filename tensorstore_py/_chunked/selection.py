@@ -82,10 +82,19 @@ class Selection:
         The result shares memory with `array` unless a `Gathered` axis merges dimensions that
         are not adjacent in memory; the caller checks with `np.shares_memory` where it matters.
         """
-        turned = array.transpose(self.order) if self.order else array
+        turned = self._turn(array)
+        return turned if turned.shape == self.shape else turned.reshape(self.shape)
+
+    def put(self, view: Array, array: Array) -> None:
+        """Copy a working view that is memory of its own back to `array`."""
+        turned = self._turn(array)
+        turned[...] = view.reshape(turned.shape)
+
+    def _turn(self, array: Array) -> Array:
+        turned = array.transpose(self.order)
         if any(self.flip):
             turned = turned[tuple(slice(None, None, -1 if back else 1) for back in self.flip)]
-        return turned if turned.shape == self.shape else turned.reshape(self.shape)
+        return turned
 
 
 def select(transform: IndexTransform) -> Selection:

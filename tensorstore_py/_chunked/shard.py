@@ -37,6 +37,7 @@ __all__ = [
     "ShardChangedError",
     "batches",
     "descend",
+    "descend_axes",
     "inner_array",
     "inner_grid",
 ]
@@ -117,7 +118,12 @@ class OpenShard(ChunkSource):
         return result.value
 
     async def read(
-        self, cell: Cell, byte_range: ByteRange = WHOLE, *, if_equal: bytes | None = None
+        self,
+        cell: Cell,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
     ) -> ReadResult:
         extent = self.extent_of(cell)
         if extent is None:
@@ -163,25 +169,28 @@ def inner_array(outer: ChunkedArray, sharded: Sharded, source: ChunkSource) -> C
     return ChunkedArray(source, grid, sharded.inner, outer.fill_missing, outer.store_fill)
 
 
-def descend(axes: Sequence[Axis], step: Step, view: Array) -> tuple[list[Axis], Array]:
-    """The part of a selection that falls into one chunk, relative to it, and its working view."""
+def descend_axes(axes: Sequence[Axis], step: Step) -> list[Axis]:
+    """The part of a selection that falls into one chunk, relative to the chunk's start."""
     below: list[Axis] = []
-    part: list[slice] = []
     for axis, piece in zip(axes, step.pieces, strict=True):
-        if isinstance(axis, Strided):
-            inside = piece.inside
-            assert isinstance(inside, slice)
-            assert isinstance(piece.outside, slice)
-            count = piece.outside.stop - piece.outside.start
-            below.append(Strided(axis.dim, inside.start, inside.step, count))
-            part.append(piece.outside)
-        else:
-            assert isinstance(piece.inside, tuple)
-            assert isinstance(piece.outside, np.ndarray)
-            # The view stays whole along a gathered axis: its positions keep counting in it.
-            below.append(Gathered(axis.dims, piece.inside, piece.outside))
-            part.append(slice(None))
-    return below, view[(..., *part)]
+        inside, outside = piece.inside, piece.outside
+        if isinstance(axis, Strided) and isinstance(inside, slice) and isinstance(outside, slice):
+            below.append(Strided(axis.dim, inside.start, inside.step, outside.stop - outside.start))
+        elif isinstance(axis, Gathered) and isinstance(inside, tuple):
+            assert isinstance(outside, np.ndarray)
+            below.append(Gathered(axis.dims, inside, outside))
+    return below
+
+
+def descend(axes: Sequence[Axis], step: Step, view: Array) -> tuple[list[Axis], Array]:
+    """`descend_axes`, and the part of the working view that it stands for.
+
+    The view stays whole along gathered axes: their positions keep counting in it.
+    """
+    part = tuple(
+        piece.outside if isinstance(piece.outside, slice) else slice(None) for piece in step.pieces
+    )
+    return descend_axes(axes, step), view[(..., *part)]
 
 
 def batches(shard: OpenShard, steps: Iterable[Step]) -> tuple[list[Batch], list[Step]]:

@@ -34,9 +34,14 @@ class ChunkSource(ABC):
 
     @abstractmethod
     async def read(
-        self, cell: Cell, byte_range: ByteRange = WHOLE, *, if_equal: bytes | None = None
+        self,
+        cell: Cell,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        """The stored bytes of a chunk, or a part of them."""
+        """The stored bytes of a chunk, or a part of them; conditions as for `KvStore.read`."""
 
     @abstractmethod
     def describe(self, cell: Cell) -> str:
@@ -66,10 +71,17 @@ class StoredChunks(ChunkSource):
         return self.prefix + self._keys.encode(cell)
 
     async def read(
-        self, cell: Cell, byte_range: ByteRange = WHOLE, *, if_equal: bytes | None = None
+        self,
+        cell: Cell,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
     ) -> ReadResult:
         key = self.prefix + self._keys.encode(cell)
-        return await self.store.read(key, byte_range, if_equal=if_equal)
+        return await self.store.read(
+            key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
+        )
 
     async def write(
         self, cell: Cell, value: Buffer | None, *, if_equal: bytes | None = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 from tensorstore_py._chunked import opening
 from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
 from tensorstore_py._interface.driver import DriverSpec, KvStoreField
+from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import Field, PlainValidator, model_validator
 from tensorstore_py._spec.open_mode import OpenMode
@@ -20,6 +21,8 @@ from tensorstore_py._spec.resource import Resource, ResourceField
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tensorstore_py._chunked.driver import ChunkedDriver
     from tensorstore_py._chunked.layout import ArrayLayout
 
@@ -63,7 +66,8 @@ class ChunkedSpec(DriverSpec, Generic[M]):
     store_data_equal_to_fill_value: bool = False
 
     @model_validator(mode="after")
-    def _check_open_mode(self) -> ChunkedSpec[M]:
+    def checked(self) -> Self:
+        """See `DriverSpec.checked`: here, that the open mode's flags go together."""
         mode = self.open_mode()
         if mode.delete_existing and (mode.open or not mode.create):
             raise SpecError('"delete_existing" needs "create": true and "open": false')
@@ -92,7 +96,18 @@ class ChunkedSpec(DriverSpec, Generic[M]):
             assume_cached_metadata=self.assume_cached_metadata,
         )
 
-    def store_spec(self) -> KvStoreField:
+    def to_url(self) -> str:
+        return f"{self.store_spec().to_url()}|{self.url_scheme}:"
+
+    @property
+    def url_scheme(self) -> str:
+        """The driver's name in a URL."""
+        return self.driver
+
+    def minimal(self) -> Self:
+        return self.replace(schema_=None, metadata=None)
+
+    def store_spec(self) -> KvStoreSpec:
         """The kvstore with this spec's path joined to its own, ending in "/" unless empty.
 
         Raises:
@@ -111,6 +126,11 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         return self.kvstore if path == self.kvstore.path else self.kvstore.replace(path=path)
 
     # What a format adds, all pure.
+
+    @property
+    def layout_variant(self) -> tuple[str, ...]:
+        """Members other than the metadata that `layout` depends on, such as the field opened."""
+        return ()
 
     @property
     @abstractmethod

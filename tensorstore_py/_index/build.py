@@ -22,9 +22,20 @@ from tensorstore_py._index.interval import (
 from tensorstore_py._index.labels import require_unique
 from tensorstore_py._index.maps import IndexArray, OutputIndexMap, array_map, constant
 
-__all__ = ["DomainArguments", "frame_from_dims", "make_domain", "with_output"]
+__all__ = ["DOMAIN_KEYWORDS", "DomainArguments", "frame_from_dims", "make_domain", "with_output"]
 
-FORMS = {"inclusive_max": check_closed, "exclusive_max": check_half_open, "shape": check_sized}
+DOMAIN_KEYWORDS = (
+    "rank",
+    "inclusive_min",
+    "implicit_lower_bounds",
+    "exclusive_max",
+    "inclusive_max",
+    "shape",
+    "implicit_upper_bounds",
+    "labels",
+)
+
+_FORMS = {"inclusive_max": check_closed, "exclusive_max": check_half_open, "shape": check_sized}
 
 
 class DomainArguments:
@@ -44,6 +55,7 @@ class DomainArguments:
     def __init__(
         self,
         prefix: str,
+        *,
         rank: object = None,
         inclusive_min: object = None,
         implicit_lower_bounds: object = None,
@@ -64,9 +76,7 @@ class DomainArguments:
         }
         given = [name for name, value in uppers.items() if value is not None]
         if len(given) > 1:
-            raise ValueError(
-                f"Cannot specify both `{prefix}{given[0]}` and `{prefix}{given[1]}`"
-            )
+            raise ValueError(f"Cannot specify both `{prefix}{given[0]}` and `{prefix}{given[1]}`")
         self.upper_form = given[0] if given else "exclusive_max"
         self.upper = _integers(f"{prefix}{self.upper_form}", uppers[self.upper_form])
         self.implicit_upper = _flags("implicit_upper_bounds", implicit_upper_bounds)
@@ -132,7 +142,7 @@ def make_domain(arguments: DomainArguments) -> Frame:
         implicit_upper = (arguments.upper is None,) * rank
     labels = arguments.labels or ("",) * rank
     require_unique(labels)
-    form = FORMS[arguments.upper_form]
+    form = _FORMS[arguments.upper_form]
     intervals: list[Interval] = [form(*pair) for pair in zip(lower, upper, strict=True)]
     return Frame(
         tuple([interval[0] for interval in intervals]),

@@ -23,6 +23,7 @@ from tensorstore_py._index.interval import (
     format_interval,
     intersect_preferring_explicit,
 )
+from tensorstore_py._index.labels import quote
 from tensorstore_py._index.maps import (
     IndexArray,
     OutputIndexMap,
@@ -30,7 +31,6 @@ from tensorstore_py._index.maps import (
     constant,
     single,
 )
-from tensorstore_py._index.labels import quote
 from tensorstore_py._index.problem import IndexingError
 from tensorstore_py.errors import OutOfRangeError
 
@@ -103,9 +103,7 @@ def _infer_bounds(outer: Frame, inner: Frame, is_empty: bool) -> list[BoundState
             implicit_low, implicit_up = implicit_up, implicit_low
         state = (low, up, implicit_low, implicit_up)
         known = inferred[dim]
-        inferred[dim] = (
-            state if known is None else intersect_preferring_explicit(state, known)
-        )
+        inferred[dim] = state if known is None else intersect_preferring_explicit(state, known)
     return inferred
 
 
@@ -196,9 +194,7 @@ def _index_the_array(outer: Frame, inner: Frame, values: IndexArray) -> IndexArr
     return np.asarray(result, dtype=np.int64)
 
 
-def _positions(
-    inner: Frame, dim: int, index_map: OutputIndexMap, outer: Frame
-) -> IndexArray | int:
+def _positions(inner: Frame, dim: int, index_map: OutputIndexMap, outer: Frame) -> IndexArray | int:
     """Positions along one dimension of an outer index array, relative to its origin."""
     offset = index_map.offset - outer.lower[dim]
     stride = index_map.stride

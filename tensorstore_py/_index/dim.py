@@ -247,7 +247,7 @@ def _bind(args: tuple[object, ...], named: dict[str, object]) -> dict[str, objec
         else:
             names = ("size",)
     elif len(args) == 2:
-        is_label = isinstance(args[1], str) or (args[1] is None and args[0] is not None)
+        is_label = "label" not in named and (args[1] is None or isinstance(args[1], str))
         names = ("size", "label") if is_label else ("inclusive_min", "exclusive_max")
     known = {*names, "label", "size", "inclusive_min", "exclusive_max", "inclusive_max"}
     known |= {"implicit_lower", "implicit_upper"}

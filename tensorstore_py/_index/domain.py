@@ -9,7 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import SupportsIndex, overload
 
 from tensorstore_py._index.apply import IndexTerm
-from tensorstore_py._index.build import DomainArguments, frame_from_dims, make_domain
+from tensorstore_py._index.build import (
+    DOMAIN_KEYWORDS,
+    DomainArguments,
+    frame_from_dims,
+    make_domain,
+)
 from tensorstore_py._index.dim import Dim
 from tensorstore_py._index.frame import Frame
 from tensorstore_py._index.indexable import permutation
@@ -194,8 +199,9 @@ class IndexDomain(IndexTerm):
     def _dim(self, dim: int) -> Dim:
         return Dim._make(*self._frame.bounds(dim), self._frame.labels[dim])
 
+    # A str is a sequence of labels to the type checker, but the first overload wins.
     @overload
-    def __getitem__(self, identifier: int | str) -> Dim: ...
+    def __getitem__(self, identifier: int | str) -> Dim: ...  # type: ignore[overload-overlap]
     @overload
     def __getitem__(
         self, identifier: slice | HasDimSpecs | Sequence[DimSelectionLike] | IndexTerm
@@ -365,8 +371,7 @@ def _parse_arguments(args: tuple[object, ...], named: dict[str, object]) -> Fram
         return frame_from_dims(args[0])
     if args and "rank" in named:
         raise TypeError("IndexDomain got multiple values for `rank`")
-    known = DomainArguments.__init__.__code__.co_varnames
     for name in named:
-        if name not in known or name in {"self", "prefix"}:
+        if name not in DOMAIN_KEYWORDS:
             raise TypeError(f"IndexDomain got an unexpected keyword argument {name!r}")
-    return make_domain(DomainArguments("", *args, **named))
+    return make_domain(DomainArguments("", **dict(zip(("rank",), args, strict=False)), **named))

@@ -132,6 +132,9 @@ def _general_slice(
     for part in (start, stop, step):
         if part is not None and (type(part) is not int or not -_INT64 < part < _INT64):
             return None
+    if step < 0 and (bounds[2] or bounds[3]):
+        # The bounds trade places, and an implicit one is inferred anew: the long way's business.
+        return None
     try:
         return (*slice_interval(bounds, start, stop, step), step)
     except IndexError:

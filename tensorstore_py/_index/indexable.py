@@ -8,7 +8,7 @@ Invariant: no method here touches data; each returns a new view.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Self
 
 from tensorstore_py._index.apply import index_into
@@ -74,7 +74,7 @@ def permutation(frame: Frame, axes: DimSelectionLike | None) -> list[int]:
     return dims
 
 
-class Indexable:
+class Indexable(ABC):
     """Anything that has an index domain and is indexed lazily.
 
     Example:
@@ -91,12 +91,10 @@ class Indexable:
     @abstractmethod
     def _get_transform(self) -> IndexTransform:
         """From the positions of this object to those of what it is a view of."""
-        raise NotImplementedError
 
     @abstractmethod
     def _with_transform(self, transform: IndexTransform) -> Self:
         """The same object seen through another transform."""
-        raise NotImplementedError
 
     def _assign(self, transform: IndexTransform, source: object) -> None:
         """Write `source` to the positions of `transform`."""
@@ -140,33 +138,31 @@ class Indexable:
         return self._translation("backward_by")
 
     def _translation(self, kind: TranslateKind) -> Subscript[Self]:
-        def move(key: object) -> Self:
-            frame = self._get_transform()._frame
-            dims = list(range(frame.rank))
-            return self._with_frame(translate(frame, dims, parse_index_vector(key), kind))
+        return Subscript(self, f"translate_{kind}", lambda key: self._translated(key, kind))
 
-        return Subscript(self, f"translate_{kind}", move)
+    def _translated(self, key: object, kind: TranslateKind) -> Self:
+        frame = self._get_transform()._frame
+        dims = list(range(frame.rank))
+        return self._with_frame(translate(frame, dims, parse_index_vector(key), kind))
 
     @property
     def label(self) -> Subscript[Self]:
         """`x.label["a", "b"]` names all dimensions."""
+        return Subscript(self, "label", self._labeled)
 
-        def rename(key: object) -> Self:
-            frame = self._get_transform()._frame
-            return self._with_frame(label(frame, list(range(frame.rank)), parse_labels(key)))
-
-        return Subscript(self, "label", rename)
+    def _labeled(self, key: object) -> Self:
+        frame = self._get_transform()._frame
+        return self._with_frame(label(frame, list(range(frame.rank)), parse_labels(key)))
 
     @property
     def mark_bounds_implicit(self) -> Subscript[Self]:
         """`x.mark_bounds_implicit[lower:upper]` sets whether resizing may move the bounds."""
+        return Subscript(self, "mark_bounds_implicit", self._marked)
 
-        def mark(key: object) -> Self:
-            frame = self._get_transform()._frame
-            dims = list(range(frame.rank))
-            return self._with_frame(mark_bounds_implicit(frame, dims, *parse_implicit(key)))
-
-        return Subscript(self, "mark_bounds_implicit", mark)
+    def _marked(self, key: object) -> Self:
+        frame = self._get_transform()._frame
+        dims = list(range(frame.rank))
+        return self._with_frame(mark_bounds_implicit(frame, dims, *parse_implicit(key)))
 
     def transpose(self, axes: DimSelectionLike | None = None) -> Self:
         """A view with the dimensions in another order.

@@ -59,9 +59,7 @@ def format_interval(
     """
     left = "(-inf" if lower == -INF else f"[{lower}"
     right = "+inf" if upper == INF + 1 else f"{upper}"
-    return (
-        f"{left}{'*' if implicit_lower else ''}, {right}{'*' if implicit_upper else ''})"
-    )
+    return f"{left}{'*' if implicit_lower else ''}, {right}{'*' if implicit_upper else ''})"
 
 
 def int64_or_none(value: object) -> int | None:

@@ -23,7 +23,7 @@ from tensorstore_py.errors import SpecError, did_you_mean
 
 __all__ = ["Json", "domain_from_json", "domain_to_json", "frame_from_json", "frame_to_json"]
 
-Json: TypeAlias = "bool | int | float | str | None | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 _DOMAIN_MEMBERS = ("rank", "inclusive_min", "shape", "inclusive_max", "exclusive_max", "labels")
 _MAP_MEMBERS = ("offset", "stride", "input_dimension", "index_array", "index_array_bounds")
@@ -180,12 +180,8 @@ def _parse_map(json: object, path: tuple[str | int, ...]) -> OutputIndexMap:
     values = _nested_integers(members["index_array"], (*path, "index_array"))
     index_range = None
     if "index_array_bounds" in members:
-        index_range = _index_range(
-            members["index_array_bounds"], (*path, "index_array_bounds")
-        )
-    return OutputIndexMap(
-        index_array=values, offset=offset, stride=stride, index_range=index_range
-    )
+        index_range = _index_range(members["index_array_bounds"], (*path, "index_array_bounds"))
+    return OutputIndexMap(index_array=values, offset=offset, stride=stride, index_range=index_range)
 
 
 def _nested_integers(json: object, path: tuple[str | int, ...]) -> np.ndarray:

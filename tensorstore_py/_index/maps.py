@@ -128,21 +128,22 @@ class OutputIndexMap:
             limits = UNBOUNDED
             if index_range is not None:
                 limits = (index_range.inclusive_min, index_range.exclusive_max)
-            self._set(_ARRAY, offset, stride, None, values, limits)
+            self._set(_ARRAY, offset, stride, index_array=values, value_range=limits)
         elif "input_dimension" in given:
             dim = _as_int("input_dimension", given["input_dimension"])
-            self._set(_SINGLE, offset, stride, dim, None, UNBOUNDED)
+            self._set(_SINGLE, offset, stride, input_dimension=dim)
         else:
-            self._set(_CONSTANT, offset, None, None, None, UNBOUNDED)
+            self._set(_CONSTANT, offset, None)
 
     def _set(
         self,
         method: OutputIndexMethod,
         offset: int,
         stride: int | None,
-        input_dimension: int | None,
-        index_array: IndexArray | None,
-        value_range: Interval,
+        *,
+        input_dimension: int | None = None,
+        index_array: IndexArray | None = None,
+        value_range: Interval = UNBOUNDED,
     ) -> None:
         self.method = method
         self.offset = offset
@@ -185,8 +186,12 @@ class OutputIndexMap:
         return text + ")"
 
     def __reduce__(self) -> tuple[object, ...]:
-        parts = (self.method, self.offset, self.stride, self.input_dimension)
-        return _rebuild, (*parts, self.index_array, self.value_range)
+        if self.index_array is not None:
+            parts = (self.offset, self.stride, np.array(self.index_array), self.value_range)
+            return array_map, parts
+        if self.input_dimension is not None:
+            return single, (self.offset, self.stride, self.input_dimension)
+        return constant, (self.offset,)
 
 
 class OutputIndexMaps(Sequence[OutputIndexMap]):
@@ -267,22 +272,7 @@ def array_map(
     """A map by index array, without validation; the array is frozen, so pass one you own."""
     index_array.flags.writeable = False
     new = OutputIndexMap.__new__(OutputIndexMap)
-    new._set(_ARRAY, offset, stride, None, index_array, value_range)
-    return new
-
-
-def _rebuild(
-    method: OutputIndexMethod,
-    offset: int,
-    stride: int | None,
-    input_dimension: int | None,
-    index_array: IndexArray | None,
-    value_range: Interval,
-) -> OutputIndexMap:
-    new = OutputIndexMap.__new__(OutputIndexMap)
-    if index_array is not None:
-        index_array.flags.writeable = False
-    new._set(method, offset, stride, input_dimension, index_array, value_range)
+    new._set(_ARRAY, offset, stride, index_array=index_array, value_range=value_range)
     return new
 
 

@@ -46,7 +46,7 @@ def index_selected(frame: Frame, spec: IndexSpec, dims: list[int]) -> tuple[Fram
     """Apply a parsed expression to the dimensions `dims`; returns the new selection too."""
     spec = spec.repeated(len(dims))
     extra = _ellipsis_size(spec, len(dims))
-    new_rank = check_rank(spec.produced + frame.rank - len(dims))
+    new_rank = check_rank(spec.produced + frame.rank - spec.consumed)
     indexed, passing = _lay_out(spec, frame.rank, dims, extra)
     builder = _Builder(frame, new_rank, dims, indexed, extra)
     for new_dim, old_dim in passing:
@@ -77,7 +77,7 @@ def index_selected_first(
     old_to_middle = [dim for dim in range(middle_rank) if dim not in added]
     dims = [old_to_middle[~dim] if dim < 0 else dim for dim in dims]
     _refuse_repetition(dims)
-    new_rank = check_rank(spec.produced + middle_rank - len(dims))
+    new_rank = check_rank(spec.produced + frame.rank - spec.consumed)
     indexed, passing = _lay_out(spec, middle_rank, dims, extra)
     middle_to_old = {middle: old for old, middle in enumerate(old_to_middle)}
     old_dims = [middle_to_old[dim] for dim in dims if dim not in added]
@@ -218,8 +218,8 @@ class _Builder:
             (),
         )
         is_empty = frame.is_explicitly_empty()
-        for old_dim, new_dims, values in self._arrays:
-            self._maps[old_dim] = constant(0) if is_empty else self._array(new_dims, values)
+        for old_dim, along, values in self._arrays:
+            self._maps[old_dim] = constant(0) if is_empty else self._array(along, values)
         return frame.with_maps(tuple(self._maps[dim] for dim in range(self._frame.rank)))
 
     def _next_new(self) -> int:
@@ -260,9 +260,8 @@ class _Builder:
                 self._frame.bounds(old_dim), *term
             )
         except (IndexingError, OutOfRangeError) as problem:
-            raise type(problem)(
-                f"Computing interval slice for dimension {name_dim(self._frame, old_dim)}: {problem}"
-            ) from None
+            where = f"dimension {name_dim(self._frame, old_dim)}"
+            raise type(problem)(f"Computing interval slice for {where}: {problem}") from None
         self._bounds[new_dim] = (lower, upper, implicit_lower, implicit_upper)
         self._labels[new_dim] = self._frame.labels[old_dim]
         self._maps[old_dim] = single(offset, term.step, new_dim)
@@ -284,10 +283,10 @@ class _Builder:
         end = self._joint_start + len(spec.joint_shape)
         return self._new_dims[end - len(shape) : end]
 
-    def _array(self, new_dims: list[int], values: IndexArray) -> OutputIndexMap:
-        """The map of an array laid along `new_dims`, of size 1 along all others."""
+    def _array(self, along: list[int], values: IndexArray) -> OutputIndexMap:
+        """The map of an array laid along these dimensions, of size 1 along all others."""
         shape = [1] * self._rank
-        for dim, size in zip(new_dims, values.shape, strict=True):
+        for dim, size in zip(along, values.shape, strict=True):
             shape[dim] = size
-        order = np.argsort(new_dims)
+        order = np.argsort(along)
         return array_map(0, 1, values.transpose(order).reshape(shape))

@@ -37,7 +37,7 @@ IndexMode: TypeAlias = Literal["default", "oindex", "vindex"]
 SpecUse: TypeAlias = Literal["direct", "initial", "chained"]
 """Applied to a whole domain, right after a dimension selection, or later in its chain."""
 
-NumpyIndexTerm: TypeAlias = "int | slice | EllipsisType | None | np.ndarray | Iterable[object]"
+NumpyIndexTerm: TypeAlias = "int | slice | EllipsisType | np.ndarray | Iterable[object] | None"
 NumpyIndexingSpec: TypeAlias = "NumpyIndexTerm | tuple[NumpyIndexTerm, ...]"
 
 
@@ -96,7 +96,7 @@ class MaskTerm:
         return repr(mask)
 
 
-Term: TypeAlias = int | SliceTerm | EllipsisType | None | ArrayTerm | MaskTerm
+Term: TypeAlias = int | SliceTerm | EllipsisType | ArrayTerm | MaskTerm | None
 
 
 class IndexSpec:
@@ -128,7 +128,9 @@ class IndexSpec:
     )
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, terms: tuple[Term, ...], mode: IndexMode, use: SpecUse, scalar: bool):
+    def __init__(
+        self, terms: tuple[Term, ...], mode: IndexMode, use: SpecUse, scalar: bool
+    ) -> None:
         self.terms = terms
         self.mode = mode
         self.use = use
@@ -232,8 +234,10 @@ def _is_scalar(index: object, terms: tuple[Term, ...]) -> bool:
         parts = (index.start, index.stop, index.step)
         return all(part is None or int64_or_none(part) is not None for part in parts)
     term = terms[0]
-    return term is None or isinstance(term, int) or (
-        isinstance(term, ArrayTerm) and term.values.ndim == 0
+    return (
+        term is None
+        or isinstance(term, int)
+        or (isinstance(term, ArrayTerm) and term.values.ndim == 0)
     )
 
 
@@ -273,9 +277,7 @@ def _parse_array(term: object) -> Term:
 
 def _parse_slice(term: slice) -> Iterable[Term]:
     """One slice, or one per element where its bounds are sequences (`slice((1, 2), (7, 8))`)."""
-    parts = {
-        name: _slice_part(getattr(term, name)) for name in ("start", "stop", "step")
-    }
+    parts = {name: _slice_part(getattr(term, name)) for name in ("start", "stop", "step")}
     rank: int | None = None
     previous = ""
     for name, part in parts.items():
@@ -295,7 +297,7 @@ def _parse_slice(term: slice) -> Iterable[Term]:
     ]
 
 
-def _slice_part(part: object) -> int | None | tuple[int | None, ...]:
+def _slice_part(part: object) -> int | tuple[int | None, ...] | None:
     if part is None:
         return None
     number = int64_or_none(part)

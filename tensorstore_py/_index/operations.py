@@ -42,7 +42,7 @@ __all__ = [
     "transpose_to",
 ]
 
-IndexVector: TypeAlias = int | None | tuple[int | None, ...]
+IndexVector: TypeAlias = int | tuple[int | None, ...] | None
 """One value for all selected dimensions, or one for each; None leaves a dimension alone."""
 
 TranslateKind: TypeAlias = Literal["to", "by", "backward_by"]
@@ -119,12 +119,15 @@ def stride(frame: Frame, dims: list[int], values: IndexVector) -> Frame:
     )
     is_empty = result.is_explicitly_empty()
     return result.with_maps(
-        tuple(_strided(frame, result, m, steps, out, is_empty) for out, m in enumerate(frame.maps))
+        tuple(
+            _strided(frame, result, m, steps=steps, out=out, is_empty=is_empty)
+            for out, m in enumerate(frame.maps)
+        )
     )
 
 
 def _strided(
-    old: Frame, new: Frame, index_map: OutputIndexMap, steps: list[int], out: int, is_empty: bool
+    old: Frame, new: Frame, index_map: OutputIndexMap, *, steps: list[int], out: int, is_empty: bool
 ) -> OutputIndexMap:
     dim, step = index_map.input_dimension, index_map.stride
     if dim is not None and step is not None:
@@ -194,9 +197,7 @@ def mark_bounds_implicit(
 
 def _without_arrays(frame: Frame) -> Frame:
     """An explicitly empty frame has no positions, hence no use for index arrays."""
-    return frame.with_maps(
-        tuple(m if m.index_array is None else constant(0) for m in frame.maps)
-    )
+    return frame.with_maps(tuple(m if m.index_array is None else constant(0) for m in frame.maps))
 
 
 def transpose(frame: Frame, order: Sequence[int]) -> Frame:
@@ -276,7 +277,9 @@ def diagonal(frame: Frame, dims: list[int]) -> tuple[Frame, list[int]]:
         (),
     )
     is_empty = result.is_explicitly_empty()
-    maps = tuple(_on_diagonal(frame, result, m, dims, rest, is_empty) for m in frame.maps)
+    maps = tuple(
+        _on_diagonal(frame, result, m, dims=dims, rest=rest, is_empty=is_empty) for m in frame.maps
+    )
     return result.with_maps(maps), [0]
 
 
@@ -288,6 +291,7 @@ def _on_diagonal(
     old: Frame,
     new: Frame,
     index_map: OutputIndexMap,
+    *,
     dims: list[int],
     rest: list[int],
     is_empty: bool,

@@ -91,9 +91,7 @@ def format_specs(specs: Sequence[DimSpec]) -> str:
     """What stands between the brackets of `d[...]`."""
     if not specs:
         return "()"
-    return ",".join(
-        f"'{escape(spec)}'" if isinstance(spec, str) else str(spec) for spec in specs
-    )
+    return ",".join(f"'{escape(spec)}'" if isinstance(spec, str) else str(spec) for spec in specs)
 
 
 def normalize_index(dim: int, rank: int) -> int:

@@ -8,6 +8,7 @@ behind a serializer of plain elements.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._interface.codec import (
@@ -22,7 +23,7 @@ from tensorstore_py._interface.codec_json import parse_codec_json
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tensorstore_py._interface.codec import ArrayToArray, BytesToBytes, ChunkType
 
@@ -109,33 +110,36 @@ def _bind(
 ) -> tuple[tuple[CodecModel, ...], CodecChain]:
     stages = split_chain(specs, member)
     resolved: list[CodecModel] = []
-    first = chunk
+    seen = chunk
     to_array: list[ArrayToArray] = []
-    to_bytes_spec = stages.to_bytes
-    position = 0
-    try:
-        for position, to_array_spec in enumerate(stages.to_array):
-            to_array_spec = to_array_spec.resolved(chunk)
-            resolved.append(to_array_spec)
-            bound_array = to_array_spec.bind(chunk)
-            to_array.append(bound_array)
-            chunk = bound_array.encoded
-        position = len(to_array)
-        to_bytes_spec = (stages.to_bytes or _default_serializer()).resolved(chunk)
-        resolved.append(to_bytes_spec)
-        to_bytes = to_bytes_spec.bind(chunk)
-        # Behind a serializer of another form than elements side by side there are no elements.
-        seen = OPAQUE if to_bytes.encoded_size is None else chunk
-        compressors: list[BytesToBytes] = []
-        start = len(specs) - len(stages.compressors)
-        for position, compressor_spec in enumerate(stages.compressors, start):
-            compressor_spec = compressor_spec.resolved(seen)
-            resolved.append(compressor_spec)
+    for position, to_array_spec in enumerate(stages.to_array):
+        with _errors_at(member, position):
+            resolved.append(to_array_spec.resolved(seen))
+            to_array.append(to_array_spec.bind(seen))
+        seen = to_array[-1].encoded
+    serializer = stages.to_bytes or _default_serializer()
+    with _errors_at(member, len(to_array)):
+        resolved.append(serializer.resolved(seen))
+        to_bytes = serializer.bind(seen)
+    # Behind a serializer of another form than elements side by side there are no elements.
+    if to_bytes.encoded_size is None:
+        seen = OPAQUE
+    compressors: list[BytesToBytes] = []
+    start = len(specs) - len(stages.compressors)
+    for position, compressor_spec in enumerate(stages.compressors, start):
+        with _errors_at(member, position):
+            resolved.append(compressor_spec.resolved(seen))
             compressors.append(compressor_spec.bind(seen))
-            seen = OPAQUE
+        seen = OPAQUE
+    return tuple(resolved), CodecChain(chunk, tuple(to_array), to_bytes, tuple(compressors))
+
+
+@contextmanager
+def _errors_at(member: str, position: int) -> Iterator[None]:
+    try:
+        yield
     except SpecError as error:
         raise error.inside(member, position) from None
-    return tuple(resolved), CodecChain(first, tuple(to_array), to_bytes, tuple(compressors))
 
 
 def _default_serializer() -> ArrayToBytesSpec:

@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tensorstore_py._runtime.scratch import scratch
 
 if TYPE_CHECKING:
@@ -76,12 +74,15 @@ class CodecChain:
         Raises:
             DataLossError: the bytes are corrupt or of the wrong size.
         """
-        if self.compressors:
-            memory = self._memory_of(out)
-            if memory is not None:
-                self._decompress(data, memory)
-                return
-        out[...] = self.decode_scratch(data)
+        view = self._view_of(out)
+        if view is None:
+            out[...] = self.decode_scratch(data)
+            return
+        memory = self.to_bytes.direct(view) if self.compressors else None
+        if memory is not None:
+            self._decompress(data, memory)
+        else:
+            self.to_bytes.decode_into(self._decompressed(data), view)
 
     def decode_scratch(self, data: Buffer) -> Array:
         """The chunk as an array in this thread's scratch memory (or a view of `data`).
@@ -91,14 +92,7 @@ class CodecChain:
         Raises:
             DataLossError: the bytes are corrupt or of the wrong size.
         """
-        size = self.to_bytes.encoded_size
-        if not self.compressors:
-            return self._from_bytes(data)
-        if size is None:
-            return self.decode(data)
-        memory = scratch(size)
-        self._decompress(data, memory)
-        return self._from_bytes(memory)
+        return self._from_bytes(self._decompressed(data))
 
     def encoded_size(self) -> int | None:
         """Size in bytes of every encoded chunk, if it does not depend on the values."""
@@ -113,14 +107,27 @@ class CodecChain:
             array = to_array.decode(array)
         return array
 
-    def _memory_of(self, out: Array) -> memoryview | None:
-        """The flat memory of `out` if encoded elements may land there unconverted."""
-        view: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None = out
+    def _view_of(self, out: Array) -> Array | None:
+        """`out` in the layout that the serializer sees, unless a codec changes values."""
+        view: Array | None = out
         for to_array in self.to_array:
-            view = to_array.view_of(view)
             if view is None:
                 return None
-        return self.to_bytes.direct(view)
+            view = to_array.view_of(view)
+        return view
+
+    def _decompressed(self, data: Buffer) -> Buffer:
+        """The serialized bytes, in scratch memory where their size is known."""
+        if not self.compressors:
+            return data
+        size = self.to_bytes.encoded_size
+        if size is None:
+            for compressor in reversed(self.compressors):
+                data = compressor.decode(data)
+            return data
+        memory = scratch(size)
+        self._decompress(data, memory)
+        return memory
 
     def _decompress(self, data: Buffer, memory: memoryview) -> None:
         for compressor in reversed(self.compressors[1:]):

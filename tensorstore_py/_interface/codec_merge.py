@@ -35,7 +35,9 @@ def merge_chains(
     Example:
         >>> from tensorstore_py._interface.codec_json import codecs_to_json, parse_codec_list
         >>> gzip = parse_codec_list("zarr3", ["gzip"])
-        >>> codecs_to_json("zarr3", merge_chains(gzip, parse_codec_list("zarr3", ["bytes", "gzip"])))
+        >>> codecs_to_json(
+        ...     "zarr3", merge_chains(gzip, parse_codec_list("zarr3", ["bytes", "gzip"]))
+        ... )
         [{'name': 'bytes'}, {'name': 'gzip'}]
     """
     left, right = split_chain(mine), split_chain(theirs)
@@ -87,9 +89,7 @@ def _shards_at_once(stages: Stages) -> bool:
     return _shards(stages) and not stages.to_array
 
 
-def _merge_inside(
-    sharded: Stages, inner: Sequence[CodecModel]
-) -> tuple[CodecModel, ...]:
+def _merge_inside(sharded: Stages, inner: Sequence[CodecModel]) -> tuple[CodecModel, ...]:
     """`inner` was said of the chunks in the shards."""
     spec = sharded.to_bytes
     assert isinstance(spec, ShardedSpec)

@@ -15,6 +15,7 @@ from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.model import Field, Model, PlainValidator, Rank
+from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.schema import Schema
@@ -24,8 +25,9 @@ from tensorstore_py.errors import UnsupportedError
 if TYPE_CHECKING:
     import numpy as np
 
+    from typing import Self
+
     from tensorstore_py._interface.kvstore import KvStore
-    from tensorstore_py._spec.open_mode import OpenMode
 
 __all__ = [
     "Driver",
@@ -33,12 +35,21 @@ __all__ = [
     "KvStoreField",
     "ResizeRequest",
     "StorageStatistics",
+    "TransformField",
 ]
 
 
 
 #: A member that holds a kvstore spec or its URL.
 KvStoreField = Annotated[KvStoreSpec, registered(kvstores, from_url=kvstore_from_url)]
+
+
+def _transform(json: object) -> IndexTransform:
+    return json if isinstance(json, IndexTransform) else IndexTransform(json=json)
+
+
+#: A member that holds an index transform or its JSON.
+TransformField = Annotated[IndexTransform, PlainValidator(_transform)]
 
 
 class ResizeRequest(NamedTuple):
@@ -170,12 +181,10 @@ class DriverSpec(Model):
     json_tag: ClassVar[str | None] = "driver"
 
     context: ContextSpec = NO_CONTEXT
-    dtype: Annotated[DType, PlainValidator(DType)] | None = None
+    dtype: DType | None = None
     rank: Rank | None = None
-    transform: Annotated[IndexTransform, PlainValidator(IndexTransform.from_json)] | None = None
-    schema_: Annotated[Schema, PlainValidator(Schema.parse)] | None = Field(
-        default=None, alias="schema"
-    )
+    transform: TransformField | None = None
+    schema_: Schema | None = Field(default=None, alias="schema")
 
     @property
     def inline(self) -> bool:
@@ -190,14 +199,58 @@ class DriverSpec(Model):
         """
         raise UnsupportedError(f'driver "{self.driver}" cannot be opened')
 
-    def schema_constraints(self) -> Schema:
-        """`schema`, `dtype` and `rank` (and what the members imply) as one schema.
+    def known_schema(self) -> Schema:
+        """`schema`, `dtype`, `rank` and what the other members imply, as one schema.
 
         Raises:
             SpecError: they contradict each other.
         """
-        raise UnsupportedError(f'driver "{self.driver}" has no schema')
+        schema = Schema() if self.schema_ is None else self.schema_.copy()
+        if self.dtype is not None:
+            schema.update(dtype=self.dtype)
+        if self.rank is not None:
+            schema.update(rank=self.rank)
+        return schema
+
+    def known_domain(self) -> IndexDomain | None:
+        """The array's domain as far as the constraints tell, resizable bounds implicit."""
+        return self.known_schema().domain
 
     def open_mode(self) -> OpenMode:
         """The open mode flags."""
-        raise UnsupportedError(f'driver "{self.driver}" has no open mode')
+        return OpenMode(open=True)
+
+    def checked(self) -> Self:
+        """This spec, after the checks that concern several members.
+
+        Raises:
+            SpecError: members contradict each other.
+        """
+        return self
+
+    def minimal(self) -> Self:
+        """Without the constraints that are not needed to open what exists."""
+        return self.replace(schema_=None)
+
+    def to_url(self) -> str:
+        """The URL form.
+
+        Raises:
+            UnsupportedError: the driver has none.
+        """
+        raise UnsupportedError(f'driver "{self.driver}" has no URL form')
+
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        """Print data type and rank once, next to the schema rather than in it."""
+        schema = json.get("schema")
+        if isinstance(schema, dict):
+            dtype = schema.pop("dtype", None)
+            rank = schema.pop("rank", None)
+            if dtype is not None:
+                json.setdefault("dtype", dtype)
+            if rank is not None and "transform" not in json and "domain" not in schema:
+                json.setdefault("rank", rank)
+            if not schema and not include_defaults:
+                del json["schema"]
+        if "transform" in json:
+            json.pop("rank", None)

@@ -55,7 +55,7 @@ class Sharded(ArrayToBytes):
 
     @abstractmethod
     def assemble(self, chunks: Mapping[int, Buffer]) -> bytes | None:
-        """The shard's bytes from encoded inner chunks by C-order number; None when there are none."""
+        """The shard's bytes from encoded inner chunks by C-order number; None if there are none."""
 
 
 class ShardedSpec(ArrayToBytesSpec):

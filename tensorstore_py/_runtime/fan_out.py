@@ -96,13 +96,16 @@ class _Drain(Generic[S]):
         if self._job is not None and self._job.cancelled:
             raise asyncio.CancelledError
 
+    def _stopped(self) -> bool:
+        return self._error is not None or (self._job is not None and self._job.cancelled)
+
     def _help(self) -> None:
         run_within(self._job, self._drain)
 
     def _take(self) -> list[S]:
         """The next steps, and this thread is counted as inside; empty when there are none left."""
         with self._lock:
-            if self._error is not None or (self._job is not None and self._job.cancelled):
+            if self._stopped():
                 return []
             taken = []
             try:
@@ -124,6 +127,8 @@ class _Drain(Generic[S]):
         while taken := self._take():
             try:
                 for step in taken:
+                    if self._stopped():
+                        break
                     run_inline(work(step))
             except BaseException as error:  # noqa: BLE001  # re-raised by the caller's thread
                 with self._lock:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from threading import Lock, get_ident
+from threading import TIMEOUT_MAX, Lock, get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tensorstore_py._runtime.fork import epoch
@@ -92,10 +92,11 @@ class Future(Generic[T]):
         Returns:
             False if it was done already.
         """
+        stop = self._cancel
         if not self._settle(_UNSET, asyncio.CancelledError()):
             return False
-        if self._cancel is not None:
-            self._cancel()
+        if stop is not None:
+            stop()
         return True
 
     def force(self) -> None:
@@ -143,6 +144,7 @@ class Future(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self.done():
+            self._check_epoch()
             loop = asyncio.get_running_loop()
             waiter = loop.create_future()
 
@@ -162,25 +164,36 @@ class Future(Generic[T]):
             raise self._error
         return self._value
 
+    def claim(self) -> bool:
+        """Run the work on this thread if nobody has begun it; whether it ran. For the runtime."""
+        claim = self._claim
+        return claim is not None and claim()
+
+    def error(self) -> BaseException | None:
+        """The error of a Future that is done, cancellation included. For the runtime."""
+        return self._error
+
     def _wait(self, timeout: float | None, deadline: float | None) -> None:
         if self.done():
             return
-        claim = self._claim
+        self._check_epoch()
         # Only without a limit: work that runs on this very thread could not be left when it ends.
-        if claim is not None and timeout is None and deadline is None and claim():
+        if timeout is None and deadline is None and self.claim():
             return
         if self.done():
             return
-        if self._epoch != epoch():
-            raise RuntimeError(
-                "this Future was started before a fork; start the operation again in the child"
-            )
         if get_ident() == loop_thread[0]:
             raise RuntimeError(
                 "Future.result() on the library's own loop thread would block it for good; "
                 "await the Future instead"
             )
         self._block(_limit(timeout, deadline))
+
+    def _check_epoch(self) -> None:
+        if self._epoch != epoch():
+            raise RuntimeError(
+                "this Future was started before a fork; start the operation again in the child"
+            )
 
     def _block(self, timeout: float) -> None:
         waiter = Lock()
@@ -189,15 +202,23 @@ class Future(Generic[T]):
             if self.done():
                 return
             self._waiters.append(waiter)
-        if not waiter.acquire(timeout=timeout) and not self.done():
-            raise TimeoutError(f"not done after {timeout:g} s")
+        if waiter.acquire(timeout=timeout):
+            return
+        with self._lock:
+            if self.done():
+                return
+            self._waiters.remove(waiter)
+        raise TimeoutError(f"not done after {timeout:g} s")
 
     def _settle(self, value: T, error: BaseException | None) -> bool:
         """Set the outcome, once; later outcomes are dropped. Returns whether this one counted."""
         with self._lock:
             if self.done():
                 return False
+            # What ran the work refers back to this future: without these two links a result is
+            # freed as soon as nobody holds it, not when the cycle collector comes by.
             self._claim = None
+            self._cancel = None
             self._value = value
             self._error = error
             callbacks, waiters = self._callbacks, self._waiters
@@ -278,7 +299,7 @@ def _limit(timeout: float | None, deadline: float | None) -> float:
         limits.append(timeout)
     if deadline is not None:
         limits.append(deadline - time.time())
-    return max(0.0, min(limits)) if limits and min(limits) != float("inf") else -1
+    return max(0.0, min(limits)) if limits and min(limits) <= TIMEOUT_MAX else -1
 
 
 def _release(waiter: asyncio.Future[None]) -> None:

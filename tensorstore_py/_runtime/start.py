@@ -19,7 +19,7 @@ from tensorstore_py._runtime.workers import submit
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-__all__ = ["Job", "current_job", "run_within", "start"]
+__all__ = ["Job", "current_job", "run_within", "start", "together"]
 
 T = TypeVar("T")
 
@@ -64,8 +64,11 @@ class Job(Generic[T]):
         return True
 
     def run(self) -> None:
-        """`run_here` for a worker."""
-        self.run_here()
+        """`run_here` for a worker, which a `SystemExit` in user code must not take down."""
+        try:
+            self.run_here()
+        except (KeyboardInterrupt, SystemExit):
+            pass  # the Future carries it to whoever waits
 
     def stop(self) -> None:
         """Ask the running body to stop between two steps."""
@@ -128,4 +131,20 @@ def _start_on_loop(body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
 
     settle.attach(None, stop)
     loop.call_soon_threadsafe(begin, context=copy_context())
+    return settle.future
+
+
+def together(future: Future[Any]) -> Future[None]:
+    """A Future that is done when `future` is, with its error but without its value."""
+    settle: Settleable[None] = Settleable()
+
+    def follow(done: Future[Any]) -> None:
+        error = done.error()
+        if error is None:
+            settle.value(None)
+        else:
+            settle.error(error)
+
+    settle.attach(future.claim, lambda: None)
+    future.add_done_callback(follow)
     return settle.future

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-__all__ = ["pretty", "python_literal"]
+__all__ = ["escape", "pretty", "python_literal"]
 
 _WIDTH = 80
 _ESCAPES = {
@@ -72,19 +72,22 @@ def _one_line(json: object) -> str:
 
 
 def _string(text: str) -> str:
-    """Single-quoted, with everything outside printable ASCII as `\\xNN` of its UTF-8 bytes."""
-    out = ["'"]
+    return f"'{escape(text)}'"
+
+
+def escape(text: str) -> str:
+    r"""C escapes; everything outside printable ASCII as `\xNN` of its UTF-8 bytes."""
+    out: list[str] = []
     after_hex = False
     for byte in text.encode("utf-8", "surrogateescape"):
-        escape = _ESCAPES.get(byte)
+        known = _ESCAPES.get(byte)
         # a digit right after \xNN would read as part of it
-        if escape is None and (not 32 <= byte < 127 or (after_hex and byte in _HEX_DIGITS)):
+        if known is None and (not 32 <= byte < 127 or (after_hex and byte in _HEX_DIGITS)):
             out.append(f"\\x{byte:02x}")
             after_hex = True
             continue
-        out.append(escape or chr(byte))
+        out.append(known or chr(byte))
         after_hex = False
-    out.append("'")
     return "".join(out)
 
 

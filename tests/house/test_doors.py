@@ -52,7 +52,7 @@ def test_a_door_leaks_nothing_that_it_does_not_name(door: ModuleType) -> None:
         and not isinstance(value, ModuleType)
     ]
 
-    assert leaked == []
+    assert leaked == [], "\n".join(leaked)
 
 
 def test_a_name_means_one_thing_at_all_doors() -> None:
@@ -64,7 +64,7 @@ def test_a_name_means_one_thing_at_all_doors() -> None:
             if meanings.setdefault(name, value) is not value and name not in PROMISE_AND_FACE:
                 torn.append(name)
 
-    assert torn == []
+    assert torn == [], "\n".join(torn)
 
 
 def test_every_public_name_is_explained_with_an_example() -> None:
@@ -78,7 +78,7 @@ def test_every_public_name_is_explained_with_an_example() -> None:
         if "Example" not in (inspect.getdoc(value) or ""):
             unexplained.append(name)
 
-    assert unexplained == []
+    assert unexplained == [], "\n".join(unexplained)
 
 
 def test_coming_in_starts_no_thread_and_loads_nothing_heavy() -> None:

@@ -40,7 +40,7 @@ def test_each_source_has_its_test_twin() -> None:
         if source.name not in TWINLESS and not (ROOT / twin(source.name)).exists()
     ]
 
-    assert missing == []
+    assert missing == [], "\n".join(missing)
 
 
 def test_an_exemption_from_the_twin_law_is_alive() -> None:
@@ -50,7 +50,7 @@ def test_an_exemption_from_the_twin_law_is_alive() -> None:
         name for name, where in TWINLESS.items() if name not in names or not (ROOT / where).exists()
     ]
 
-    assert dead == []
+    assert dead == [], "\n".join(dead)
 
 
 def test_files_stay_small() -> None:
@@ -82,7 +82,7 @@ def test_functions_fit_on_a_screen() -> None:
         if length > FUNCTION_LINES
     ]
 
-    assert long == []
+    assert long == [], "\n".join(long)
 
 
 def test_engine_modules_open_with_their_rules() -> None:
@@ -95,7 +95,7 @@ def test_engine_modules_open_with_their_rules() -> None:
         if not low <= len(head) <= high:
             wrong.append(f"{source.name}: {len(head)} lines")
 
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
 
 
 def test_every_module_says_what_it_is() -> None:
@@ -110,7 +110,7 @@ def test_no_module_is_a_drawer() -> None:
         if part.strip("_") in DRAWERS
     ]
 
-    assert drawers == []
+    assert drawers == [], "\n".join(drawers)
 
 
 def test_nothing_is_left_for_later() -> None:
@@ -122,7 +122,7 @@ def test_nothing_is_left_for_later() -> None:
         if pattern.search(line)
     ]
 
-    assert left == []
+    assert left == [], "\n".join(left)
 
 
 def test_the_package_says_that_it_is_typed() -> None:

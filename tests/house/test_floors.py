@@ -49,21 +49,21 @@ def test_plug_ins_enter_by_their_door_only() -> None:
             and not any(is_inside(name, module) for module in allowed)
         ]
 
-    assert intruders == []
+    assert intruders == [], "\n".join(intruders)
 
 
 def test_own_modules_are_imported_at_the_top() -> None:
     hidden = [
-        f"{source.name}:{node.lineno} {name}"
+        f"{source.name}:{line} {name}"
         for source in sources()
         for function in ast.walk(source.tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
-        for name, _ in imported(node, source.name)
+        for name, line in imported(node, source.name)
         if is_inside(name, "tensorstore_py")
     ]
 
-    assert hidden == []
+    assert hidden == [], "\n".join(hidden)
 
 
 def test_each_codec_library_is_known_to_one_codec() -> None:
@@ -75,7 +75,7 @@ def test_each_codec_library_is_known_to_one_codec() -> None:
         if is_inside(name, library) and source.name not in homes
     ]
 
-    assert strays == []
+    assert strays == [], "\n".join(strays)
 
 
 def test_errors_stand_on_nothing() -> None:
@@ -83,4 +83,4 @@ def test_errors_stand_on_nothing() -> None:
 
     own = [name for name, _ in errors.imports() if is_inside(name, "tensorstore_py")]
 
-    assert own == []
+    assert own == [], "\n".join(own)

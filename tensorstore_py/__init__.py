@@ -1,0 +1,45 @@
+"""tensorstore_py: asynchronous, chunked, labelled arrays over any store, in pure Python.
+
+Door 1, for users: every public name leaves by here, and TensorStore's names are kept.
+
+The floors of the house, each importing only from those below (see docs/design.md):
+
+    _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
+    plugin                                 door 2, for plug-in authors
+    _chunked                               the engine: plans, reads, writes
+    _interface                             promises: store, codec, driver
+    _spec                                  what was asked: JSON models, contexts, schemas
+    _index | _runtime                      where (pure algebra); how work runs
+    errors                                 one class per remedy
+"""
+
+from __future__ import annotations
+
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.open import open  # noqa: A004  # the reference's name
+from tensorstore_py._api.spec import Spec
+from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._index import (
+    Dim,
+    DimExpression,
+    DimSelection,
+    Indexable,
+    IndexDomain,
+    IndexTransform,
+    OutputIndexMap,
+    OutputIndexMaps,
+    OutputIndexMethod,
+    d,
+    inf,
+    newaxis,
+)
+from tensorstore_py._runtime.future import Future, Promise
+from tensorstore_py._runtime.write_futures import WriteFutures
+from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.codec_spec import CodecSpec
+from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.open_mode import OpenMode
+from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.units import Unit
+
+__version__ = "0.1.0"

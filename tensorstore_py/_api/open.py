@@ -1,0 +1,149 @@
+"""`open`: the one door. A spec in any of its forms becomes a TensorStore, in a Future."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from tensorstore_py._api.spec import Spec, parse_spec
+from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._api.options import updated
+from tensorstore_py._index import identity, propagate_bounds
+from tensorstore_py._runtime.start import start
+from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._spec.url import encode_path
+from tensorstore_py.errors import NotFoundError, SpecError, UnsupportedError
+
+if TYPE_CHECKING:
+    from tensorstore_py._api.options import Options
+    from tensorstore_py._interface.driver import Driver, DriverSpec
+    from tensorstore_py._runtime.future import Future
+
+__all__ = ["open"]
+
+#: Files that tell which array format a directory holds.
+_MARKERS = (("zarr.json", "zarr3"), (".zarray", "zarr"))
+
+
+def open(  # noqa: A001  # the reference's name
+    spec: object,
+    *,
+    read: bool | None = None,
+    write: bool | None = None,
+    context: Context | None = None,
+    transaction: None = None,
+    batch: None = None,
+    **options: Unpack[Options],
+) -> Future[TensorStore]:
+    """Open or create an array.
+
+    Args:
+        spec: a JSON spec (a dict), JSON text, a `Spec`, a URL (`file:///data/a/|zarr3:`), or a
+            local path as `os.PathLike`: a `.json` file is a spec file, a directory is opened as
+            the array that it holds.
+        read: open for reading. By default both, if the driver can.
+        write: open for writing. By default both, if the driver can.
+        context: shared resources; a fresh default `Context` if not given.
+        transaction: not supported yet; must be None.
+        batch: not supported yet; must be None.
+        **options: open mode (`open`, `create`, `delete_existing`, `assume_metadata`,
+            `assume_cached_metadata`, or `open_mode`), caching (`recheck_cached`,
+            `recheck_cached_metadata`, `recheck_cached_data`), and constraints (`rank`, `dtype`,
+            `domain`, `shape`, `chunk_layout`, `codec`, `fill_value`, `dimension_units`,
+            `schema`, `kvstore`).
+
+    Returns:
+        A Future of the TensorStore: `.result()` in a script, `await` in any event loop.
+
+    Raises:
+        SpecError: the spec is wrong; names the JSON path and the nearest valid name. Raised at once.
+        NotFoundError: (by the Future) nothing is there and `create` is off.
+        AlreadyExistsError: (by the Future) something is there and `open` is off.
+        MismatchError: (by the Future) what is there contradicts the spec.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> spec = {"driver": "zarr3", "kvstore": "memory://"}
+        >>> store = ts.open(spec, create=True, dtype="uint16", shape=[4, 6]).result()
+        >>> store[1, 2:4] = 7
+        >>> store[1].read().result()
+        array([0, 0, 7, 7, 0, 0], dtype=uint16)
+    """
+    if transaction is not None or batch is not None:
+        raise UnsupportedError("transactions and batches are not supported yet; pass None")
+    model = updated(_as_model(spec), options)
+    model = bind(model, Context() if context is None else context)
+    readable, writable = _access(read, write)
+    if not writable and model.open_mode().create:
+        raise SpecError('an open mode with "create" needs write access; drop write=False')
+
+    async def body() -> TensorStore:
+        driver = await model.open()
+        return _handle(driver, model, readable, writable)
+
+    return start(model.inline, body)
+
+
+def _access(read: bool | None, write: bool | None) -> tuple[bool, bool]:
+    """What is asked for explicitly, or both if nothing is."""
+    if read or write:
+        return bool(read), bool(write)
+    return True, True
+
+
+def _handle(driver: Driver, model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
+    transform = model.transform
+    if transform is None:
+        transform = identity(driver.domain)
+    else:
+        propagate_bounds(driver.domain, transform)  # what lies outside is an error now, not later
+    return TensorStore(
+        driver, transform, readable and driver.readable, writable and driver.writable
+    )
+
+
+def _as_model(spec: object) -> DriverSpec:
+    if isinstance(spec, Spec):
+        return spec.model
+    if isinstance(spec, os.PathLike):
+        return _from_path(Path(os.fspath(spec)))
+    if isinstance(spec, str) and spec.lstrip()[:1] == "{":
+        return parse_spec(parse_json_text(spec))
+    if isinstance(spec, str) and "://" not in spec:
+        raise SpecError(
+            f"{spec!r} is neither JSON nor a URL; pass a local path as pathlib.Path({spec!r}), "
+            "or as file:///absolute/path/|zarr3:"
+        )
+    return parse_spec(spec)
+
+
+def _from_path(path: Path) -> DriverSpec:
+    """A spec file, or the spec of the array that a directory holds.
+
+    Raises:
+        NotFoundError: no such file, or no array in the directory.
+        SpecError: the spec file is wrong; names the file.
+    """
+    if path.is_dir():
+        for marker, driver in _MARKERS:
+            if (path / marker).exists():
+                where = {"driver": "file", "path": f"{path.resolve().as_posix()}/"}
+                return parse_spec({"driver": driver, "kvstore": where})
+        raise NotFoundError(
+            f"{path} holds no array: neither zarr.json nor .zarray is there; to create one pass a "
+            'spec, e.g. {"driver": "zarr3", "kvstore": "file://'
+            f'{encode_path(path.resolve().as_posix())}/"}}'
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFoundError(
+            f"{path} does not exist; a path must name a spec file or the directory of an array"
+        ) from None
+    try:
+        return parse_spec(parse_json_text(text))
+    except SpecError as error:
+        raise error.inside(str(path)) from None

@@ -1,0 +1,170 @@
+"""Keyword arguments of `ts.open`, `Spec` and `Spec.update`: which members of a spec they change.
+
+All callers share these names and meanings. Each function takes a frozen driver spec and returns
+another; nothing is changed in place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._spec.binding import bind, strip_context, unbind
+from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
+from tensorstore_py._spec.registered import parse_registered
+from tensorstore_py._spec.registry import kvstores
+from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.url import kvstore_from_url
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tensorstore_py._spec.open_mode import OpenMode
+
+__all__ = ["OPTIONS", "Options", "updated"]
+
+_MODE = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
+_SCHEMA = ("domain", "shape", "chunk_layout", "codec", "fill_value", "dimension_units")
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments; None means "leave it as it is"."""
+
+    open_mode: OpenMode | None
+    open: bool | None
+    create: bool | None
+    delete_existing: bool | None
+    assume_metadata: bool | None
+    assume_cached_metadata: bool | None
+    minimal_spec: bool | None
+    unbind_context: bool | None
+    strip_context: bool | None
+    context: Context | None
+    kvstore: object
+    recheck_cached_metadata: object
+    recheck_cached_data: object
+    recheck_cached: object
+    rank: int | None
+    dtype: object
+    domain: object
+    shape: object
+    chunk_layout: object
+    codec: object
+    fill_value: object
+    dimension_units: object
+    schema: object
+
+
+OPTIONS = frozenset(Options.__annotations__)
+
+
+def updated(model: DriverSpec, options: Mapping[str, object]) -> DriverSpec:
+    """`model` with the options applied, in the reference's order: members, then context.
+
+    Raises:
+        TypeError: an option that does not exist.
+        SpecError: a value is wrong, or contradicts what the spec says already.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in OPTIONS:
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+    model = _with_kvstore(model, given)
+    model = _with_mode(model, given)
+    model = _with_recheck(model, given)
+    model = _with_schema(model, given)
+    if given.get("minimal_spec"):
+        model = model.minimal()
+    return _with_context(model, given)
+
+
+def _with_members(model: DriverSpec, changes: dict[str, object]) -> DriverSpec:
+    """Change members and check the result like one that was parsed."""
+    if not changes:
+        return model
+    known = type(model).model_fields
+    for name in changes:
+        if name not in known and f"{name}_" not in known:
+            raise SpecError(f'driver "{model.driver}" has no such member', (name,))
+    renamed = {name if name in known else f"{name}_": value for name, value in changes.items()}
+    return model.replace(**renamed).checked()
+
+
+def _with_kvstore(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+    if "kvstore" not in given:
+        return model
+    kvstore = given["kvstore"]
+    if getattr(model, "kvstore", None) is not None:
+        raise SpecError("a kvstore is specified already", ("kvstore",))
+    if isinstance(kvstore, (KvStore, KvStore.Spec)):
+        found: object = kvstore.model
+    else:
+        found = parse_registered(kvstores, kvstore, from_url=kvstore_from_url)
+    assert isinstance(found, KvStoreSpec)
+    return _with_members(model, {"kvstore": found})
+
+
+def _with_mode(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+    changes: dict[str, object] = {}
+    mode = given.get("open_mode")
+    if mode is not None:
+        changes.update({name: getattr(mode, name) for name in _MODE})
+    present = model.open_mode() if any(name in given for name in _MODE) else None
+    for name in _MODE:
+        if name in given:
+            changes[name] = bool(given[name])
+    if present is not None and "open" not in changes:
+        # "open" defaults to "not create": what was asked explicitly must outlive the change.
+        explicit = getattr(model, "open_", None)
+        if explicit is not None:
+            changes["open"] = explicit
+    return _with_members(model, changes)
+
+
+def _with_recheck(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+    both = given.get("recheck_cached")
+    changes = {
+        name: given.get(name, both)
+        for name in ("recheck_cached_metadata", "recheck_cached_data")
+        if given.get(name, both) is not None
+    }
+    return _with_members(model, changes)
+
+
+def _with_schema(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+    rank, dtype = given.get("rank"), given.get("dtype")
+    schema = given.get("schema")
+    rest = {name: given[name] for name in _SCHEMA if name in given}
+    if rank is None and dtype is None and schema is None and not rest:
+        return model
+    merged = Schema() if model.schema_ is None else model.schema_.copy()
+    if model.dtype is not None:
+        merged.update(dtype=model.dtype)
+    if model.rank is not None:
+        merged.update(rank=model.rank)
+    if schema is not None:
+        merged.update(schema=schema if isinstance(schema, Schema) else Schema(schema))
+    if dtype is not None:
+        merged.update(dtype=DType(dtype))
+    if rank is not None:
+        merged.update(rank=rank)
+    if rest:
+        merged.update(**rest)
+    return _with_members(model, {"schema": merged, "dtype": merged.dtype, "rank": merged.rank})
+
+
+def _with_context(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+    if given.get("strip_context"):
+        model = strip_context(model)
+    elif given.get("unbind_context"):
+        model = unbind(model)
+    context = given.get("context")
+    if context is None:
+        return model
+    if not isinstance(context, Context):
+        context = Context(context)
+    return bind(model, context)

@@ -1,0 +1,53 @@
+"""What may be written to an array, and how it becomes NumPy data of the array's type.
+
+Arrays are converted where no value can change (NumPy's rule "safe"); Python numbers and lists are
+taken as literals of the array's type, as NumPy does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorstore_py.errors import MismatchError
+
+__all__ = ["as_source"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+def as_source(source: object, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Array:
+    """`source` as an array of `dtype` that broadcasts to `shape`.
+
+    Raises:
+        TypeError: an array whose values might not survive the conversion.
+        OverflowError: a number that `dtype` cannot hold.
+        ValueError: too many dimensions.
+        MismatchError: extents that do not broadcast; names the dimension.
+    """
+    if isinstance(source, np.ndarray) or hasattr(source, "__array_interface__"):
+        array = np.asarray(source)
+        if not np.can_cast(array.dtype, dtype, "safe"):
+            raise TypeError(
+                f"cannot write {array.dtype} data to an array of {dtype} without loss; "
+                f"convert it first: source.astype({dtype.name!r})"
+            )
+        array = array.astype(dtype, copy=False)
+    else:
+        array = np.asarray(source, dtype=dtype)
+    _check_shape(array.shape, shape)
+    return array
+
+
+def _check_shape(found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if len(found) > len(wanted):
+        raise ValueError(
+            f"source has {len(found)} dimensions, shape {list(found)}, but the target has "
+            f"{len(wanted)}, shape {list(wanted)}"
+        )
+    skipped = len(wanted) - len(found)
+    for dim, extent in enumerate(found):
+        if extent not in (1, wanted[dim + skipped]):
+            raise MismatchError(
+                f"Error aligning dimensions: source dimension {dim} has extent {extent}, but "
+                f"target dimension {dim + skipped} has extent {wanted[dim + skipped]}"
+            )

@@ -1,0 +1,223 @@
+"""`Spec`: what is to be opened, as a value that can be printed, changed, indexed and opened.
+
+A Spec wraps one frozen driver spec; `update` replaces it. Nothing is opened here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self, Unpack
+
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.options import updated
+from tensorstore_py._index import Indexable, IndexDomain, IndexingError, IndexTransform, identity
+from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._spec.binding import spec_json
+from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.registered import parse_registered
+from tensorstore_py._spec.registry import drivers
+from tensorstore_py._spec.url import driver_from_url
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tensorstore_py._api.options import Options
+    from tensorstore_py._spec.chunk_layout import ChunkLayout
+    from tensorstore_py._spec.codec_spec import CodecSpec
+    from tensorstore_py._spec.dtype import dtype
+    from tensorstore_py._spec.open_mode import OpenMode
+    from tensorstore_py._spec.schema import Schema
+    from tensorstore_py._spec.units import Unit
+
+__all__ = ["Spec", "parse_spec"]
+
+
+def parse_spec(json: object) -> DriverSpec:
+    """The driver spec for JSON or a URL.
+
+    Raises:
+        SpecError: something is wrong with it; names the JSON path and the nearest valid name.
+    """
+    found = parse_registered(drivers, json, from_url=driver_from_url)
+    assert isinstance(found, DriverSpec)
+    return found
+
+
+class Spec(Indexable):
+    """What is to be opened.
+
+    Args:
+        json: a JSON spec, or a URL such as `file:///data/a/|zarr3:`.
+
+    Raises:
+        SpecError: something is wrong with it; names the JSON path and the nearest valid name.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> spec = ts.Spec({"driver": "zarr3", "kvstore": "memory://a/"})
+        >>> spec.update(dtype="uint8", create=True)
+        >>> spec.to_json()
+        {'create': True, 'driver': 'zarr3', 'dtype': 'uint8', 'kvstore': {'driver': 'memory', 'path': 'a/'}}
+    """
+
+    __slots__ = ("_model",)
+    __hash__ = None  # type: ignore[assignment]  # `update` changes it
+    __iter__ = None
+    _model: DriverSpec
+
+    def __init__(self, json: object, **options: Unpack[Options]) -> None:
+        model = json._model if isinstance(json, Spec) else parse_spec(json)
+        self._model = updated(model, options)
+
+    @classmethod
+    def of(cls, model: DriverSpec) -> Self:
+        """The Spec of a driver spec."""
+        spec = cls.__new__(cls)
+        spec._model = model
+        return spec
+
+    @property
+    def model(self) -> DriverSpec:
+        """The frozen driver spec inside."""
+        return self._model
+
+    def update(self, **options: Unpack[Options]) -> None:
+        """Add constraints, change the open mode, bind or unbind the context.
+
+        Takes the keyword arguments of `ts.open` and `unbind_context`, `strip_context`,
+        `minimal_spec`.
+
+        Raises:
+            SpecError: a value is wrong, or contradicts what the spec says already.
+        """
+        self._model = updated(self._model, options)
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        return self.of(self._model)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self.copy()
+
+    def to_json(self, include_defaults: bool = False) -> dict[str, object]:
+        """The JSON spec.
+
+        Args:
+            include_defaults: print members that equal their default, too.
+        """
+        return spec_json(_printable(self._model), include_defaults)
+
+    @property
+    def transform(self) -> IndexTransform | None:
+        """From the view's positions to the array's; None while the domain is unknown."""
+        return self._known_transform()
+
+    @property
+    def domain(self) -> IndexDomain | None:  # type: ignore[override]
+        """The domain, as far as the constraints tell."""
+        transform = self._known_transform()
+        return None if transform is None else transform.domain
+
+    @property
+    def rank(self) -> int | None:  # type: ignore[override]
+        """Number of dimensions, if known."""
+        transform = self._known_transform()
+        return self.schema.rank if transform is None else transform.input_rank
+
+    @property
+    def ndim(self) -> int | None:  # type: ignore[override]
+        """Number of dimensions, if known."""
+        return self.rank
+
+    @property
+    def schema(self) -> Schema:
+        """Every schema constraint, those that the metadata member implies included."""
+        schema = self._model.known_schema()
+        return schema if self._model.transform is None else schema[self._model.transform]
+
+    @property
+    def dtype(self) -> dtype | None:
+        """Element type, if known."""
+        return self.schema.dtype
+
+    @property
+    def chunk_layout(self) -> ChunkLayout:
+        """Constraints on the chunk layout."""
+        return self.schema.chunk_layout
+
+    @property
+    def codec(self) -> CodecSpec | None:
+        """Constraints on the codec."""
+        return self.schema.codec
+
+    @property
+    def fill_value(self) -> NDArray[np.generic] | None:
+        """The fill value, if specified."""
+        return self.schema.fill_value
+
+    @property
+    def dimension_units(self) -> tuple[Unit | None, ...] | None:
+        """Units of the dimensions, if specified."""
+        return self.schema.dimension_units
+
+    @property
+    def kvstore(self) -> KvStore.Spec | None:
+        """The store underneath, if the driver has one."""
+        kvstore = getattr(self._model, "kvstore", None)
+        return None if kvstore is None else KvStore.Spec.of(self._model.store_spec())
+
+    @property
+    def base(self) -> Spec | None:
+        """The array underneath, for drivers over arrays."""
+        base = getattr(self._model, "base", None)
+        return Spec.of(base) if isinstance(base, DriverSpec) else None
+
+    @property
+    def open_mode(self) -> OpenMode:
+        """How it would be opened."""
+        return self._model.open_mode()
+
+    @property
+    def url(self) -> str:
+        """The URL form.
+
+        Raises:
+            UnsupportedError: it has constraints that no URL can carry.
+        """
+        return self._model.to_url()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Spec):
+            return NotImplemented
+        return self._model == other._model
+
+    def __repr__(self) -> str:
+        return pretty("Spec", spec_json(_printable(self._model), mark_bound=True))
+
+    def __reduce__(self) -> tuple[object, tuple[DriverSpec]]:
+        return Spec.of, (self._model,)
+
+    def _known_transform(self) -> IndexTransform | None:
+        if self._model.transform is not None:
+            return self._model.transform
+        domain = self._model.known_domain()
+        return None if domain is None else identity(domain)
+
+    def _get_transform(self) -> IndexTransform:
+        transform = self._known_transform()
+        if transform is None:
+            raise IndexingError("cannot index a Spec whose rank is unknown; specify rank or domain")
+        return transform
+
+    def _with_transform(self, transform: IndexTransform) -> Self:
+        return self.of(self._model.replace(transform=transform))
+
+
+def _printable(model: DriverSpec) -> DriverSpec:
+    """With the transform that the known domain implies, as the reference prints it."""
+    if model.transform is not None:
+        return model
+    domain = model.known_domain()
+    return model if domain is None else model.replace(transform=identity(domain))

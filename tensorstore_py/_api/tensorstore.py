@@ -1,0 +1,361 @@
+"""`TensorStore`: a view of an open array. A driver, a transform, and what may be done with it.
+
+Indexing composes transforms and touches no data. Reads and writes hand the transform to the
+driver and return Futures; nothing here knows formats, stores or threads.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Self, Unpack
+
+import numpy as np
+
+from tensorstore_py._api.copy import copy_array
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.options import updated
+from tensorstore_py._api.resize import resize_request
+from tensorstore_py._api.source import as_source
+from tensorstore_py._api.spec import Spec
+from tensorstore_py._index import Indexable, d, propagate_bounds
+from tensorstore_py._interface.driver import StorageStatistics
+from tensorstore_py._runtime.future import Future
+from tensorstore_py._runtime.start import start, together
+from tensorstore_py._runtime.write_futures import WriteFutures
+from tensorstore_py._spec.binding import spec_json, unbind
+from tensorstore_py._spec.pretty import pretty
+from tensorstore_py.errors import PermissionDeniedError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tensorstore_py._api.options import Options
+    from tensorstore_py._index import IndexDomain, IndexTransform
+    from tensorstore_py._interface.driver import Driver, DriverSpec
+    from tensorstore_py._spec.chunk_layout import ChunkLayout
+    from tensorstore_py._spec.codec_spec import CodecSpec
+    from tensorstore_py._spec.dtype import dtype
+    from tensorstore_py._spec.schema import Schema
+    from tensorstore_py._spec.units import Unit
+
+__all__ = ["TensorStore"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+class TensorStore(Indexable):
+    """A view of an open array, made by `ts.open`.
+
+    Indexing gives further views and reads nothing:
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> spec = {"driver": "zarr3", "kvstore": "memory://"}
+        >>> store = ts.open(spec, create=True, dtype="int32", shape=[100, 200]).result()
+        >>> view = store[10:20, 5]
+        >>> view.domain
+        { [10, 20) }
+        >>> view.write([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).result()
+        >>> view[12:14].read().result()
+        array([3, 4], dtype=int32)
+    """
+
+    __slots__ = ("_driver", "_readable", "_transform", "_writable")
+    __iter__ = None
+    StorageStatistics = StorageStatistics
+
+    def __init__(
+        self, driver: Driver, transform: IndexTransform, readable: bool, writable: bool
+    ) -> None:
+        self._driver = driver
+        self._transform = transform
+        self._readable = readable
+        self._writable = writable
+
+    # What it is.
+
+    @property
+    def dtype(self) -> dtype:
+        """Element type."""
+        return self._driver.data_type
+
+    @property
+    def schema(self) -> Schema:
+        """Everything known of the array's form, as seen through this view."""
+        return self._driver.schema[self._transform]
+
+    @property
+    def chunk_layout(self) -> ChunkLayout:
+        """How the array is cut and ordered, as seen through this view."""
+        return self.schema.chunk_layout
+
+    @property
+    def codec(self) -> CodecSpec | None:
+        """How chunks are encoded."""
+        return self._driver.schema.codec
+
+    @property
+    def fill_value(self) -> NDArray[np.generic] | None:
+        """What missing chunks read as; None if the format leaves it open."""
+        return self.schema.fill_value
+
+    @property
+    def dimension_units(self) -> tuple[Unit | None, ...]:
+        """Unit of each dimension of this view."""
+        units = self.schema.dimension_units
+        return (None,) * self.rank if units is None else units
+
+    @property
+    def mode(self) -> str:
+        """`"r"`, `"w"` or `"rw"`."""
+        return "r" * self._readable + "w" * self._writable
+
+    @property
+    def readable(self) -> bool:
+        """Whether it may be read."""
+        return self._readable
+
+    @property
+    def writable(self) -> bool:
+        """Whether it may be written."""
+        return self._writable
+
+    @property
+    def kvstore(self) -> KvStore | None:
+        """The store underneath, if the driver has one."""
+        found = self._driver.kvstore
+        return None if found is None else KvStore.of(*found)
+
+    @property
+    def base(self) -> TensorStore | None:
+        """The array underneath, for drivers over arrays; None for arrays in a store."""
+        return None
+
+    @property
+    def transaction(self) -> None:
+        """None: not bound to a transaction."""
+        return None
+
+    @property
+    def url(self) -> str:
+        """The URL form of the whole array.
+
+        Raises:
+            UnsupportedError: the driver or its store has no URL form.
+        """
+        return self._driver.spec().to_url()
+
+    def spec(self, **options: Unpack[Options]) -> Spec:
+        """The Spec that opens this view again, with the array's metadata as constraints.
+
+        Takes the options of `Spec.update`. The context is left out unless
+        `retain_context=True`; `unbind_context=True` turns it into JSON.
+        """
+        retain = options.pop("retain_context", None)
+        model = self._bound_spec()
+        if options.get("unbind_context"):
+            model = unbind(model)
+        elif not retain:
+            options.setdefault("strip_context", True)
+        return Spec.of(updated(model, options))
+
+    def _bound_spec(self) -> DriverSpec:
+        return self._driver.spec().replace(
+            transform=self._transform, dtype=self._driver.data_type, rank=None, schema_=None
+        )
+
+    # Reading and writing.
+
+    def read(self, *, order: str = "C", batch: None = None) -> Future[Array]:
+        """Read this view's elements.
+
+        Args:
+            order: memory order of the result, `"C"` or `"F"`.
+            batch: not supported yet; must be None.
+
+        Returns:
+            A Future of a fresh array of this view's shape.
+
+        Raises:
+            PermissionDeniedError: not opened for reading.
+            OutOfRangeError: (by the Future) the view reaches outside the array as it is now.
+            DataLossError: (by the Future) a chunk is corrupt; names its key.
+        """
+        if batch is not None:
+            raise UnsupportedError("batches are not supported yet; pass None")
+        if order not in ("C", "F"):
+            raise ValueError(f'order must be "C" or "F", but is {order!r}')
+        if not self._readable:
+            raise PermissionDeniedError("not opened for reading; open it with read=True")
+        return start(self._driver.inline, partial(self._driver.read, self._transform, order))
+
+    def write(
+        self,
+        source: object,
+        *,
+        batch: None = None,
+        can_reference_source_data_indefinitely: bool | None = None,
+    ) -> WriteFutures:
+        """Write this view's elements.
+
+        Args:
+            source: an array, number or nested list that broadcasts to this view's shape, or
+                another TensorStore, which is copied block by block.
+            batch: not supported yet; must be None.
+            can_reference_source_data_indefinitely: accepted for compatibility; the source is
+                never referenced once `commit` is done.
+
+        Returns:
+            WriteFutures: `copy` is done when the source may change, `commit` when all is stored.
+
+        Raises:
+            PermissionDeniedError: not opened for writing.
+            TypeError: the source's values might not survive conversion to this array's type.
+            MismatchError: the source's shape does not broadcast.
+        """
+        if batch is not None:
+            raise UnsupportedError("batches are not supported yet; pass None")
+        if not self._writable:
+            raise PermissionDeniedError("not opened for writing; open it with write=True")
+        if isinstance(source, TensorStore):
+            commit = start(
+                self._driver.inline and source._driver.inline, partial(self._copy_from, source)
+            )
+        else:
+            driver = self._driver
+            array = as_source(source, driver.data_type.record.array_dtype, self.shape)
+            commit = start(driver.inline, partial(driver.write, self._transform, array))
+        return WriteFutures(together(commit), commit)
+
+    async def _copy_from(self, source: TensorStore) -> None:
+        here, there = self._driver, source._driver
+        wanted = here.data_type.record.array_dtype
+        to = propagate_bounds(here.domain, self._transform)
+        from_ = propagate_bounds(there.domain, source._transform)
+        as_source(np.empty(0, there.data_type.record.array_dtype), wanted, (0,))
+        await copy_array(there, from_, here, to, lambda data: data.astype(wanted, copy=False))
+
+    def __setitem__(self, index: object, source: object) -> None:
+        """Write to `self[index]` and wait until it is stored."""
+        self._assign_index(index, "default", source)
+
+    def _assign(self, transform: IndexTransform, source: object) -> None:
+        self._with_transform(transform).write(source).result()
+
+    def __array__(
+        self,
+        dtype: np.dtype[np.generic] | None = None,
+        copy: bool | None = None,
+        context: object = None,
+    ) -> Array:
+        """Read it all, for `numpy.asarray` and friends.
+
+        Raises:
+            ValueError: `copy=False`: the data is not in memory, so reading always copies.
+        """
+        if copy is False:
+            raise ValueError("a TensorStore can't be seen as an array without copying")
+        array = self.read().result()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    # Bounds.
+
+    def resolve(self, fix_resizable_bounds: bool = False, batch: None = None) -> Future[TensorStore]:
+        """This view with its implicit bounds as they are stored now.
+
+        Args:
+            fix_resizable_bounds: make those bounds explicit, so that later resizes don't matter.
+            batch: not supported yet; must be None.
+        """
+
+        async def body() -> TensorStore:
+            domain = await self._driver.resolve()
+            return self._with_transform(self._with_bounds(domain, fix_resizable_bounds))
+
+        return start(self._driver.inline, body)
+
+    def resize(
+        self,
+        inclusive_min: Sequence[int | None] | None = None,
+        exclusive_max: Sequence[int | None] | None = None,
+        resize_metadata_only: bool = False,
+        resize_tied_bounds: bool = False,
+        expand_only: bool = False,
+        shrink_only: bool = False,
+    ) -> Future[TensorStore]:
+        """Change the array's bounds; chunks that fall outside are deleted.
+
+        Args:
+            inclusive_min: new lower bounds; None leaves one as it is.
+            exclusive_max: new upper bounds; None leaves one as it is.
+            resize_metadata_only: leave chunks outside where they are.
+            resize_tied_bounds: allow bounds to change that this view does not show in full.
+            expand_only: fail if a dimension would shrink.
+            shrink_only: fail if a dimension would grow.
+
+        Returns:
+            A Future of this view with the new bounds.
+
+        Raises:
+            ValueError: a bound can't be changed, or not through this view; names the dimension.
+        """
+        if not self._writable:
+            raise PermissionDeniedError("not opened for writing; open it with write=True")
+        request = resize_request(
+            self._transform,
+            self._driver.domain,
+            inclusive_min,
+            exclusive_max,
+            tied=resize_tied_bounds,
+        )._replace(
+            metadata_only=resize_metadata_only, expand_only=expand_only, shrink_only=shrink_only
+        )
+
+        async def body() -> TensorStore:
+            await self._driver.resize(request)
+            return self._with_transform(self._with_bounds(self._driver.domain, fixed=False))
+
+        return start(self._driver.inline, body)
+
+    def storage_statistics(
+        self, *, query_not_stored: bool = False, query_fully_stored: bool = False
+    ) -> Future[StorageStatistics]:
+        """Whether nothing, or everything, of this view is stored."""
+        return start(
+            self._driver.inline,
+            partial(
+                self._driver.storage_statistics,
+                self._transform,
+                not_stored=query_not_stored,
+                fully_stored=query_fully_stored,
+            ),
+        )
+
+    def _with_bounds(self, domain: IndexDomain, fixed: bool) -> IndexTransform:
+        resolved = propagate_bounds(domain, self._transform)
+        if fixed:
+            return resolved.mark_bounds_implicit[False]
+        lower, upper = self._transform.implicit_lower_bounds, self._transform.implicit_upper_bounds
+        for dim, (low, high) in enumerate(zip(lower, upper, strict=True)):
+            resolved = resolved[d[dim].mark_bounds_implicit[low:high]]
+        return resolved
+
+    def with_transaction(self, transaction: None) -> TensorStore:
+        """This view bound to a transaction; only None is supported yet."""
+        if transaction is not None:
+            raise UnsupportedError("transactions are not supported yet; pass None")
+        return self
+
+    def _get_transform(self) -> IndexTransform:
+        return self._transform
+
+    def _with_transform(self, transform: IndexTransform) -> Self:
+        return type(self)(self._driver, transform, self._readable, self._writable)
+
+    def __copy__(self) -> Self:
+        return self._with_transform(self._transform)
+
+    def __repr__(self) -> str:
+        return pretty("TensorStore", spec_json(unbind(self._bound_spec())))

@@ -1,0 +1,107 @@
+"""Reading through a cache pool: decoded chunks are kept and used again while they are current.
+
+An entry that was known to be current after the reader's staleness bound is used unasked; an older
+one is offered to the store, which sends nothing if it is still current; anything else is read and
+decoded anew. Chunks are kept as whole decoded arrays that nobody writes to.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorstore_py._chunked.cache import CachedChunk
+from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.read import Reader, read_into
+from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py.errors import DataLossError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from tensorstore_py._chunked.array import ChunkedArray
+    from tensorstore_py._chunked.cache import ChunkCache
+    from tensorstore_py._chunked.plan import Plan, Step
+    from tensorstore_py._chunked.selection import Axis
+    from tensorstore_py._interface.kvstore import Buffer
+
+__all__ = ["CachedReads"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+class CachedReads:
+    """Reads of one array through one pool.
+
+    Args:
+        cache: the pool.
+        array: what to read.
+        identity: stands for the array in the pool.
+        fresh: entries known to be current at this time or later are used unasked.
+    """
+
+    def __init__(
+        self, cache: ChunkCache, array: ChunkedArray, identity: Hashable, fresh: float
+    ) -> None:
+        self.cache = cache
+        self.array = array
+        self.identity = identity
+        self.fresh = fresh
+
+    async def read_into(self, axes: Sequence[Axis], view: Array) -> None:
+        """As `read.read_into`. Shards go past the pool: their inner chunks are not kept."""
+        array = self.array
+        if array.sharded is not None:
+            await read_into(array, axes, view)
+            return
+        plan = make_plan(axes, array.grid)
+        source = array.source
+        width = None if source.inline else source.width
+        reader = _CachedReader(self, plan, view)
+        await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=width)
+
+
+class _CachedReader(Reader):
+    __slots__ = ("_reads",)
+
+    def __init__(self, reads: CachedReads, plan: Plan, view: Array) -> None:
+        super().__init__(reads.array, plan, view)
+        self._reads = reads
+
+    async def step(self, step: Step) -> None:
+        reads = self._reads
+        source = reads.array.source
+        key = (reads.identity, step.cell)
+        entry = reads.cache.get(key)
+        if entry is None or entry.time < reads.fresh:
+            known = None if entry is None else entry.generation
+            result = await source.read(step.cell, if_not_equal=known)
+            stamp = result.stamp
+            if result.state == "unspecified" and entry is not None:
+                entry.time = max(entry.time, stamp.time)
+            else:
+                chunk = None
+                if result.state == "value":
+                    decode = partial(self._decode_whole, step, result.value)
+                    chunk = await offload(source.inline, decode)
+                entry = CachedChunk(chunk, stamp.generation, stamp.time)
+                reads.cache.put(key, entry)
+        if entry.chunk is None:
+            self.fill(step)
+        else:
+            await offload(source.inline, partial(self._copy, step, entry.chunk))
+
+    def _decode_whole(self, step: Step, data: Buffer) -> Array:
+        chain = self._reads.array.chain
+        chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
+        try:
+            chain.decode_into(data, chunk)
+        except DataLossError as error:
+            raise self.corrupt(step, error) from error
+        chunk.flags.writeable = False
+        return chunk
+
+    def _copy(self, step: Step, chunk: Array) -> None:
+        self._view[(..., *step.outside)] = chunk[step.inside]

@@ -1,0 +1,267 @@
+"""An open chunked array: its metadata as last known, and reads, writes and resizes through it.
+
+Formats differ only in the `ChunkedSpec` behind it. The state (metadata, layout, generation) is
+one immutable value that is replaced as a whole, so readers on other threads see either the old
+or the new one, never a mixture.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+
+from tensorstore_py._chunked.array import ChunkedArray
+from tensorstore_py._chunked.cached import CachedReads
+from tensorstore_py._chunked.read import read_into
+from tensorstore_py._chunked.selection import select
+from tensorstore_py._chunked.source import StoredChunks
+from tensorstore_py._chunked.statistics import count_stored
+from tensorstore_py._chunked.write import write_from
+from tensorstore_py._index import propagate_bounds
+from tensorstore_py._interface.driver import Driver, StorageStatistics
+
+from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.gate import Gate
+from tensorstore_py.errors import (
+    FailedPreconditionError,
+    NotFoundError,
+    OutOfRangeError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    from tensorstore_py._chunked.layout import ArrayLayout
+    from tensorstore_py._chunked.metadata import MetadataFile, MetadataState
+    from tensorstore_py._chunked.spec import ChunkedSpec
+    from tensorstore_py._index import IndexDomain, IndexTransform
+    from tensorstore_py._interface.driver import ResizeRequest
+    from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
+    from tensorstore_py._spec.schema import Schema
+
+__all__ = ["ChunkedDriver"]
+
+M = TypeVar("M")
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+
+class ChunkedDriver(Driver, Generic[M]):
+    """See the head of this file.
+
+    Args:
+        spec: the bound spec it was opened with.
+        file: where its metadata is.
+        state: the metadata as found, created or assumed.
+        assumed: the stored metadata must never be read or written.
+    """
+
+    def __init__(
+        self,
+        spec: ChunkedSpec[M],
+        file: MetadataFile[M],
+        state: MetadataState[M],
+        *,
+        assumed: bool = False,
+    ) -> None:
+        self._spec = spec
+        self._file = file
+        self._assumed = assumed
+        self._opened = time.time()
+        self.inline = file.store.inline
+        self.data_type = state.layout.data_type
+        self._gate = Gate(inline=self.inline)
+        self._cache = spec.cache_pool.value
+        self._adopt(state)
+
+    def _adopt(self, state: MetadataState[M]) -> None:
+        source = StoredChunks(self._file.store, self._file.prefix, state.layout.keys)
+        array = ChunkedArray(
+            source,
+            state.layout.grid,
+            state.layout.chain,
+            self._spec.fill_missing_data_reads,
+            self._spec.store_data_equal_to_fill_value or state.layout.always_store,
+        )
+        self._state = (state, array, source)
+
+    @property
+    def domain(self) -> IndexDomain:
+        return self._state[0].layout.domain
+
+    @property
+    def schema(self) -> Schema:
+        return self._state[0].layout.schema
+
+    @property
+    def kvstore(self) -> tuple[KvStoreSpec, KvStore]:
+        return self._spec.store_spec(), self._file.store
+
+    def spec(self) -> ChunkedSpec[M]:
+        return self._spec.with_metadata(self._state[0].metadata)
+
+    async def resolve(self) -> IndexDomain:
+        await self._refresh()
+        return self.domain
+
+    async def read(self, transform: IndexTransform, order: str) -> Array:
+        await self._recheck_metadata()
+        state, array, _ = self._state
+        resolved = propagate_bounds(state.layout.domain, transform)
+        dtype = array.chain.chunk.dtype
+        out = np.empty(resolved.input_shape, dtype, order="F" if order == "F" else "C")
+        selection = select(resolved)
+        view = selection.view(out)
+        apart = not np.may_share_memory(view, out) and out.size > 0
+        if self._cache.limit_bytes:
+            bound = self._spec.recheck_cached_data
+            reads = CachedReads(self._cache, array, (id(self), id(state.layout)), self._fresh(bound))
+            await reads.read_into(selection.axes, view)
+        else:
+            await read_into(array, selection.axes, view)
+        if apart:
+            # The working view merged dimensions and so had to be memory of its own.
+            selection.put(view, out)
+        return out
+
+    async def write(self, transform: IndexTransform, source: Array) -> None:
+        await self._recheck_metadata()
+        state, array, stored = self._state
+        resolved = propagate_bounds(state.layout.domain, transform)
+        selection = select(resolved)
+        view = selection.view(np.broadcast_to(source, resolved.input_shape))
+        if not view.size:
+            return
+        view = view[(0,) * selection.free]
+        await write_from(array, stored, self._gate, selection.axes, view)
+
+    async def resize(self, request: ResizeRequest) -> None:
+        if self._assumed:
+            raise FailedPreconditionError(
+                "cannot resize an array that was opened with assume_metadata=True; "
+                "open it without, or with assume_cached_metadata=True"
+            )
+        while True:
+            state = await self._refresh()
+            shape = _new_shape(state.layout, request)
+            if shape == tuple(state.layout.domain.shape[: len(shape)]):
+                return
+            metadata = self._spec.resized(state.metadata, shape)
+            written = await self._file.write(metadata, if_equal=state.generation)
+            if written is not None:
+                break
+        self._adopt(written)
+        if not request.metadata_only:
+            await self._delete_outside(state)
+
+    async def storage_statistics(
+        self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
+    ) -> StorageStatistics:
+        await self._recheck_metadata()
+        state, array, source = self._state
+        resolved = propagate_bounds(state.layout.domain, transform)
+        stored, total = await count_stored(array, source, select(resolved).axes)
+        return StorageStatistics(
+            not_stored=stored == 0 if not_stored else None,
+            fully_stored=stored == total if fully_stored else None,
+        )
+
+    def _fresh(self, bound: bool | str | float) -> float:
+        """The time after which something must have been known to be current to be used unasked."""
+        if bound is True:
+            return time.time()
+        if bound is False:
+            return float("-inf")
+        return self._opened if isinstance(bound, str) else bound
+
+    async def _recheck_metadata(self) -> None:
+        bound = self._spec.recheck_cached_metadata
+        if bound == "open" or bound is False or self._assumed:
+            return
+        if self._state[0].time < self._fresh(bound):
+            await self._refresh()
+
+    async def _refresh(self) -> MetadataState[M]:
+        """Ask the store for the metadata, which costs no body when nothing changed."""
+        state = self._state[0]
+        if self._assumed:
+            return state
+        found = await self._file.read(state)
+        if found is None:
+            raise NotFoundError(
+                f"metadata at {self._file.describe()} does not exist any more; "
+                "the array was deleted after it was opened"
+            )
+        if found.layout is not state.layout:
+            _check_same_array(state.layout, found.layout, self._file.describe())
+            self._adopt(found)
+        return found
+
+    async def _delete_outside(self, before: MetadataState[M]) -> None:
+        """Delete chunks that lie wholly outside the new bounds."""
+        store, prefix = self._file.store, self._file.prefix
+        counts = tuple(axis.count for axis in self._state[0].layout.grid)
+        old = tuple(axis.count for axis in before.layout.grid)
+        if all(now >= then for now, then in zip(counts, old, strict=True)):
+            return
+        keys = self._state[0].layout.keys
+        doomed: list[str] = []
+        async for entry in store.list(KeyRange.prefix(prefix)):
+            cell = keys.decode(entry.key[len(prefix) :])
+            if cell is not None and any(
+                index >= count for index, count in zip(cell, counts, strict=True)
+            ):
+                doomed.append(entry.key)
+
+        async def delete(key: str) -> None:
+            await store.write(key, None)
+
+        width = None if store.inline else store.width
+        await fan_out(store.inline, doomed, delete, count=len(doomed), width=width)
+
+
+def _new_shape(layout: ArrayLayout, request: ResizeRequest) -> tuple[int, ...]:
+    """The chunked dimensions' new extents.
+
+    Raises:
+        UnsupportedError: a bound that the format cannot change.
+        FailedPreconditionError: it would grow or shrink against the request's flags.
+    """
+    domain = layout.domain
+    shape = list(domain.shape)
+    for dim, low in enumerate(request.inclusive_min):
+        if low is not None and low != domain.inclusive_min[dim]:
+            raise UnsupportedError(f"cannot change the lower bound of dimension {dim}: it is always 0")
+    for dim, high in enumerate(request.exclusive_max):
+        if high is None or high == shape[dim]:
+            continue
+        if not domain.implicit_upper_bounds[dim]:
+            raise UnsupportedError(
+                f"cannot resize dimension {dim}: its extent {shape[dim]} is part of the data type"
+            )
+        if high < 0:
+            raise OutOfRangeError(f"cannot resize dimension {dim} to a negative extent ({high})")
+        if request.expand_only and high < shape[dim]:
+            raise FailedPreconditionError(
+                f"dimension {dim} would shrink from {shape[dim]} to {high}, "
+                "but expand_only=True was given"
+            )
+        if request.shrink_only and high > shape[dim]:
+            raise FailedPreconditionError(
+                f"dimension {dim} would grow from {shape[dim]} to {high}, "
+                "but shrink_only=True was given"
+            )
+        shape[dim] = high
+    return tuple(shape[: len(layout.grid)])
+
+
+def _check_same_array(before: ArrayLayout, now: ArrayLayout, where: str) -> None:
+    """Refuse to go on if the array was replaced by one of another form under our hands."""
+    if before.data_type != now.data_type or before.domain.rank != now.domain.rank:
+        raise FailedPreconditionError(
+            f"metadata at {where} was replaced: it was {before.data_type.name} of rank "
+            f"{before.domain.rank} and is {now.data_type.name} of rank {now.domain.rank} now; "
+            "open the array again"
+        )

@@ -1,0 +1,73 @@
+"""Opening a chunked array: read its metadata, or create it, or assume it.
+
+Creation is one conditional write of the metadata document, so of any number of processes that
+create the same array one succeeds and the others find it. Nothing else is written.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from tensorstore_py._chunked.driver import ChunkedDriver
+from tensorstore_py._chunked.metadata import MetadataFile, MetadataState
+from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
+from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py.errors import AlreadyExistsError, NotFoundError
+
+if TYPE_CHECKING:
+    from tensorstore_py._chunked.spec import ChunkedSpec
+
+__all__ = ["open_chunked"]
+
+M = TypeVar("M")
+
+
+async def open_chunked(spec: ChunkedSpec[M]) -> ChunkedDriver[M]:
+    """The open array for a bound spec, as its open mode says.
+
+    Raises:
+        NotFoundError: nothing is there and `create` is off.
+        AlreadyExistsError: something is there and `open` is off.
+        MismatchError: what is there contradicts the spec.
+        SpecError: it can't be created from what the spec says.
+    """
+    store_spec = spec.store_spec()
+    store = store_spec.open()
+    file = MetadataFile(spec, store, store_spec.path)
+    mode = spec.open_mode()
+    if mode.assume_metadata or mode.assume_cached_metadata:
+        metadata = spec.new_metadata()
+        state = MetadataState(metadata, spec.layout(metadata), UNKNOWN, time.time())
+        return ChunkedDriver(spec, file, state, assumed=mode.assume_metadata)
+    if mode.delete_existing:
+        await store.delete_range(KeyRange.prefix(store_spec.path))
+    found = await file.read() if mode.open else None
+    if found is None and mode.create:
+        found = await _create(spec, file, may_exist=mode.open)
+    elif found is not None:
+        spec.check_metadata(found.metadata)
+    if found is None:
+        raise NotFoundError(
+            f'Error opening "{spec.driver}" driver: metadata at {file.describe()} does not exist; '
+            "to create the array pass create=True (with dtype and shape, or metadata)"
+        )
+    return ChunkedDriver(spec, file, found)
+
+
+async def _create(
+    spec: ChunkedSpec[M], file: MetadataFile[M], *, may_exist: bool
+) -> MetadataState[M]:
+    metadata = spec.new_metadata()
+    spec.layout(metadata)  # what can't be bound must not be stored
+    created = await file.write(metadata, if_equal=NO_VALUE)
+    if created is not None:
+        return created
+    found = await file.read() if may_exist else None
+    if found is None:
+        raise AlreadyExistsError(
+            f'Error creating "{spec.driver}" array: metadata at {file.describe()} already exists; '
+            "pass open=True to open it if it exists, or delete_existing=True to replace it"
+        )
+    spec.check_metadata(found.metadata)
+    return found

@@ -1,0 +1,47 @@
+"""Storage statistics: how many of the chunks that a selection touches are stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.shard import OpenShard, descend_axes, inner_grid
+from tensorstore_py._interface.byte_range import ByteRange
+from tensorstore_py._runtime.fan_out import fan_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorstore_py._chunked.array import ChunkedArray
+    from tensorstore_py._chunked.plan import Step
+    from tensorstore_py._chunked.selection import Axis
+    from tensorstore_py._chunked.source import StoredChunks
+
+__all__ = ["count_stored"]
+
+_NOTHING = ByteRange(0, 0)
+
+
+async def count_stored(
+    array: ChunkedArray, source: StoredChunks, axes: Sequence[Axis]
+) -> tuple[int, int]:
+    """How many chunks are stored, and how many there are; inner chunks count where sharded."""
+    plan = make_plan(axes, array.grid)
+    sharded = array.sharded
+    tallies: list[tuple[int, int]] = []
+
+    async def look(step: Step) -> None:
+        if sharded is None:
+            result = await source.read(step.cell, _NOTHING)
+            tallies.append((int(result.state == "value"), 1))
+            return
+        inner = make_plan(descend_axes(axes, step), inner_grid(sharded))
+        shard = await OpenShard.open(source, step.cell, sharded)
+        stored = 0
+        if shard is not None:
+            stored = sum(shard.extent_of(each.cell) is not None for each in inner.steps())
+        tallies.append((stored, inner.count))
+
+    width = None if source.inline else source.width
+    await fan_out(source.inline, plan.steps(), look, count=plan.count, width=width)
+    return sum(stored for stored, _ in tallies), sum(total for _, total in tallies)

@@ -1,0 +1,55 @@
+"""WHERE: domains, transforms, and everything that can stand between index brackets.
+
+Pure: no I/O, no threads, no event loop; numpy is used for index arrays only. The public names of
+the reference (`Dim`, `IndexDomain`, `IndexTransform`, …) are re-exported by the package; the
+engine also uses `apply_index`, `compose`, `identity` and `propagate_bounds`.
+
+Inside, from the bottom: interval, labels, dim, selection, maps, frame; then functions from frames
+to frames (compose, operations, numpy_terms, numpy_style, fast_slice, apply, evaluate, build,
+json_form, text); then the faces (indexable, domain, transform, dim_expression).
+"""
+
+from __future__ import annotations
+
+from tensorstore_py._index.dim import Dim
+from tensorstore_py._index.dim_expression import DimExpression, DimSelection, d
+from tensorstore_py._index.domain import IndexDomain
+from tensorstore_py._index.indexable import Indexable, apply_index
+from tensorstore_py._index.interval import INF as inf  # noqa: N811 - the public name
+from tensorstore_py._index.maps import OutputIndexMap, OutputIndexMaps, OutputIndexMethod
+from tensorstore_py._index.numpy_terms import IndexMode, NumpyIndexingSpec, NumpyIndexTerm
+from tensorstore_py._index.problem import IndexingError
+from tensorstore_py._index.selection import DimSelectionLike
+from tensorstore_py._index.transform import (
+    IndexTransform,
+    compose,
+    identity,
+    propagate_bounds,
+)
+
+__all__ = [
+    "Dim",
+    "DimExpression",
+    "DimSelection",
+    "DimSelectionLike",
+    "IndexDomain",
+    "IndexMode",
+    "IndexTransform",
+    "Indexable",
+    "IndexingError",
+    "NumpyIndexTerm",
+    "NumpyIndexingSpec",
+    "OutputIndexMap",
+    "OutputIndexMaps",
+    "OutputIndexMethod",
+    "apply_index",
+    "compose",
+    "d",
+    "identity",
+    "inf",
+    "newaxis",
+    "propagate_bounds",
+]
+
+newaxis = None
+"""In an index expression: a new dimension of size 1."""

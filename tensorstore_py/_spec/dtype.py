@@ -1,0 +1,244 @@
+"""Data types: one public handle per type, and the table they come from.
+
+The table is open: a `DataType` record added with `add_data_type` is a type like any other. No
+conversions of arrays live here. Invariant: there is one `dtype` object per name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from pydantic_core import core_schema
+
+from tensorstore_py._spec.json_value import describe, freeze, thaw
+from tensorstore_py.errors import SpecError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+    from pydantic import GetCoreSchemaHandler
+
+__all__ = ["DTypeLike", "DataType", "add_data_type", "dtype"]
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """What is known of one data type.
+
+    Attributes:
+        name: its name in JSON.
+        numpy_dtype: what NumPy calls it; flexible types without a size.
+        scalar: the Python type of one element.
+        kind: one of `b` boolean, `i` signed, `u` unsigned, `f` float, `c` complex, `S` and `V`
+            bytes of a fixed number, `O` Python objects of no fixed size.
+        array_dtype: the NumPy type of arrays that hold it.
+    """
+
+    name: str
+    numpy_dtype: np.dtype[np.generic]
+    scalar: type
+    kind: str
+    array_dtype: np.dtype[np.generic]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element in an array in memory."""
+        return self.array_dtype.itemsize
+
+
+class dtype:  # noqa: N801 - the reference's name
+    """A data type.
+
+    Args:
+        dtype: a name, a NumPy data type or scalar type, or one of `bool`, `int`, `float`,
+            `complex`, `bytes` and `str`.
+
+    Raises:
+        SpecError: no data type corresponds.
+        TypeError: not something that could name a data type.
+
+    Example:
+        >>> dtype("int32"), dtype(np.float32), dtype(str)
+        (dtype("int32"), dtype("float32"), dtype("ustring"))
+        >>> dtype("bfloat16")(1.5)
+        1.5
+    """
+
+    __slots__ = ("record",)
+    record: DataType
+    _by_name: ClassVar[dict[str, dtype]] = {}
+
+    def __new__(cls, dtype: DTypeLike) -> Self:
+        """The one object for that data type."""
+        if isinstance(dtype, cls):
+            return dtype
+        name = dtype if isinstance(dtype, str) else _name_of(dtype)
+        found = cls._by_name.get(name)
+        if found is None:
+            hint = did_you_mean(name, cls._by_name)
+            raise SpecError(f'No TensorStore data type with name: "{name}"{hint}')
+        assert isinstance(found, cls)
+        return found
+
+    @classmethod
+    def parse(cls, json: object) -> dtype:
+        """The data type for a JSON value, that is a name.
+
+        Raises:
+            SpecError: not a string, or no such name.
+        """
+        if isinstance(json, dtype):
+            return json
+        if not isinstance(json, str):
+            raise SpecError(f"expected the name of a data type, but found {describe(json)}")
+        return cls(json)
+
+    @property
+    def name(self) -> str:
+        """The name in JSON, e.g. `"int32"`."""
+        return self.record.name
+
+    @property
+    def numpy_dtype(self) -> np.dtype[np.generic]:
+        """The corresponding NumPy data type; `object` for strings and JSON."""
+        return self.record.numpy_dtype
+
+    @property
+    def array_dtype(self) -> np.dtype[np.generic]:
+        """The NumPy data type of arrays: `numpy_dtype`, but one byte each for char and byte."""
+        return self.record.array_dtype
+
+    @property
+    def type(self) -> type:
+        """The Python type of one element, e.g. `numpy.int32`."""
+        return self.record.scalar
+
+    @property
+    def kind(self) -> str:
+        """NumPy-like letter for the kind of type, see `DataType`."""
+        return self.record.kind
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element in an array in memory."""
+        return self.record.itemsize
+
+    def to_json(self) -> str:
+        """The name."""
+        return self.record.name
+
+    def __call__(self, arg: object) -> object:
+        """`arg` as one element of this type."""
+        if self.record.name == "json":
+            return thaw(freeze(arg))
+        return self.record.scalar(arg)
+
+    def array(self, value: object) -> NDArray[np.generic]:
+        """`value` as a NumPy array of this type.
+
+        Raises:
+            ValueError, TypeError, OverflowError: an element cannot be converted.
+        """
+        if isinstance(value, np.ndarray | np.generic):
+            return np.asarray(value).astype(self.record.array_dtype, casting="safe")
+        return np.array(value, dtype=self.record.array_dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, dtype):
+            return self is other
+        try:
+            return self is dtype(other)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.record.name)
+
+    def __repr__(self) -> str:
+        return f'dtype("{self.record.name}")'
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
+        return dtype, (self.record.name,)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(cls.parse)
+
+
+DTypeLike: TypeAlias = "dtype | str | np.dtype[np.generic] | type"
+
+_PYTHON_TYPES: dict[type, str] = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    complex: "complex128",
+    bytes: "string",
+    str: "ustring",
+}
+_NUMPY_NAMES: dict[np.dtype[np.generic], str] = {}
+
+
+def add_data_type(record: DataType) -> dtype:
+    """Make a record a data type: `dtype(record.name)` finds it from now on.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    if record.name in dtype._by_name:
+        raise ValueError(f'data type "{record.name}" exists already')
+    made = object.__new__(dtype)
+    made.record = record
+    if record.kind not in "OSV":
+        _NUMPY_NAMES[record.numpy_dtype] = record.name
+    return dtype._by_name.setdefault(record.name, made)
+
+
+def _name_of(like: object) -> str:
+    if isinstance(like, type) and like in _PYTHON_TYPES:
+        return _PYTHON_TYPES[like]
+    if not isinstance(like, np.dtype | type):
+        raise TypeError(
+            f"expected a data type name, a NumPy data type or a scalar type, but found {like!r}"
+        )
+    found = np.dtype(like)
+    # A field of text or bytes of length one or none, or raw bytes, is a character or a byte.
+    if found.kind == "S" and found.itemsize <= 1:
+        return "char"
+    if found.kind == "V" and found not in _NUMPY_NAMES:
+        return "byte"
+    name = _NUMPY_NAMES.get(found.newbyteorder("=") if found.isnative is False else found)
+    if name is None:
+        raise SpecError(f"No TensorStore data type corresponding to NumPy dtype: {found!r}")
+    return name
+
+
+def _add_numpy(name: str, scalar: type[np.generic]) -> None:
+    numpy_dtype: np.dtype[np.generic] = np.dtype(scalar)
+    kind = numpy_dtype.kind
+    if kind == "V":
+        kind = "i" if name.startswith("int") else "f"
+    add_data_type(DataType(name, numpy_dtype, scalar, kind, numpy_dtype))
+
+
+for _name in (
+    "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 complex64 complex128"
+).split():
+    _add_numpy(_name, getattr(np, _name))
+_add_numpy("bool", np.bool_)
+for _name in (
+    "int2 int4 bfloat16 float4_e2m1fn float8_e3m4 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz "
+    "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
+).split():
+    _add_numpy(_name, getattr(ml_dtypes, _name))
+_OBJECT: np.dtype[np.generic] = np.dtype(object)
+add_data_type(DataType("string", _OBJECT, bytes, "O", _OBJECT))
+add_data_type(DataType("ustring", _OBJECT, str, "O", _OBJECT))
+add_data_type(DataType("json", _OBJECT, np.object_, "O", _OBJECT))
+add_data_type(DataType("char", np.dtype("S"), np.bytes_, "S", np.dtype("S1")))
+add_data_type(DataType("byte", np.dtype("V"), np.void, "V", np.dtype("V1")))

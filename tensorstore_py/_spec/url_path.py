@@ -1,0 +1,77 @@
+"""The path part of a URL, to and from a key: percent coding, and what a root URL may hold.
+
+Pure text in, text out; nothing here knows a store. Keys are `str` with undecodable bytes as
+surrogate escapes; in a URL every byte outside the unreserved and sub-delimiter characters,
+`:`, `@` and `/`, is `%XX`. Encoding and decoding are inverse for every key that is valid UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from tensorstore_py.errors import SpecError
+
+__all__ = ["decode_path", "encode_path", "root_url_rest"]
+
+_KEPT = "!$&'()*+,;=:@/~"
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def encode_path(key: str) -> str:
+    """A key as the path of a URL.
+
+    Example:
+        >>> encode_path("a b/é")
+        'a%20b/%C3%A9'
+    """
+    return quote_from_bytes(key.encode("utf-8", "surrogateescape"), safe=_KEPT)
+
+
+def decode_path(path: str) -> str:
+    """The key that the path of a URL stands for.
+
+    Raises:
+        SpecError: a `%` without two hexadecimal digits, or bytes that are not UTF-8.
+
+    Example:
+        >>> decode_path("a%20b")
+        'a b'
+    """
+    bad = _BAD_ESCAPE.search(path)
+    if bad is not None:
+        raise SpecError(
+            f'Invalid percent-encoding at position {bad.start()} of "{path}"; '
+            f'write a literal percent sign as "%25"'
+        )
+    try:
+        return unquote_to_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise SpecError(f'Invalid UTF-8 percent-encoding sequence: "{path}"') from None
+
+
+def root_url_rest(url: str, scheme: str) -> str:
+    """What follows `scheme://`, still percent-encoded.
+
+    Args:
+        url: the whole URL.
+        scheme: without the `://`.
+
+    Raises:
+        SpecError: another scheme, a query or a fragment.
+
+    Example:
+        >>> root_url_rest("memory://a/b", "memory")
+        'a/b'
+    """
+    head = f"{scheme}://"
+    if url[: len(head)].lower() != head:
+        raise SpecError(f'Scheme "{head}" not present in url "{url}"')
+    rest = url[len(head) :]
+    for mark, name in (("?", "Query string"), ("#", "Fragment identifier")):
+        if mark in rest:
+            escape = f"%{ord(mark):02X}"
+            raise SpecError(
+                f'{name} not supported in "{url}"; write a literal "{mark}" as "{escape}"'
+            )
+    return rest

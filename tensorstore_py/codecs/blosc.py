@@ -1,0 +1,235 @@
+"""Blosc, by numcodecs: shuffled blocks, each compressed by one of several fast compressors.
+
+The library trusts the sizes in a buffer's header and reads where they point. The invariant: it
+never sees a buffer whose header does not agree with the buffer's own length and with the size
+that the chunk must have. It takes no threads of its own: chunks are already worked on in
+parallel, and its pool is one global that all callers would wait for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from struct import Struct
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
+from tensorstore_py.plugin import (
+    Buffer,
+    BytesToBytes,
+    BytesToBytesSpec,
+    ChunkType,
+    Level,
+    codec,
+    size_error,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Blosc", "BloscSpec", "BloscV2Spec"]
+
+_LARGEST_TYPE = 255
+_LARGEST_BUFFER = 2**31 - 1 - 16
+#: version, compressor's version, flags, typesize, decoded size, block size, encoded size
+_HEADER = Struct("<BBBBIII")
+_NOT_COMPRESSED = 0x02
+_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+
+Compressor = Literal["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"]
+ClevelMember = Annotated[int, Level(0, 9)]
+BlocksizeMember = Annotated[int, Level(0, 2**31 - 1)]
+
+
+@codec("blosc", family="zarr3")
+class BloscSpec(BytesToBytesSpec):
+    """Asked: `blosc`.
+
+    Attributes:
+        cname: the compressor inside; lz4 if nothing is asked.
+        clevel: 0 (store) to 9 (smallest); 5 if nothing is asked.
+        shuffle: how the bytes of elements are regrouped first; by bits for one-byte elements
+            and by bytes for larger ones if nothing is asked.
+        typesize: size in bytes of an element for the shuffle; the data type's by default.
+        blocksize: bytes per block; 0 leaves it to the library.
+
+    Example:
+        >>> BloscSpec.parse({"cname": "zstd", "clevel": 3}).to_json()
+        {'clevel': 3, 'cname': 'zstd'}
+    """
+
+    cname: Compressor | None = None
+    clevel: ClevelMember | None = None
+    shuffle: Literal["noshuffle", "shuffle", "bitshuffle"] | None = None
+    typesize: Annotated[int, Level(1, _LARGEST_TYPE)] | None = None
+    blocksize: BlocksizeMember | None = None
+
+    def resolved(self, chunk: ChunkType) -> BloscSpec:
+        typesize = self.typesize
+        if typesize is None and 1 <= chunk.dtype.itemsize <= _LARGEST_TYPE:
+            typesize = chunk.dtype.itemsize
+        shuffle = self.shuffle
+        if shuffle is None:
+            shuffle = _natural_shuffle(typesize)
+        elif shuffle != "noshuffle" and typesize is None:
+            raise SpecError(
+                f'the size of an element is not known here, which "{shuffle}" needs: '
+                f'state "typesize" (1 to {_LARGEST_TYPE}), or ask for "noshuffle"',
+                ("configuration", "typesize"),
+            )
+        return self.replace(
+            cname=self.cname or "lz4",
+            clevel=5 if self.clevel is None else self.clevel,
+            shuffle=shuffle,
+            # Without a shuffle the element size changes nothing, and metadata leaves it out.
+            typesize=self.typesize if shuffle == "noshuffle" else typesize,
+            blocksize=self.blocksize or 0,
+        )
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        spec = self.resolved(chunk)
+        return Blosc(
+            cname=spec.cname or "lz4",
+            clevel=5 if spec.clevel is None else spec.clevel,
+            shuffle=_SHUFFLES[spec.shuffle or "noshuffle"],
+            typesize=spec.typesize or _known_size(chunk),
+            blocksize=spec.blocksize or 0,
+        )
+
+
+@codec("blosc", family="zarr")
+class BloscV2Spec(BytesToBytesSpec):
+    """Asked: `blosc`, the way version 2 writes it.
+
+    Attributes:
+        cname: the compressor inside.
+        clevel: 0 (store) to 9 (smallest).
+        shuffle: 0 none, 1 by bytes, 2 by bits; -1: by bits for one-byte elements, else by bytes.
+        blocksize: bytes per block; 0 leaves it to the library.
+    """
+
+    cname: Compressor = "lz4"
+    clevel: ClevelMember = 5
+    shuffle: Annotated[int, Level(-1, 2)] = -1
+    blocksize: BlocksizeMember = 0
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        typesize = _known_size(chunk)
+        shuffle = self.shuffle
+        if shuffle == -1:
+            shuffle = 2 if typesize == 1 else 1
+        return Blosc(
+            cname=self.cname,
+            clevel=self.clevel,
+            shuffle=shuffle,
+            typesize=typesize,
+            blocksize=self.blocksize,
+        )
+
+
+def _natural_shuffle(
+    typesize: int | None,
+) -> Literal["noshuffle", "shuffle", "bitshuffle"]:
+    if typesize is None:
+        return "noshuffle"
+    return "bitshuffle" if typesize == 1 else "shuffle"
+
+
+def _known_size(chunk: ChunkType) -> int:
+    """The size of an element if blosc can work with it, or 1."""
+    size = chunk.dtype.itemsize
+    return size if 1 <= size <= _LARGEST_TYPE else 1
+
+
+class Blosc(BytesToBytes):
+    """The bound codec.
+
+    Args:
+        cname: the compressor inside.
+        clevel: 0 to 9.
+        shuffle: 0 none, 1 by bytes, 2 by bits.
+        typesize: size of an element in bytes.
+        blocksize: bytes per block, or 0.
+
+    Raises:
+        UnsupportedError: the installed library was built without that compressor.
+    """
+
+    def __init__(
+        self, *, cname: str, clevel: int, shuffle: int, typesize: int, blocksize: int
+    ) -> None:
+        library = _library()
+        if cname not in library.compressors:
+            raise UnsupportedError(
+                f'blosc compressor "{cname}" is not built into the installed numcodecs, which '
+                f"has {', '.join(library.compressors)}"
+            )
+        self._compress = library.compress
+        self._decompress = library.decompress
+        self._asked = (cname.encode(), clevel, shuffle, blocksize, typesize)
+
+    def encode(self, data: Buffer) -> bytes:
+        if len(data) > _LARGEST_BUFFER:
+            raise UnsupportedError(
+                f"blosc cannot hold {len(data)} bytes, only {_LARGEST_BUFFER}: use smaller chunks"
+            )
+        return self._compress(data, *self._asked)
+
+    def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        stated = _checked_size(data)
+        if size is not None and stated != size:
+            raise size_error(stated, size)
+        try:
+            return self._decompress(data)
+        except (RuntimeError, ValueError) as error:
+            raise DataLossError(f"corrupt blosc data: {error}") from error
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        stated = _checked_size(data)
+        if stated != out.nbytes:
+            raise size_error(stated, out.nbytes)
+        try:
+            self._decompress(data, out)
+        except (RuntimeError, ValueError) as error:
+            raise DataLossError(f"corrupt blosc data: {error}") from error
+
+
+def _checked_size(data: Buffer) -> int:
+    """The decoded size that the header states.
+
+    Raises:
+        DataLossError: the header cannot be that of this buffer.
+    """
+    if len(data) < _HEADER.size:
+        raise DataLossError(f"{len(data)} bytes are too few for a blosc header")
+    version, _, flags, typesize, decoded, block, encoded = _HEADER.unpack_from(data)
+    if encoded != len(data):
+        raise DataLossError(f"blosc header states {encoded} bytes, but there are {len(data)}")
+    if (
+        not 1 <= version <= 2
+        or not typesize
+        or (decoded and not 1 <= block <= decoded)
+        or (flags & _NOT_COMPRESSED and encoded != decoded + _HEADER.size)
+        or decoded > _LARGEST_BUFFER
+    ):
+        raise DataLossError("corrupt blosc header")
+    if not flags & _NOT_COMPRESSED and decoded:
+        # one offset a block stands behind the header
+        blocks = -(-decoded // block)
+        if encoded < _HEADER.size + 4 * blocks:
+            raise DataLossError("corrupt blosc header: more blocks than the data can hold")
+    size: int = decoded
+    return size
+
+
+class _Library(NamedTuple):
+    compress: Callable[..., bytes]
+    decompress: Callable[..., bytes]
+    compressors: tuple[str, ...]
+
+
+@cache
+def _library() -> _Library:
+    from numcodecs import blosc  # noqa: PLC0415 - takes 60 ms
+
+    blosc.use_threads = False  # see the head of this file
+    return _Library(blosc.compress, blosc.decompress, tuple(blosc.list_compressors()))

@@ -1,0 +1,75 @@
+"""Bzip2: small and slow, a compressor of version 2 metadata.
+
+Every block of up to `level` times 100 kB is one unit of work and of loss. A value may be
+several streams one behind the other, as parallel compressors write them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Annotated
+
+from tensorstore_py.errors import DataLossError
+from tensorstore_py.plugin import (
+    Buffer,
+    BytesToBytes,
+    BytesToBytesSpec,
+    ChunkType,
+    Level,
+    StreamDecoder,
+    codec,
+    decode_streams,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Bz2", "Bz2Spec"]
+
+
+@codec("bz2", family="zarr")
+class Bz2Spec(BytesToBytesSpec):
+    """Asked: `bz2`.
+
+    Attributes:
+        level: block size in units of 100 kB, 1 to 9.
+
+    Example:
+        >>> Bz2Spec.parse({"level": 9}).to_json()
+        {'level': 9}
+    """
+
+    level: Annotated[int, Level(1, 9)] = 1
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Bz2(self.level)
+
+
+class Bz2(BytesToBytes):
+    """The bound codec.
+
+    Args:
+        level: as in the spec.
+    """
+
+    def __init__(self, level: int) -> None:
+        self._compress, self._start = _library()
+        self._level = level
+
+    def encode(self, data: Buffer) -> bytes:
+        return self._compress(data, self._level)
+
+    def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        try:
+            return decode_streams(data, size, self._start, unlimited=-1, concatenated=True)
+        except (OSError, ValueError) as error:
+            if isinstance(error, DataLossError):
+                raise
+            raise DataLossError(f"corrupt bzip2 data: {error}") from error
+
+
+@cache
+def _library() -> tuple[Callable[[Buffer, int], bytes], Callable[[], StreamDecoder]]:
+    from bz2 import BZ2Decompressor, compress  # noqa: PLC0415 - at first use
+
+    return compress, BZ2Decompressor

@@ -1,0 +1,139 @@
+"""Zstandard, by numcodecs: one frame a chunk.
+
+The frame's header states the decoded size, except in frames written by a streaming encoder. It
+is compared with the size that the chunk must have before the library sees the data: the library
+checks everything else, the frame's own checksum included. Frames without a stated size are
+decoded to fresh memory, or straight to the destination when that is given.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Annotated
+
+from tensorstore_py.errors import DataLossError
+from tensorstore_py.plugin import (
+    Buffer,
+    BytesToBytes,
+    BytesToBytesSpec,
+    ChunkType,
+    Level,
+    codec,
+    size_error,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Zstd", "ZstdSpec", "ZstdV2Spec"]
+
+_LEVEL = Level(-131072, 22)
+_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+@codec("zstd", family="zarr3")
+class ZstdSpec(BytesToBytesSpec):
+    """Asked: `zstd`.
+
+    Attributes:
+        level: -131072 (fastest) to 22 (smallest); 3 if nothing is asked.
+        checksum: whether each frame carries a checksum; no if nothing is asked.
+
+    Example:
+        >>> ZstdSpec.parse({"level": 5}).to_json()
+        {'level': 5}
+    """
+
+    level: Annotated[int, _LEVEL] | None = None
+    checksum: bool | None = None
+
+    def resolved(self, chunk: ChunkType) -> ZstdSpec:
+        level = 3 if self.level is None else self.level
+        return self.replace(level=level, checksum=bool(self.checksum))
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Zstd(3 if self.level is None else self.level, bool(self.checksum))
+
+
+@codec("zstd", family="zarr")
+class ZstdV2Spec(BytesToBytesSpec):
+    """Asked: `zstd`, the way version 2 writes it.
+
+    Attributes:
+        level: -131072 (fastest) to 22 (smallest).
+    """
+
+    level: Annotated[int, _LEVEL] = 1
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Zstd(self.level, checksum=False)
+
+
+class Zstd(BytesToBytes):
+    """The bound codec.
+
+    Args:
+        level: as in the spec.
+        checksum: as in the spec.
+    """
+
+    def __init__(self, level: int, checksum: bool) -> None:
+        self._compress, self._decompress = _library()
+        self._level = level
+        self._checksum = checksum
+
+    def encode(self, data: Buffer) -> bytes:
+        return self._compress(data, self._level, self._checksum)
+
+    def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        if size is not None:
+            _check_size(data, size)
+        try:
+            decoded = self._decompress(data)
+        except (RuntimeError, ValueError) as error:
+            raise DataLossError(f"corrupt zstd data: {error}") from error
+        if size is not None and len(decoded) != size:
+            raise size_error(len(decoded), size)
+        return decoded
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        _check_size(data, out.nbytes)
+        try:
+            self._decompress(data, out)
+        except (RuntimeError, ValueError) as error:
+            raise DataLossError(f"corrupt zstd data: {error}") from error
+
+
+def _check_size(data: Buffer, size: int) -> None:
+    stated = stated_size(data)
+    if stated is not None and stated != size:
+        raise size_error(stated, size)
+
+
+def stated_size(data: Buffer) -> int | None:
+    """The decoded size that the first frame states, or None.
+
+    Raises:
+        DataLossError: this is no zstd frame.
+
+    Example:
+        >>> stated_size(bytes.fromhex("28b52ffd2003190000616263"))
+        3
+    """
+    if len(data) < 6 or data[:4] != _MAGIC:
+        raise DataLossError("this is no zstd data: its first bytes are not those of a frame")
+    descriptor = data[4]
+    single_segment = descriptor & 0x20
+    start = 5 + (0 if single_segment else 1) + (0, 1, 2, 4)[descriptor & 3]
+    width = (1 if single_segment else 0, 2, 4, 8)[descriptor >> 6]
+    if not width:
+        return None
+    size = int.from_bytes(data[start : start + width], "little")
+    return size + 256 if width == 2 else size
+
+
+@cache
+def _library() -> tuple[Callable[[Buffer, int, bool], bytes], Callable[..., bytes]]:
+    from numcodecs.zstd import compress, decompress  # noqa: PLC0415 - takes 60 ms
+
+    return compress, decompress

@@ -1,0 +1,126 @@
+"""How the bytes of an open file are fetched: read, mapped, or read past the page cache.
+
+Each fetch function takes `(fd, start, stop, size)`, with `0 <= start <= stop <= size`, and gives
+exactly `stop - start` bytes. Files are replaced, never changed, by careful writers, so an open
+file keeps its size; a file that shrank under a reader is an error, never a short value.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from tensorstore_py.errors import AbortedError
+from tensorstore_py.kvstores.file.resources import ReadMode
+from tensorstore_py.plugin import Buffer
+
+__all__ = ["FETCHERS", "OPEN_FLAGS", "Fetch", "fetch", "open_direct", "open_file"]
+
+Fetch = Callable[[int, int, int, int], Buffer]
+
+# Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
+OPEN_FLAGS: Final = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_DIRECT: Final = getattr(os, "O_DIRECT", 0)
+_PAGE: Final = mmap.PAGESIZE
+
+if sys.platform == "win32":
+
+    def _read_at(fd: int, size: int, start: int) -> bytes:
+        os.lseek(fd, start, os.SEEK_SET)
+        return os.read(fd, size)
+
+else:
+    _read_at = os.pread
+
+
+def open_file(path: str) -> int:
+    """Open for reading."""
+    return os.open(path, OPEN_FLAGS)
+
+
+def open_direct(path: str) -> int:
+    """Open for reading past the page cache; plainly, where platform or file system cannot."""
+    try:
+        return os.open(path, OPEN_FLAGS | _DIRECT)
+    except OSError as error:
+        if not _DIRECT or isinstance(error, FileNotFoundError):
+            raise
+        return os.open(path, OPEN_FLAGS)
+
+
+def fetch(fd: int, start: int, stop: int, size: int) -> Buffer:
+    """Read into memory."""
+    wanted = stop - start
+    data = _read_at(fd, wanted, start)
+    if len(data) == wanted:
+        return data
+    # One call reads 2 GiB at most, and less on some network file systems.
+    parts = [data]
+    while data and (start := start + len(data)) < stop:
+        data = _read_at(fd, stop - start, start)
+        parts.append(data)
+    whole = b"".join(parts)
+    if len(whole) != wanted:
+        raise _shrunk(size, stop - wanted + len(whole))
+    return whole
+
+
+def _fetch_mapped(fd: int, start: int, stop: int, size: int) -> Buffer:
+    """Map the file; its pages are read when touched, and stay valid after it is replaced."""
+    if start == stop:
+        return b""
+    return memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_READ))[start:stop]
+
+
+def _fetch_direct(fd: int, start: int, stop: int, size: int) -> Buffer:
+    """Read whole pages into page-aligned memory, as O_DIRECT demands, and cut out the range."""
+    if start == stop or not _DIRECT:
+        return fetch(fd, start, stop, size)
+    first = start - start % _PAGE
+    memory = mmap.mmap(-1, -(-(stop - first) // _PAGE) * _PAGE)
+    view = memoryview(memory)
+    filled = 0
+    while filled < stop - first:
+        try:
+            count = os.preadv(fd, [view[filled:]], first + filled)
+        except OSError:
+            count = 0
+        filled += count
+        if count == 0 or filled % _PAGE:
+            break
+    if filled < stop - first:
+        # The end of the file, or a device with larger blocks than pages: the plain way decides.
+        os.set_blocking(fd, True)
+        _clear_direct(fd)
+        return fetch(fd, start, stop, size)
+    return view[start - first : stop - first].toreadonly()
+
+
+def _clear_direct(fd: int) -> None:
+    if sys.platform != "win32":
+        import fcntl  # noqa: PLC0415 - this platform has it
+
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~_DIRECT)
+
+
+def _shrunk(expected: int, found: int) -> AbortedError:
+    return AbortedError(
+        f"the file shrank from {expected} to {found} bytes while it was read; some writer "
+        f"changes files in place: write with another file_io_locking mode than "
+        f'"non_atomic", or read again'
+    )
+
+
+FETCHERS: Final[dict[ReadMode, tuple[Callable[[str], int], Fetch]]] = {
+    "default": (open_file, fetch),
+    "memmap": (open_file, _fetch_mapped),
+    "direct": (open_direct, _fetch_direct),
+}

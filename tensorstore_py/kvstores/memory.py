@@ -1,0 +1,159 @@
+"""The memory store, and how to write a store.
+
+A store is three small things, all from `tensorstore_py.plugin`:
+
+1. a *spec*, the JSON that a user writes: a `KvStoreSpec` registered with `@kvstore("name")`,
+   whose fields are the members and whose `open` makes the store, without any I/O;
+2. a *store*, a `KvStore` with `read` and as many of `write`, `delete_range` and `list` as the
+   medium has;
+3. maybe *context resources*: what several specs share, here the map itself. Two memory specs
+   see the same keys exactly if they are bound to the same `memory_key_value_store`.
+
+Nothing here waits for anything, so the store is `inline`: its methods are coroutines only in
+form, and run on whichever thread calls. A store that talks to a network says `inline = False`.
+
+The invariant to keep, here as in every store: a value and its generation change together, and
+no generation is ever used twice for one key. Conditional writes rest on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from tensorstore_py.plugin import (
+    ALL,
+    NO_VALUE,
+    UNKNOWN,
+    WHOLE,
+    Buffer,
+    ByteRange,
+    KeyRange,
+    KvStore,
+    KvStoreSpec,
+    ListEntry,
+    Mutex,
+    ReadResult,
+    Resource,
+    ResourceField,
+    ResourceModel,
+    TimestampedStorageGeneration,
+    context_resource,
+    decode_path,
+    encode_path,
+    kvstore,
+    root_url_rest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+__all__ = ["MemoryKeyValueStore", "MemorySpec", "MemoryStore", "SharedMap"]
+
+
+class SharedMap:
+    """What the stores of one context resource share: key -> (value, generation)."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, tuple[bytes, bytes]] = {}
+        self.mutex = Mutex()
+        self._counter = 0
+
+    def next_generation(self) -> bytes:
+        """A generation that was never used before. Call with the mutex held."""
+        self._counter += 1
+        return b"\0" + self._counter.to_bytes(8, "little")
+
+
+@context_resource("memory_key_value_store")
+class MemoryKeyValueStore(ResourceModel):
+    """The context resource: it has no members, and stands for one map."""
+
+    def create(self) -> SharedMap:
+        return SharedMap()
+
+
+@kvstore("memory", schemes=["memory"])
+class MemorySpec(KvStoreSpec):
+    """`{"driver": "memory", "path": ...}`, or `memory://path`.
+
+    Attributes:
+        memory_key_value_store: the map; by default the one of the context.
+        atomic: whether a transaction may write several keys at once.
+    """
+
+    memory_key_value_store: Resource[SharedMap] = ResourceField("memory_key_value_store")
+    atomic: bool = True
+
+    def open(self) -> MemoryStore:
+        return MemoryStore(self.memory_key_value_store.value)
+
+    def to_url(self) -> str:
+        return f"memory://{encode_path(self.path)}"
+
+    @classmethod
+    def from_url(cls, url: str) -> dict[str, object]:
+        return {"driver": "memory", "path": decode_path(root_url_rest(url, "memory"))}
+
+
+class MemoryStore(KvStore):
+    """Keys and values in this process; gone when the context is.
+
+    Args:
+        shared: the map to work on.
+    """
+
+    inline: ClassVar[bool] = True
+
+    def __init__(self, shared: SharedMap) -> None:
+        self._shared = shared
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        # One dictionary lookup is atomic, and what it finds is immutable: no lock is needed.
+        found = self._shared.entries.get(key)
+        if found is None:
+            return ReadResult("missing", b"", TimestampedStorageGeneration.now(NO_VALUE))
+        value, generation = found
+        stamp = TimestampedStorageGeneration.now(generation)
+        if generation == if_not_equal or if_equal not in (None, UNKNOWN, generation):
+            return ReadResult("unspecified", b"", stamp)
+        if not byte_range.is_whole:
+            start, stop = byte_range.resolve(len(value))
+            value = value[start:stop]
+        return ReadResult("value", value, stamp)
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        # `bytes` are kept as they are; other buffers belong to the caller and are copied.
+        kept = None if value is None else bytes(value)
+        shared = self._shared
+        with shared.mutex:
+            _, present = shared.entries.get(key, (b"", NO_VALUE))
+            if if_equal not in (None, present):
+                return TimestampedStorageGeneration.now(UNKNOWN)
+            if kept is None:
+                shared.entries.pop(key, None)
+                return TimestampedStorageGeneration.now(NO_VALUE)
+            generation = shared.next_generation()
+            shared.entries[key] = (kept, generation)
+        return TimestampedStorageGeneration.now(generation)
+
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        with self._shared.mutex:
+            for key in [key for key in self._shared.entries if key in key_range]:
+                del self._shared.entries[key]
+
+    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        # A snapshot: writers may go on while the caller looks at what there was.
+        with self._shared.mutex:
+            sizes = {key: len(value) for key, (value, _) in self._shared.entries.items()}
+        for key in sorted(sizes, key=encode_key):
+            if key in key_range:
+                yield ListEntry(key, sizes[key])

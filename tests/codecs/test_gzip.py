@@ -1,0 +1,89 @@
+import gzip
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from numcodecs.gzip import GZip
+
+from tensorstore_py.codecs import gzip as ours
+from tensorstore_py.codecs.gzip import Gzip
+from tensorstore_py.errors import DataLossError, SpecError
+from tensorstore_py.plugin import parse_codec_json
+from tensorstore_py.testing.codecs import CodecSuite
+
+DATA = np.arange(500, dtype="<u2").tobytes()
+
+
+class TestGzip(CodecSuite):
+    configurations = (
+        "gzip",
+        {"name": "gzip", "configuration": {"level": 0}},
+        {"name": "gzip", "configuration": {"level": 1}},
+        {"name": "gzip", "configuration": {"level": 9}},
+    )
+
+
+class TestGzipV2(CodecSuite):
+    family = "zarr"
+    configurations = ({"id": "gzip"}, {"id": "gzip", "level": 5})
+
+
+@pytest.fixture
+def without_isal(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "isal", None)
+    ours._library.cache_clear()
+    yield
+    ours._library.cache_clear()
+
+
+@pytest.mark.usefixtures("without_isal")
+class TestGzipByTheStandardLibrary(CodecSuite):
+    configurations = (
+        {"name": "gzip", "configuration": {"level": 1}},
+        {"name": "gzip", "configuration": {"level": 6}},
+    )
+
+
+@pytest.mark.parametrize("level", range(10))
+def test_other_implementations_read_and_write_the_same(level: int) -> None:
+    codec = Gzip(level)
+
+    assert gzip.decompress(codec.encode(DATA)) == DATA
+    assert bytes(GZip().decode(codec.encode(DATA))) == DATA
+    assert codec.decode(GZip(level).encode(DATA), len(DATA)) == DATA
+
+
+def test_levels_above_two_are_zlib_s_own() -> None:
+    for level in (3, 6, 9):
+        assert Gzip(level).encode(DATA) == zlib.compress(DATA, level, 31)
+
+
+def test_members_one_behind_the_other_are_one_value() -> None:
+    data = gzip.compress(DATA[:300]) + gzip.compress(b"") + gzip.compress(DATA[300:])
+
+    assert Gzip(6).decode(data, len(DATA)) == DATA
+    assert Gzip(6).decode(data) == DATA
+
+
+def test_a_bomb_is_stopped_at_the_size_of_the_chunk() -> None:
+    bomb = gzip.compress(bytes(10**6))
+
+    with pytest.raises(DataLossError, match="more than 10 bytes"):
+        Gzip(6).decode(bomb, 10)
+
+
+def test_a_failed_checksum_is_data_loss() -> None:
+    data = bytearray(gzip.compress(DATA))
+    data[-6] ^= 1
+
+    with pytest.raises(DataLossError, match="corrupt gzip data"):
+        Gzip(6).decode(bytes(data), len(DATA))
+
+
+@pytest.mark.parametrize("level", [-1, 10, "5", True, 1.5, None])
+def test_levels_outside_the_range_are_refused(level: object) -> None:
+    with pytest.raises(SpecError, match=r"^configuration\.level: "):
+        parse_codec_json("zarr3", {"name": "gzip", "configuration": {"level": level}})
+    with pytest.raises(SpecError, match=r"^level: "):
+        parse_codec_json("zarr", {"id": "gzip", "level": level})

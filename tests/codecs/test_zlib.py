@@ -1,0 +1,64 @@
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from numcodecs.zlib import Zlib as TheirZlib
+
+from tensorstore_py.codecs import zlib as ours
+from tensorstore_py.codecs.zlib import Zlib
+from tensorstore_py.errors import DataLossError
+from tensorstore_py.plugin import codec_to_json, parse_codec_json
+from tensorstore_py.testing.codecs import CodecSuite
+
+DATA = np.arange(500, dtype="<u2").tobytes()
+
+
+class TestZlib(CodecSuite):
+    family = "zarr"
+    configurations = (
+        {"id": "zlib"},
+        {"id": "zlib", "level": 0},
+        {"id": "zlib", "level": 9},
+    )
+
+
+@pytest.fixture
+def without_isal(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "isal", None)
+    ours._library.cache_clear()
+    yield
+    ours._library.cache_clear()
+
+
+@pytest.mark.usefixtures("without_isal")
+class TestZlibByTheStandardLibrary(CodecSuite):
+    family = "zarr"
+    configurations = ({"id": "zlib"},)
+
+
+@pytest.mark.parametrize("level", range(10))
+def test_other_implementations_read_and_write_the_same(level: int) -> None:
+    codec = Zlib(level)
+
+    assert zlib.decompress(codec.encode(DATA)) == DATA
+    assert codec.decode(TheirZlib(level).encode(DATA), len(DATA)) == DATA
+
+
+def test_nothing_may_stand_behind_the_stream() -> None:
+    with pytest.raises(DataLossError, match="bytes too many"):
+        Zlib(1).decode(zlib.compress(DATA[:500]) + zlib.compress(DATA[500:]), len(DATA))
+
+
+def test_a_failed_checksum_is_data_loss() -> None:
+    data = bytearray(zlib.compress(DATA))
+    data[-1] ^= 1
+
+    with pytest.raises(DataLossError, match="corrupt zlib data"):
+        Zlib(1).decode(bytes(data), len(DATA))
+
+
+def test_metadata_states_the_level() -> None:
+    spec = parse_codec_json("zarr", {"id": "zlib"})
+
+    assert codec_to_json("zarr", spec) == {"id": "zlib", "level": 1}

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from numcodecs import zstd as theirs
+
+from tensorstore_py.codecs.zstd import Zstd, stated_size
+from tensorstore_py.errors import DataLossError, SpecError
+from tensorstore_py.plugin import parse_codec_json, resolve_chain
+from tensorstore_py.testing.codecs import CodecSuite, chunk_type
+
+DATA = np.arange(500, dtype="<u2").tobytes()
+
+
+class TestZstd(CodecSuite):
+    configurations = (
+        "zstd",
+        {"name": "zstd", "configuration": {"level": -5}},
+        {"name": "zstd", "configuration": {"level": 1, "checksum": True}},
+    )
+
+
+class TestZstdV2(CodecSuite):
+    family = "zarr"
+    configurations = ({"id": "zstd"}, {"id": "zstd", "level": 0}, {"id": "zstd", "level": 19})
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+@pytest.mark.parametrize("level", [-7, 0, 1, 3, 22])
+def test_numcodecs_reads_and_writes_the_same(level: int, checksum: bool) -> None:
+    codec = Zstd(level, checksum)
+
+    assert codec.encode(DATA) == theirs.compress(DATA, level, checksum)
+    assert codec.decode(theirs.compress(DATA, level), len(DATA)) == DATA
+
+
+def raw_frame(data: bytes) -> bytes:
+    """A frame by a streaming encoder: no stated size, one block that is not compressed."""
+    block = (len(data) << 3 | 1).to_bytes(3, "little") + data
+    return bytes.fromhex("28b52ffd") + b"\x00\x58" + block
+
+
+def test_frames_of_a_streaming_encoder_are_decoded() -> None:
+    data = raw_frame(b"abcdef")
+
+    assert stated_size(data) is None
+    assert Zstd(3, checksum=False).decode(data, 6) == b"abcdef"
+    out = bytearray(6)
+    Zstd(3, checksum=False).decode_into(data, memoryview(out))
+    assert out == b"abcdef"
+
+
+@pytest.mark.parametrize("size", [5, 7])
+def test_their_size_is_checked_too(size: int) -> None:
+    codec = Zstd(3, checksum=False)
+
+    with pytest.raises(DataLossError):
+        codec.decode(raw_frame(b"abcdef"), size)
+    with pytest.raises(DataLossError):
+        codec.decode_into(raw_frame(b"abcdef"), memoryview(bytearray(size)))
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 257, 65535, 65791, 65792, 100_000])
+def test_the_stated_size_is_read_in_every_width(size: int) -> None:
+    assert stated_size(theirs.compress(bytes(size), 1)) == size
+
+
+def test_a_size_that_lies_is_caught_before_memory_is_taken() -> None:
+    huge = bytes.fromhex("28b52ffd") + b"\xe0" + (2**60).to_bytes(8, "little") + b"\x01\x00\x00"
+
+    with pytest.raises(DataLossError, match=f"decoded to {2**60} bytes, expected 6"):
+        Zstd(3, checksum=False).decode(huge, 6)
+
+
+def test_a_failed_checksum_is_data_loss() -> None:
+    data = bytearray(theirs.compress(DATA, 3, True))
+    data[-1] ^= 1
+
+    with pytest.raises(DataLossError, match="corrupt zstd data"):
+        Zstd(3, checksum=False).decode(bytes(data), len(DATA))
+
+
+def test_metadata_states_level_and_checksum() -> None:
+    resolved = resolve_chain([parse_codec_json("zarr3", "zstd")], chunk_type((2,), "uint8"))
+
+    assert resolved[1].to_json() == {"checksum": False, "level": 3}
+
+
+@pytest.mark.parametrize("level", [23, -131073, "1"])
+def test_levels_outside_the_range_are_refused(level: object) -> None:
+    with pytest.raises(SpecError, match=r"^configuration\.level: "):
+        parse_codec_json("zarr3", {"name": "zstd", "configuration": {"level": level}})
