@@ -5,6 +5,7 @@ plug-in may use from the engine is named here.
 """
 
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
+from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
 from tensorstore_py._chunked.spec import ChunkedSpec
 from tensorstore_py._index import IndexDomain, IndexTransform
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
@@ -48,15 +49,21 @@ from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.dtype import dtype
+from tensorstore_py._spec.duration import Duration
+from tensorstore_py._spec.json_value import describe
+from tensorstore_py._spec.limits import ConcurrencyModel, RetriesModel
 from tensorstore_py._spec.model import (
     AfterValidator,
     BeforeValidator,
     Field,
     Level,
     Model,
+    NonNegativeInt,
     PositiveInt,
+    field_validator,
 )
 from tensorstore_py._spec.registry import codec, context_resource, driver, kvstore
 from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.units import Unit
+from tensorstore_py._spec.url_path import decode_path, encode_path, root_url_rest

@@ -6,7 +6,7 @@ body runs where it belongs, and this one waits for it without holding a loop up.
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from tensorstore_py._index import IndexDomain, OutputIndexMethod
@@ -118,9 +118,11 @@ def _boxes(target: Driver, transform: IndexTransform) -> Iterator[Box]:
             continue
         low, high = cuts[dim][0][0], cuts[dim][-1][1]
         # Chunk edges in the input dimension: where offset + stride * i crosses a multiple of size.
-        first = (size - (each.offset + low)) % size if each.stride == 1 else (
-            (each.offset - low + 1) % size
+        first = (
+            (size - (each.offset + low)) % size
+            if each.stride == 1
+            else ((each.offset - low + 1) % size)
         )
         edges = sorted({low, *range(low + first, high, size), high})
-        cuts[dim] = list(zip(edges[:-1], edges[1:], strict=True))
+        cuts[dim] = list(pairwise(edges))
     yield from product(*cuts)

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
-from tensorstore_py._api.options import updated
 from tensorstore_py._index import identity, propagate_bounds
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
@@ -28,7 +28,7 @@ __all__ = ["open"]
 _MARKERS = (("zarr.json", "zarr3"), (".zarray", "zarr"))
 
 
-def open(  # noqa: A001  # the reference's name
+def open(  # the reference's name
     spec: object,
     *,
     read: bool | None = None,
@@ -59,7 +59,7 @@ def open(  # noqa: A001  # the reference's name
         A Future of the TensorStore: `.result()` in a script, `await` in any event loop.
 
     Raises:
-        SpecError: the spec is wrong; names the JSON path and the nearest valid name. Raised at once.
+        SpecError: (at once) the spec is wrong; names the JSON path and the nearest valid name.
         NotFoundError: (by the Future) nothing is there and `create` is off.
         AlreadyExistsError: (by the Future) something is there and `open` is off.
         MismatchError: (by the Future) what is there contradicts the spec.

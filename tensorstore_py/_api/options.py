@@ -13,7 +13,6 @@ from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.binding import bind, strip_context, unbind
 from tensorstore_py._spec.context import Context
-from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.schema import Schema
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._spec.open_mode import OpenMode
 
-__all__ = ["OPTIONS", "Options", "updated"]
+__all__ = ["OPTIONS", "Options", "SpecOptions", "updated"]
 
 _MODE = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
 _SCHEMA = ("domain", "shape", "chunk_layout", "codec", "fill_value", "dimension_units")
@@ -40,10 +39,6 @@ class Options(TypedDict, total=False):
     delete_existing: bool | None
     assume_metadata: bool | None
     assume_cached_metadata: bool | None
-    minimal_spec: bool | None
-    unbind_context: bool | None
-    strip_context: bool | None
-    context: Context | None
     kvstore: object
     recheck_cached_metadata: object
     recheck_cached_data: object
@@ -59,7 +54,17 @@ class Options(TypedDict, total=False):
     schema: object
 
 
-OPTIONS = frozenset(Options.__annotations__)
+class SpecOptions(Options, total=False):
+    """What `Spec.update` and `TensorStore.spec` take besides."""
+
+    minimal_spec: bool | None
+    retain_context: bool | None
+    unbind_context: bool | None
+    strip_context: bool | None
+    context: Context | None
+
+
+OPTIONS = frozenset({**Options.__annotations__, **SpecOptions.__annotations__})
 
 
 def updated(model: DriverSpec, options: Mapping[str, object]) -> DriverSpec:
@@ -149,7 +154,7 @@ def _with_schema(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
     if schema is not None:
         merged.update(schema=schema if isinstance(schema, Schema) else Schema(schema))
     if dtype is not None:
-        merged.update(dtype=DType(dtype))
+        merged.update(dtype=dtype)
     if rank is not None:
         merged.update(rank=rank)
     if rest:

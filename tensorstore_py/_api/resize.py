@@ -88,7 +88,7 @@ def _check_implicit(
                 continue
             raise FailedPreconditionError(
                 f"Invalid resize request for input dimension {dim}: cannot change explicit upper "
-                f"bound {transform.input_exclusive_max[dim]}; resize a view that is not sliced there"
+                f"bound {transform.input_exclusive_max[dim]}; resize a view not sliced there"
             )
 
 

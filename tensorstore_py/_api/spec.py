@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tensorstore_py._api.options import Options
+    from tensorstore_py._api.options import SpecOptions
     from tensorstore_py._spec.chunk_layout import ChunkLayout
     from tensorstore_py._spec.codec_spec import CodecSpec
     from tensorstore_py._spec.dtype import dtype
@@ -56,8 +56,8 @@ class Spec(Indexable):
         >>> import tensorstore_py as ts
         >>> spec = ts.Spec({"driver": "zarr3", "kvstore": "memory://a/"})
         >>> spec.update(dtype="uint8", create=True)
-        >>> spec.to_json()
-        {'create': True, 'driver': 'zarr3', 'dtype': 'uint8', 'kvstore': {'driver': 'memory', 'path': 'a/'}}
+        >>> spec.kvstore.url, spec.dtype, spec.open_mode
+        ('memory://a/', dtype("uint8"), OpenMode(create=True))
     """
 
     __slots__ = ("_model",)
@@ -65,7 +65,7 @@ class Spec(Indexable):
     __iter__ = None
     _model: DriverSpec
 
-    def __init__(self, json: object, **options: Unpack[Options]) -> None:
+    def __init__(self, json: object, **options: Unpack[SpecOptions]) -> None:
         model = json._model if isinstance(json, Spec) else parse_spec(json)
         self._model = updated(model, options)
 
@@ -81,7 +81,7 @@ class Spec(Indexable):
         """The frozen driver spec inside."""
         return self._model
 
-    def update(self, **options: Unpack[Options]) -> None:
+    def update(self, **options: Unpack[SpecOptions]) -> None:
         """Add constraints, change the open mode, bind or unbind the context.
 
         Takes the keyword arguments of `ts.open` and `unbind_context`, `strip_context`,
@@ -166,7 +166,7 @@ class Spec(Indexable):
     def kvstore(self) -> KvStore.Spec | None:
         """The store underneath, if the driver has one."""
         kvstore = getattr(self._model, "kvstore", None)
-        return None if kvstore is None else KvStore.Spec.of(self._model.store_spec())
+        return None if kvstore is None else KvStore.Spec.of(kvstore)
 
     @property
     def base(self) -> Spec | None:

@@ -7,7 +7,7 @@ driver and return Futures; nothing here knows formats, stores or threads.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, TypeAlias, Unpack
 
 import numpy as np
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tensorstore_py._api.options import Options
+    from tensorstore_py._api.options import SpecOptions
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -64,7 +64,7 @@ class TensorStore(Indexable):
 
     __slots__ = ("_driver", "_readable", "_transform", "_writable")
     __iter__ = None
-    StorageStatistics = StorageStatistics
+    StorageStatistics: TypeAlias = StorageStatistics
 
     def __init__(
         self, driver: Driver, transform: IndexTransform, readable: bool, writable: bool
@@ -147,7 +147,7 @@ class TensorStore(Indexable):
         """
         return self._driver.spec().to_url()
 
-    def spec(self, **options: Unpack[Options]) -> Spec:
+    def spec(self, **options: Unpack[SpecOptions]) -> Spec:
         """The Spec that opens this view again, with the array's metadata as constraints.
 
         Takes the options of `Spec.update`. The context is left out unless
@@ -262,7 +262,9 @@ class TensorStore(Indexable):
 
     # Bounds.
 
-    def resolve(self, fix_resizable_bounds: bool = False, batch: None = None) -> Future[TensorStore]:
+    def resolve(
+        self, fix_resizable_bounds: bool = False, batch: None = None
+    ) -> Future[TensorStore]:
         """This view with its implicit bounds as they are stored now.
 
         Args:
@@ -321,7 +323,7 @@ class TensorStore(Indexable):
 
     def storage_statistics(
         self, *, query_not_stored: bool = False, query_fully_stored: bool = False
-    ) -> Future[StorageStatistics]:
+    ) -> Future[TensorStore.StorageStatistics]:
         """Whether nothing, or everything, of this view is stored."""
         return start(
             self._driver.inline,

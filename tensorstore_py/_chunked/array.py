@@ -55,7 +55,7 @@ class ChunkedArray:
         return np.full(chunk.shape, chunk.fill_value, dtype=chunk.dtype)
 
     def is_fill(self, array: Array) -> bool:
-        """Whether every element is the fill value, bit for bit (so NaN equals NaN, 0.0 not -0.0)."""
+        """Whether every element is the fill value bit for bit: NaN equals NaN, 0.0 not -0.0."""
         if not array.size:
             return True
         fill = self.chain.chunk.fill_value.tobytes()

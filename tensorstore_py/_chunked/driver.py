@@ -21,7 +21,6 @@ from tensorstore_py._chunked.statistics import count_stored
 from tensorstore_py._chunked.write import write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, StorageStatistics
-
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.gate import Gate
@@ -45,7 +44,6 @@ __all__ = ["ChunkedDriver"]
 
 M = TypeVar("M")
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
-
 
 
 class ChunkedDriver(Driver, Generic[M]):
@@ -117,7 +115,9 @@ class ChunkedDriver(Driver, Generic[M]):
         apart = not np.may_share_memory(view, out) and out.size > 0
         if self._cache.limit_bytes:
             bound = self._spec.recheck_cached_data
-            reads = CachedReads(self._cache, array, (id(self), id(state.layout)), self._fresh(bound))
+            reads = CachedReads(
+                self._cache, array, (id(self), id(state.layout)), self._fresh(bound)
+            )
             await reads.read_into(selection.axes, view)
         else:
             await read_into(array, selection.axes, view)
@@ -233,7 +233,9 @@ def _new_shape(layout: ArrayLayout, request: ResizeRequest) -> tuple[int, ...]:
     shape = list(domain.shape)
     for dim, low in enumerate(request.inclusive_min):
         if low is not None and low != domain.inclusive_min[dim]:
-            raise UnsupportedError(f"cannot change the lower bound of dimension {dim}: it is always 0")
+            raise UnsupportedError(
+                f"cannot change the lower bound of dimension {dim}: it is always 0"
+            )
     for dim, high in enumerate(request.exclusive_max):
         if high is None or high == shape[dim]:
             continue

@@ -26,7 +26,7 @@ _parsed: Remembered[tuple[object, ArrayLayout]] = Remembered(256)
 
 @dataclass(frozen=True, slots=True)
 class MetadataState(Generic[M]):
-    """Metadata as it was at `generation`, known to be current at `time` (seconds since the epoch)."""
+    """Metadata as it was at `generation`, known to be current at `time` (in s since 1970)."""
 
     metadata: M
     layout: ArrayLayout

@@ -87,9 +87,7 @@ class Plan:
         )
         # NumPy keeps axes in place under a single index array; more need an open mesh.
         self._mesh = len(gathered) > 1 or any(len(axis.dims) > 1 for axis in gathered)
-        self._dims = [
-            axis.dims if isinstance(axis, Gathered) else (axis.dim,) for axis in axes
-        ]
+        self._dims = [axis.dims if isinstance(axis, Gathered) else (axis.dim,) for axis in axes]
 
     def steps(self) -> Iterator[Step]:
         """The steps, lazily, in C order of the axes."""
@@ -115,8 +113,9 @@ class Plan:
                     inside[dim] = self._spread(index, axis) if self._mesh else index
             else:
                 cell[dims[0]] = piece.cell
-                index = piece.inside
-                inside[dims[0]] = self._spread(index, axis) if self._mesh else index  # type: ignore[assignment,arg-type]
+                straight = piece.inside
+                assert isinstance(straight, slice)
+                inside[dims[0]] = self._spread(straight, axis) if self._mesh else straight
         outside = tuple(
             self._spread(piece.outside, axis) if self._mesh else piece.outside
             for axis, piece in enumerate(pieces)

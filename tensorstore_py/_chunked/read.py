@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py._chunked.plan import make_plan
-from tensorstore_py._chunked.shard import OpenShard, ShardChangedError, batches, descend, inner_array
+from tensorstore_py._chunked.shard import (
+    OpenShard,
+    ShardChangedError,
+    batches,
+    descend,
+    inner_array,
+)
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
 
@@ -24,7 +30,6 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.shard import Batch
     from tensorstore_py._interface.kvstore import Buffer
-    from tensorstore_py._interface.sharded import Sharded
 
 __all__ = ["Reader", "read_into"]
 
@@ -49,10 +54,8 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     """
     plan = make_plan(axes, array.grid)
     source = array.source
-    sharded = array.sharded
-    reader = Reader(array, plan, view) if sharded is None else _ShardReader(
-        array, plan, view, sharded
-    )
+    kind = Reader if array.sharded is None else _ShardReader
+    reader = kind(array, plan, view)
     width = None if source.inline else source.width
     await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=width)
 
@@ -107,9 +110,10 @@ class _ShardReader(Reader):
 
     __slots__ = ("_sharded",)
 
-    def __init__(self, array: ChunkedArray, plan: Plan, view: Array, sharded: Sharded) -> None:
+    def __init__(self, array: ChunkedArray, plan: Plan, view: Array) -> None:
         super().__init__(array, plan, view)
-        self._sharded = sharded
+        assert array.sharded is not None
+        self._sharded = array.sharded
 
     async def step(self, step: Step) -> None:
         for _ in range(_SHARD_ATTEMPTS):

@@ -18,7 +18,7 @@ __all__ = ["CachePool", "DataCopyConcurrency"]
 
 @context_resource("cache_pool")
 class CachePool(ResourceModel):
-    """Decoded chunks are kept up to `total_bytes_limit` bytes, shared by all arrays that name it."""
+    """Decoded chunks are kept up to `total_bytes_limit` bytes, shared by all that name it."""
 
     total_bytes_limit: NonNegativeInt = 0
 

@@ -187,7 +187,7 @@ def descend(axes: Sequence[Axis], step: Step, view: Array) -> tuple[list[Axis], 
 
     The view stays whole along gathered axes: their positions keep counting in it.
     """
-    part = tuple(
+    part: tuple[slice, ...] = tuple(
         piece.outside if isinstance(piece.outside, slice) else slice(None) for piece in step.pieces
     )
     return descend_axes(axes, step), view[(..., *part)]

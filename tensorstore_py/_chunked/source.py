@@ -79,9 +79,7 @@ class StoredChunks(ChunkSource):
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         key = self.prefix + self._keys.encode(cell)
-        return await self.store.read(
-            key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
-        )
+        return await self.store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
 
     async def write(
         self, cell: Cell, value: Buffer | None, *, if_equal: bytes | None = None

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 
 from tensorstore_py._chunked import opening
-from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
+from tensorstore_py._chunked.cache import ChunkCache
 from tensorstore_py._interface.driver import DriverSpec, KvStoreField
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.json_value import describe
@@ -35,7 +35,7 @@ Recheck = bool | Literal["open"] | float
 
 def _recheck(json: object) -> Recheck:
     if isinstance(json, bool) or json == "open":
-        return json  # type: ignore[return-value]
+        return json
     if isinstance(json, (int, float)):
         return float(json)
     raise SpecError(
@@ -57,17 +57,19 @@ class ChunkedSpec(DriverSpec, Generic[M]):
     delete_existing: bool = False
     assume_metadata: bool = False
     assume_cached_metadata: bool = False
-    cache_pool: Resource[CachePool] = ResourceField("cache_pool")
-    metadata_cache_pool: Resource[CachePool] | None = ResourceField("cache_pool", optional=True)
-    data_copy_concurrency: Resource[DataCopyConcurrency] = ResourceField("data_copy_concurrency")
+    cache_pool: Resource[ChunkCache] = ResourceField("cache_pool")
+    metadata_cache_pool: Resource[ChunkCache] | None = ResourceField("cache_pool", optional=True)
+    data_copy_concurrency: Resource[int] = ResourceField("data_copy_concurrency")
     recheck_cached_metadata: RecheckBound = "open"
     recheck_cached_data: RecheckBound = True
     fill_missing_data_reads: bool = True
     store_data_equal_to_fill_value: bool = False
 
     @model_validator(mode="after")
+    def _check(self) -> Self:
+        return self.checked()
+
     def checked(self) -> Self:
-        """See `DriverSpec.checked`: here, that the open mode's flags go together."""
         mode = self.open_mode()
         if mode.delete_existing and (mode.open or not mode.create):
             raise SpecError('"delete_existing" needs "create": true and "open": false')
@@ -115,7 +117,7 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         """
         if self.kvstore is None:
             raise SpecError(
-                'this member is required: a kvstore spec such as {"driver": "file", "path": "/data/"}',
+                'this member is required, for example {"driver": "file", "path": "/data/"}',
                 ("kvstore",),
             )
         path = self.kvstore.path

@@ -52,10 +52,8 @@ async def write_from(
         DataLossError: a chunk that must be changed in part is corrupt; names its key.
     """
     plan = make_plan(axes, array.grid)
-    sharded = array.sharded
-    writer = _Writer(array, source, gate, plan, view) if sharded is None else _ShardWriter(
-        array, source, gate, plan, view, sharded
-    )
+    kind = _Writer if array.sharded is None else _ShardWriter
+    writer = kind(array, source, gate, plan, view)
     width = None if source.inline else source.width
     await fan_out(source.inline, plan.steps(), writer.step, count=plan.count, width=width)
 
@@ -118,8 +116,8 @@ class _Writer:
                 data = await self.new_bytes(step, result.value if found else None)
             except DataLossError as error:
                 raise DataLossError(
-                    f"Error updating {source.describe(step.cell)}: what is stored there is corrupt: "
-                    f"{error}; write the whole chunk to replace it"
+                    f"Error updating {source.describe(step.cell)}: what is stored there is "
+                    f"corrupt: {error}; write the whole chunk to replace it"
                 ) from error
             before = result.stamp.generation if found else NO_VALUE
             generation = (await source.write(step.cell, data, if_equal=before)).generation
@@ -138,16 +136,11 @@ class _ShardWriter(_Writer):
     __slots__ = ("_sharded",)
 
     def __init__(
-        self,
-        array: ChunkedArray,
-        source: StoredChunks,
-        gate: Gate,
-        plan: Plan,
-        view: Array,
-        sharded: Sharded,
+        self, array: ChunkedArray, source: StoredChunks, gate: Gate, plan: Plan, view: Array
     ) -> None:
         super().__init__(array, source, gate, plan, view)
-        self._sharded = sharded
+        assert array.sharded is not None
+        self._sharded = array.sharded
 
     async def new_bytes(self, step: Step, stored: Buffer | None) -> Buffer | None:
         """The shard's new bytes, from the inner chunks that change and those that stay."""

@@ -23,9 +23,9 @@ from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from typing import Self
+
+    import numpy as np
 
     from tensorstore_py._interface.kvstore import KvStore
 
@@ -37,7 +37,6 @@ __all__ = [
     "StorageStatistics",
     "TransformField",
 ]
-
 
 
 #: A member that holds a kvstore spec or its URL.
@@ -81,9 +80,7 @@ class StorageStatistics:
     __slots__ = ("fully_stored", "not_stored")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(
-        self, *, not_stored: bool | None = None, fully_stored: bool | None = None
-    ) -> None:
+    def __init__(self, *, not_stored: bool | None = None, fully_stored: bool | None = None) -> None:
         self.not_stored = not_stored
         self.fully_stored = fully_stored
 
@@ -94,7 +91,9 @@ class StorageStatistics:
 
     def __repr__(self) -> str:
         names = ("not_stored", "fully_stored")
-        said = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None]
+        said = [
+            f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None
+        ]
         return f"TensorStore.StorageStatistics({', '.join(said)})"
 
 
@@ -128,9 +127,9 @@ class Driver(ABC):
         """The domain as stored now."""
 
     @abstractmethod
-    async def read(self, transform: IndexTransform, order: str) -> np.ndarray[
-        tuple[int, ...], np.dtype[np.generic]
-    ]:
+    async def read(
+        self, transform: IndexTransform, order: str
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
         """Read what `transform` selects into a fresh array of its input shape.
 
         Args:

@@ -82,7 +82,7 @@ class KvStore(ABC):
         width: how many requests in flight the store makes good use of (loop stores only).
     """
 
-    inline: ClassVar[bool] | bool
+    inline: bool
     width: int = 1
 
     @abstractmethod
@@ -144,7 +144,7 @@ class KvStore(ABC):
 
     async def aclose(self) -> None:
         """Let go of connections and handles. A second call does nothing."""
-        return None
+        return
 
 
 class KvStoreSpec(Model):
@@ -175,4 +175,4 @@ class KvStoreSpec(Model):
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:
         """The JSON spec for a URL of one of the registered schemes."""
-        raise UnsupportedError(f'kvstore driver "{cls.driver}" has no URL form')
+        raise UnsupportedError(f'kvstore driver "{cls.driver}" has no URL form like {url}')

@@ -9,6 +9,7 @@ everything; a cancelled operation stops between two steps. No step object outliv
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -107,13 +108,9 @@ class _Drain(Generic[S]):
         with self._lock:
             if self._stopped():
                 return []
-            taken = []
             try:
-                for _ in range(self._batch):
-                    taken.append(next(self._steps))
-            except StopIteration:
-                pass
-            except BaseException as error:  # noqa: BLE001  # planning failed: that is the outcome
+                taken = list(islice(self._steps, self._batch))
+            except BaseException as error:  # planning failed: that is the outcome
                 self._error = error
                 return []
             if taken:
@@ -130,7 +127,7 @@ class _Drain(Generic[S]):
                     if self._stopped():
                         break
                     run_inline(work(step))
-            except BaseException as error:  # noqa: BLE001  # re-raised by the caller's thread
+            except BaseException as error:  # re-raised by the caller's thread
                 with self._lock:
                     if self._error is None:
                         self._error = error
@@ -152,9 +149,19 @@ class _Drain(Generic[S]):
 async def _pump(
     steps: Iterator[S], work: Callable[[S], Coroutine[Any, Any, None]], width: int
 ) -> None:
+    failed = False
+
     async def pump() -> None:
-        for step in steps:
-            await work(step)
+        nonlocal failed
+        try:
+            for step in steps:
+                # Cancelling reaches only pumps that suspend; this reaches all of them.
+                if failed:
+                    return
+                await work(step)
+        except BaseException:
+            failed = True
+            raise
 
     tasks = [asyncio.ensure_future(pump()) for _ in range(width)]
     try:
@@ -183,7 +190,7 @@ async def offload(inline: bool, function: Callable[[], T]) -> T:
     def work() -> None:
         try:
             value = function()
-        except BaseException as error:  # noqa: BLE001  # handed to whoever awaits
+        except BaseException as error:  # handed to whoever awaits
             outcome: tuple[T | None, BaseException | None] = (None, error)
         else:
             outcome = (value, None)

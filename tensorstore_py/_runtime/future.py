@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from threading import TIMEOUT_MAX, Lock, get_ident
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from tensorstore_py._runtime.fork import epoch
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Future", "FutureLike", "Promise", "Settleable"]
 
 T = TypeVar("T")
-FutureLike = Awaitable[T] | T
+FutureLike: TypeAlias = "Awaitable[T] | T"
 _log = logging.getLogger(__name__)
 
 _UNSET: Any = object()
@@ -51,6 +51,8 @@ class Future(Generic[T]):
     )  # fmt: skip
     __class_getitem__ = classmethod(lambda cls, _item: cls)  # cheap and picklable generics
 
+    _lock: Lock
+    _epoch: int
     _value: T
     _error: BaseException | None
     _callbacks: list[Callable[[Any], None]]
@@ -119,7 +121,9 @@ class Future(Generic[T]):
             raise self._error
         return self._value
 
-    def exception(self, timeout: float | None = None, deadline: float | None = None) -> Any:
+    def exception(
+        self, timeout: float | None = None, deadline: float | None = None
+    ) -> BaseException | None:
         """Block until done and return its error, or None. Arguments as for `result`."""
         self._wait(timeout, deadline)
         if isinstance(self._error, asyncio.CancelledError):
@@ -259,11 +263,11 @@ class Promise(Generic[T]):
 
     def set_result(self, result: T) -> None:
         """Settle the Future with a value; without effect if it is done."""
-        self._future._settle(result, None)  # noqa: SLF001  # two ends of one object
+        self._future._settle(result, None)  # two ends of one object
 
     def set_exception(self, exception: BaseException) -> None:
         """Settle the Future with an error; without effect if it is done."""
-        self._future._settle(_UNSET, exception)  # noqa: SLF001
+        self._future._settle(_UNSET, exception)
 
 
 class Settleable(Generic[T]):
@@ -276,20 +280,20 @@ class Settleable(Generic[T]):
 
     def attach(self, claim: Callable[[], bool] | None, cancel: Callable[[], None]) -> None:
         """Say how to run unbegun work on the calling thread, and how to stop begun work."""
-        self.future._claim = claim  # noqa: SLF001
-        self.future._cancel = cancel  # noqa: SLF001
+        self.future._claim = claim
+        self.future._cancel = cancel
 
     def begun(self) -> None:
         """No other thread may claim the work any more."""
-        self.future._claim = None  # noqa: SLF001
+        self.future._claim = None
 
     def value(self, value: T) -> None:
         """Settle with a value."""
-        self.future._settle(value, None)  # noqa: SLF001
+        self.future._settle(value, None)
 
     def error(self, error: BaseException) -> None:
         """Settle with an error."""
-        self.future._settle(_UNSET, error)  # noqa: SLF001
+        self.future._settle(_UNSET, error)
 
 
 def _limit(timeout: float | None, deadline: float | None) -> float:
@@ -320,17 +324,17 @@ def adopt(
     async def follow() -> None:
         try:
             value = await awaitable
-        except BaseException as error:  # noqa: BLE001  # the error is the outcome
-            future._settle(_UNSET, error)  # noqa: SLF001
+        except BaseException as error:  # the error is the outcome
+            future._settle(_UNSET, error)
         else:
-            future._settle(value, None)  # noqa: SLF001
+            future._settle(value, None)
 
     tasks: list[asyncio.Task[None]] = []
     target = loop
 
     def begin() -> None:
         if not future.done():
-            tasks.append(target.create_task(cast("Coroutine[Any, Any, None]", follow())))
+            tasks.append(target.create_task(follow()))
         elif isinstance(awaitable, Coroutine):
             awaitable.close()
 
@@ -338,7 +342,10 @@ def adopt(
         for task in tasks:
             task.cancel()
 
-    future._cancel = lambda: target.call_soon_threadsafe(stop) and None  # noqa: SLF001
+    def cancel() -> None:
+        target.call_soon_threadsafe(stop)
+
+    future._cancel = cancel
     target.call_soon_threadsafe(begin)
 
 

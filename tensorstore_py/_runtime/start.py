@@ -53,7 +53,7 @@ class Job(Generic[T]):
         outer, _here.job = _here.job, self
         try:
             value = run_inline(body())
-        except BaseException as error:  # noqa: BLE001  # the error is the outcome
+        except BaseException as error:  # the error is the outcome
             self.settle.error(error)
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
@@ -119,7 +119,7 @@ def _start_on_loop(body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     async def follow() -> None:
         try:
             settle.value(await body())
-        except BaseException as error:  # noqa: BLE001  # the error is the outcome
+        except BaseException as error:  # the error is the outcome
             settle.error(error)
 
     def begin() -> None:

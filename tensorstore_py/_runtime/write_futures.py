@@ -37,7 +37,9 @@ class WriteFutures:
         """Block until stored; see `Future.result`."""
         self.commit.result(timeout, deadline)
 
-    def exception(self, timeout: float | None = None, deadline: float | None = None) -> Any:
+    def exception(
+        self, timeout: float | None = None, deadline: float | None = None
+    ) -> BaseException | None:
         """Block until stored or failed; the error, or None."""
         return self.commit.exception(timeout, deadline)
 

@@ -230,7 +230,7 @@ def _make_again(spec: ResourceModel, key: str, is_default: bool) -> Resource[obj
     return Resource(spec, key, is_default=is_default)
 
 
-def ResourceField(provider: str, *, optional: bool = False) -> Resource[object]:  # noqa: N802
+def ResourceField(provider: str, *, optional: bool = False) -> Resource[T]:  # noqa: N802
     """The default of a member that names a context resource.
 
     Written like a value, as with `Field`; the static type of the member is what it is once bound:
@@ -255,7 +255,7 @@ def ResourceField(provider: str, *, optional: bool = False) -> Resource[object]:
     default = None if optional else ResourceSpec(provider, reference=provider)
     field = FieldInfo(default=default)
     field.metadata.append(_Check(check))
-    return cast("Resource[object]", field)
+    return cast("Resource[T]", field)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,11 @@ class Zstd(BytesToBytes):
             decoded = self._decompress(data)
         except (RuntimeError, ValueError) as error:
             raise DataLossError(f"corrupt zstd data: {error}") from error
+        except MemoryError as error:
+            # Only a header that lies states such a size where none was expected.
+            raise DataLossError(
+                f"zstd frame states {stated_size(data)} decoded bytes, more than memory holds"
+            ) from error
         if size is not None and len(decoded) != size:
             raise size_error(len(decoded), size)
         return decoded

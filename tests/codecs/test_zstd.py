@@ -68,6 +68,8 @@ def test_a_size_that_lies_is_caught_before_memory_is_taken() -> None:
 
     with pytest.raises(DataLossError, match=f"decoded to {2**60} bytes, expected 6"):
         Zstd(3, checksum=False).decode(huge, 6)
+    with pytest.raises(DataLossError, match="more than memory holds"):
+        Zstd(3, checksum=False).decode(huge)
 
 
 def test_a_failed_checksum_is_data_loss() -> None:

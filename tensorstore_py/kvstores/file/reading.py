@@ -37,8 +37,17 @@ if sys.platform == "win32":
         os.lseek(fd, start, os.SEEK_SET)
         return os.read(fd, size)
 
+    def _leave_direct(fd: int) -> None:
+        """Nothing to leave: there is no direct mode here."""
+
 else:
+    import fcntl
+
     _read_at = os.pread
+
+    def _leave_direct(fd: int) -> None:
+        """Go on through the page cache."""
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~_DIRECT)
 
 
 def open_file(path: str) -> int:
@@ -98,17 +107,9 @@ def _fetch_direct(fd: int, start: int, stop: int, size: int) -> Buffer:
             break
     if filled < stop - first:
         # The end of the file, or a device with larger blocks than pages: the plain way decides.
-        os.set_blocking(fd, True)
-        _clear_direct(fd)
+        _leave_direct(fd)
         return fetch(fd, start, stop, size)
     return view[start - first : stop - first].toreadonly()
-
-
-def _clear_direct(fd: int) -> None:
-    if sys.platform != "win32":
-        import fcntl  # noqa: PLC0415 - this platform has it
-
-        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~_DIRECT)
 
 
 def _shrunk(expected: int, found: int) -> AbortedError:

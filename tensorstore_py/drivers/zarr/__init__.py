@@ -1,0 +1,1 @@
+"""Driver `zarr`: arrays in the Zarr version 2 format."""

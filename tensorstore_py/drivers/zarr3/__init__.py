@@ -1,0 +1,5 @@
+"""The `zarr3` driver: Zarr version 3 arrays over any kvstore."""
+
+from tensorstore_py.drivers.zarr3.spec import Zarr3Spec
+
+__all__ = ["Zarr3Spec"]

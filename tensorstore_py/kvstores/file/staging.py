@@ -1,0 +1,164 @@
+"""How a value reaches its key: written to a file beside it, which then takes the key's name.
+
+A `Stage` is that file, and the right to publish it. Whatever happens between `open_stage` and
+`release`, a reader of the key sees the old value or the new one, and no file is left behind
+unless the process is killed; what a killed writer leaves is a `.__lock` file, which listings skip
+and the next writer reuses. Generations and conditions are the store's business.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Final
+
+from tensorstore_py.kvstores.file.locking import CREATE_FLAGS, Backoff, acquire
+from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX, WINDOWS
+from tensorstore_py.kvstores.file.resources import LockingMode
+from tensorstore_py.plugin import Buffer
+
+__all__ = ["Stage", "make_parents", "open_stage", "sync_directory", "write_all"]
+
+_SHARING_TIMEOUT_S: Final = 10.0
+_MKDIR_ATTEMPTS: Final = 100
+
+
+class Stage:
+    """An open file that becomes a key's value, or nothing.
+
+    Attributes:
+        fd: open for writing, empty.
+        path: where it is until it is published.
+    """
+
+    __slots__ = ("_lock_fd", "_lock_path", "_published", "fd", "path")
+
+    def __init__(self, fd: int, path: str, lock_fd: int = -1, lock_path: str = "") -> None:
+        self.fd = fd
+        self.path = path
+        self._lock_fd = lock_fd
+        self._lock_path = lock_path
+        self._published = False
+
+    def publish(self, key: str) -> None:
+        """Give the file the key's name, in one step, over whatever had it."""
+        if WINDOWS:
+            self._close()
+            _replace_when_unread(self.path, key)
+        else:
+            os.replace(self.path, key)
+        self._published = True
+
+    def release(self) -> None:
+        """Remove the file unless it was published, and let the next writer in."""
+        if WINDOWS:
+            self._close()
+        try:
+            # Before the lock goes: afterwards the name may belong to the next writer.
+            if not self._published:
+                _unlink(self.path)
+        finally:
+            self._close()
+            if self._lock_fd >= 0:
+                os.close(self._lock_fd)
+                _unlink(self._lock_path)
+
+    def _close(self) -> None:
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def open_stage(mode: LockingMode, key: str, timeout_s: float) -> Stage:
+    """Open the file for the next value of `key`, alone if the mode has locks.
+
+    Raises:
+        FileNotFoundError: the key's directory does not exist.
+        UnavailableError: another writer held the lock until the timeout.
+    """
+    lock_path = key + LOCK_SUFFIX
+    if mode == "lockfile":
+        return Stage(_create_when_absent(lock_path, timeout_s), lock_path)
+    if mode == "os" and not WINDOWS:
+        # The lock file itself is written and renamed: fewer steps, and what the reference does.
+        return Stage(acquire(lock_path, timeout_s), lock_path)
+    # Windows renames no open file, so there the locked file cannot be the one that is written.
+    lock_fd = acquire(lock_path, timeout_s) if mode == "os" else -1
+    path = f"{key}_{secrets.token_hex(8)}{LOCK_SUFFIX}"
+    try:
+        return Stage(os.open(path, CREATE_FLAGS | os.O_EXCL, 0o666), path, lock_fd, lock_path)
+    except BaseException:
+        if lock_fd >= 0:
+            os.close(lock_fd)
+        raise
+
+
+def write_all(fd: int, value: Buffer) -> None:
+    """Write the whole of `value` at the descriptor's position."""
+    written = os.write(fd, value)
+    view = memoryview(value).cast("B")
+    # One call writes 2 GiB at most, and less when the disk is about to be full.
+    while written < view.nbytes:
+        written += os.write(fd, view[written:])
+
+
+def make_parents(path: str, *, sync: bool) -> None:
+    """Create the directories above `path` that are missing.
+
+    Args:
+        path: of a file, or of a directory without a final `/`.
+        sync: make the new directories' names survive a power cut.
+    """
+    parent = os.path.dirname(path)
+    # Somebody may remove an emptied directory again before anything is in it.
+    for _ in range(_MKDIR_ATTEMPTS):
+        try:
+            os.mkdir(parent)
+        except FileExistsError:
+            return
+        except FileNotFoundError:
+            make_parents(parent, sync=sync)
+        else:
+            break
+    if sync:
+        sync_directory(parent)
+
+
+def sync_directory(path: str) -> None:
+    """Make the names in the directory that holds `path` survive a power cut."""
+    if WINDOWS:
+        return
+    fd = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _create_when_absent(path: str, timeout_s: float) -> int:
+    backoff = Backoff(timeout_s, longest_s=1.0)
+    while True:
+        try:
+            return os.open(path, CREATE_FLAGS | os.O_EXCL, 0o666)
+        except FileExistsError:
+            backoff.wait(path)
+
+
+def _replace_when_unread(path: str, key: str) -> None:
+    """Rename on Windows, which refuses while somebody has the old file open."""
+    backoff = Backoff(_SHARING_TIMEOUT_S)
+    while True:
+        try:
+            os.replace(path, key)
+        except PermissionError:
+            backoff.wait(key)
+        else:
+            return
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        # Gone, or (Windows) opened by the next writer: either way it is not ours any more.
+        return

@@ -1,0 +1,286 @@
+"""The file store: keys are paths, values are whole files.
+
+Reading is open, fstat, pread; a writer holds the key's lock, checks its condition, writes a file
+beside the key and renames it over the key. Every method blocks and never suspends. The hot path
+is `_read`: it makes the result and its stamp, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from stat import S_ISDIR, S_ISREG
+from typing import ClassVar, Final, TypeVar
+
+from tensorstore_py.errors import FailedPreconditionError, UnavailableError
+from tensorstore_py.kvstores.file.errors import translate
+from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at, generation_of
+from tensorstore_py.kvstores.file.locking import CREATE_FLAGS
+from tensorstore_py.kvstores.file.paths import WINDOWS, check_key
+from tensorstore_py.kvstores.file.reading import FETCHERS
+from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
+from tensorstore_py.kvstores.file.staging import (
+    Stage,
+    make_parents,
+    open_stage,
+    sync_directory,
+    write_all,
+)
+from tensorstore_py.kvstores.file.tree import delete_tree, walk
+from tensorstore_py.plugin import (
+    ALL,
+    NO_VALUE,
+    UNKNOWN,
+    WHOLE,
+    Buffer,
+    ByteRange,
+    KeyRange,
+    KvStore,
+    ListEntry,
+    ReadResult,
+    TimestampedStorageGeneration,
+)
+
+__all__ = ["FileStore"]
+
+T = TypeVar("T")
+_UNCONDITIONAL: Final = (None, UNKNOWN)
+_STAGE_ATTEMPTS: Final = 100
+
+
+class FileStore(KvStore):
+    """Files of the local (or a mounted) file system.
+
+    Args:
+        sync: whether a write is on the disk when it returns.
+        locking: how writers exclude each other.
+        mode: how values are fetched.
+        retries: how often to try again after errors that may pass.
+        concurrency: how many operations at a time are wanted at most.
+    """
+
+    inline: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        sync: bool = True,
+        locking: FileIoLocking | None = None,
+        mode: FileIoMode | None = None,
+        retries: FileIoRetries | None = None,
+        concurrency: int = 1,
+    ) -> None:
+        locking = FileIoLocking() if locking is None else locking
+        self._sync = sync
+        self._mode = locking.mode
+        self._timeout_s = locking.acquire_timeout.seconds
+        self._open, self._fetch = FETCHERS["default" if mode is None else mode.mode]
+        self._retries = FileIoRetries() if retries is None else retries
+        self.width = concurrency
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        try:
+            return self._read(key, byte_range, if_equal, if_not_equal)
+        except OSError as error:
+            return self._retry(
+                error, "read", key, lambda: self._read(key, byte_range, if_equal, if_not_equal)
+            )
+
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
+        try:
+            return self._read_ranges(key, ranges)
+        except OSError as error:
+            return self._retry(error, "read", key, lambda: self._read_ranges(key, ranges))
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        check_key(key)
+        if value is None:
+            action, change = "delete", lambda: self._delete(key, if_equal)
+        elif self._mode == "non_atomic":
+            action, change = "write", lambda: self._write_in_place(key, value, if_equal)
+        else:
+            action, change = "write", lambda: self._write(key, value, if_equal)
+        try:
+            generation = change()
+        except OSError as error:
+            generation = self._retry(error, action, key, change)
+        return TimestampedStorageGeneration.now(generation)
+
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        try:
+            delete_tree(key_range, break_locks=self._mode == "os")
+        except OSError as error:
+            raise translate(error, "delete", error.filename or "") from error
+
+    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        try:
+            for entry in walk(key_range):
+                yield entry
+        except OSError as error:
+            raise translate(error, "list", error.filename or "") from error
+
+    def describe_key(self, key: str) -> str:
+        return f"local file {super().describe_key(key)}"
+
+    def _read(
+        self, key: str, byte_range: ByteRange, if_equal: bytes | None, if_not_equal: bytes | None
+    ) -> ReadResult:
+        check_key(key)
+        now = time.time()
+        fd = self._open_for_reading(key)
+        if fd < 0:
+            return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
+        try:
+            status = os.fstat(fd)
+            if not S_ISREG(status.st_mode):
+                return _not_a_file(key, status.st_mode, now)
+            stamp = TimestampedStorageGeneration(generation_of(status), now)
+            if if_equal is not None or if_not_equal is not None:
+                generation = stamp.generation
+                if generation == if_not_equal or if_equal not in (None, UNKNOWN, generation):
+                    return ReadResult("unspecified", b"", stamp)
+            size = status.st_size
+            if byte_range is WHOLE:
+                return ReadResult("value", self._fetch(fd, 0, size, size), stamp)
+            start, stop = byte_range.resolve(size)
+            return ReadResult("value", self._fetch(fd, start, stop, size), stamp)
+        finally:
+            os.close(fd)
+
+    def _read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
+        check_key(key)
+        now = time.time()
+        fd = self._open_for_reading(key)
+        if fd < 0:
+            stamp = TimestampedStorageGeneration(NO_VALUE, now)
+            return [ReadResult("missing", b"", stamp.copy()) for _ in ranges]
+        try:
+            status = os.fstat(fd)
+            if not S_ISREG(status.st_mode):
+                return [_not_a_file(key, status.st_mode, now) for _ in ranges]
+            generation, size, results = generation_of(status), status.st_size, []
+            for byte_range in ranges:
+                start, stop = byte_range.resolve(size)
+                value = self._fetch(fd, start, stop, size)
+                stamp = TimestampedStorageGeneration(generation, now)
+                results.append(ReadResult("value", value, stamp))
+            return results
+        finally:
+            os.close(fd)
+
+    def _open_for_reading(self, key: str) -> int:
+        """A descriptor, or -1 if there is no such file."""
+        try:
+            return self._open(key)
+        except (FileNotFoundError, NotADirectoryError):
+            return -1
+        except PermissionError:
+            # Windows says this of directories.
+            if WINDOWS and os.path.isdir(key):
+                return -1
+            raise
+
+    def _write(self, key: str, value: Buffer, if_equal: bytes | None) -> bytes:
+        stage = self._stage(key, create=if_equal in (None, UNKNOWN, NO_VALUE))
+        if stage is None:
+            return UNKNOWN
+        try:
+            present, mtime_ns = generation_at(key)
+            if if_equal not in (None, UNKNOWN, present):
+                return UNKNOWN
+            write_all(stage.fd, value)
+            generation = advance_mtime(stage.fd, stage.path, mtime_ns)
+            if self._sync:
+                os.fsync(stage.fd)
+            stage.publish(key)
+            # The old value's name is gone already: an error from here on is about durability.
+            if self._sync:
+                sync_directory(key)
+            return generation
+        finally:
+            stage.release()
+
+    def _write_in_place(self, key: str, value: Buffer, if_equal: bytes | None) -> bytes:
+        present, mtime_ns = generation_at(key)
+        if if_equal not in (None, UNKNOWN, present):
+            return UNKNOWN
+        try:
+            fd = os.open(key, CREATE_FLAGS | os.O_TRUNC, 0o666)
+        except FileNotFoundError:
+            make_parents(key, sync=self._sync)
+            fd = os.open(key, CREATE_FLAGS | os.O_TRUNC, 0o666)
+        try:
+            write_all(fd, value)
+            generation = advance_mtime(fd, key, mtime_ns)
+            if self._sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        if self._sync:
+            sync_directory(key)
+        return generation
+
+    def _delete(self, key: str, if_equal: bytes | None) -> bytes:
+        locks = self._mode in ("os", "lockfile")
+        stage = self._stage(key, create=False) if locks else None
+        try:
+            present, _ = generation_at(key)
+            if if_equal not in (None, UNKNOWN, present):
+                return UNKNOWN
+            try:
+                os.unlink(key)
+            except (FileNotFoundError, NotADirectoryError):
+                return NO_VALUE
+        finally:
+            if stage is not None:
+                stage.release()
+        if self._sync:
+            sync_directory(key)
+        return NO_VALUE
+
+    def _stage(self, key: str, *, create: bool) -> Stage | None:
+        """The stage for the key; None if its directory is missing and not to be created."""
+        for attempt in range(_STAGE_ATTEMPTS):
+            try:
+                return open_stage(self._mode, key, self._timeout_s)
+            except FileNotFoundError:
+                # A concurrent delete_range may remove the directory that we just made: again.
+                if not create:
+                    return None
+                if attempt == _STAGE_ATTEMPTS - 1:
+                    raise
+                make_parents(key, sync=self._sync)
+        return None
+
+    def _retry(self, error: OSError, action: str, key: str, again: Callable[[], T]) -> T:
+        """Try again while that may help, then raise the typed error."""
+        attempt = 0
+        while True:
+            typed = translate(error, action, key, attempt + 1)
+            if attempt >= self._retries.max_retries or not isinstance(typed, UnavailableError):
+                raise typed from error
+            time.sleep(self._retries.delay_s(attempt))
+            attempt += 1
+            try:
+                return again()
+            except OSError as next_error:
+                error = next_error
+
+
+def _not_a_file(key: str, mode: int, now: float) -> ReadResult:
+    """What a directory reads as; pipes and devices are no values."""
+    if S_ISDIR(mode):
+        return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
+    raise FailedPreconditionError(
+        f'cannot read "{key}": it is neither a file nor a directory; use another key'
+    )

@@ -1,0 +1,203 @@
+from struct import pack_into
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numcodecs import blosc as theirs
+
+from tensorstore_py.codecs.blosc import Blosc
+from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
+from tensorstore_py.plugin import OPAQUE, bind_chain, parse_codec_json, resolve_chain
+from tensorstore_py.testing.codecs import CodecSuite, chunk_type
+
+DATA = np.arange(4000, dtype="<u4").tobytes()
+
+
+class TestBlosc(CodecSuite):
+    configurations = (
+        "blosc",
+        {"name": "blosc", "configuration": {"cname": "zstd", "shuffle": "bitshuffle"}},
+        {"name": "blosc", "configuration": {"clevel": 0, "shuffle": "noshuffle"}},
+        {"name": "blosc", "configuration": {"cname": "blosclz", "typesize": 3, "blocksize": 16}},
+    )
+
+
+class TestBloscV2(CodecSuite):
+    family = "zarr"
+    configurations = (
+        {"id": "blosc"},
+        {"id": "blosc", "cname": "lz4hc", "clevel": 9, "shuffle": 2},
+        {"id": "blosc", "cname": "zlib", "shuffle": 0, "blocksize": 64},
+        {"id": "blosc", "shuffle": 1},
+    )
+
+
+def blosc(**members: object) -> Blosc:
+    asked = {"cname": "lz4", "clevel": 5, "shuffle": 1, "typesize": 4, "blocksize": 0}
+    return Blosc(**(asked | members))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cname", ["blosclz", "lz4", "lz4hc", "zlib", "zstd"])
+@pytest.mark.parametrize("shuffle", [0, 1, 2])
+def test_numcodecs_reads_and_writes_the_same(cname: str, shuffle: int) -> None:
+    codec = blosc(cname=cname, shuffle=shuffle)
+
+    data = theirs.compress(DATA, cname.encode(), 5, shuffle, 0, 4)
+
+    assert codec.encode(DATA) == data
+    assert codec.decode(data, len(DATA)) == DATA
+
+
+def test_the_library_takes_no_threads_of_its_own() -> None:
+    blosc()
+
+    assert theirs.use_threads is False
+
+
+def resolved(configuration: dict, dtype: object) -> dict:
+    spec = parse_codec_json("zarr3", {"name": "blosc", "configuration": configuration})
+    return resolve_chain([spec], chunk_type((4,), dtype))[1].to_json()
+
+
+@pytest.mark.parametrize(
+    ("asked", "dtype", "shuffle", "typesize"),
+    [
+        ({}, "uint16", "shuffle", 2),
+        ({}, "uint8", "bitshuffle", 1),
+        ({}, np.bool_, "bitshuffle", 1),
+        ({}, ml_dtypes.int4, "bitshuffle", 1),
+        ({}, "complex128", "shuffle", 16),
+        ({}, "V300", "noshuffle", None),
+        ({"typesize": 1}, "uint16", "bitshuffle", 1),
+        ({"typesize": 4}, "V300", "shuffle", 4),
+        ({"shuffle": "noshuffle"}, "uint16", "noshuffle", None),
+        ({"shuffle": "noshuffle", "typesize": 7}, "uint16", "noshuffle", 7),
+    ],
+)
+def test_shuffle_and_typesize_follow_the_elements(
+    asked: dict, dtype: object, shuffle: str, typesize: int | None
+) -> None:
+    expected = {"blocksize": 0, "clevel": 5, "cname": "lz4", "shuffle": shuffle}
+    if typesize is not None:
+        expected["typesize"] = typesize
+
+    assert resolved(asked, dtype) == expected
+
+
+def test_behind_another_compressor_there_are_no_elements_to_shuffle() -> None:
+    spec = parse_codec_json("zarr3", "blosc")
+    chain = [parse_codec_json("zarr3", "crc32c"), spec]
+
+    stated = resolve_chain(chain, chunk_type((4,), "uint16"))[2].to_json()
+
+    assert stated["shuffle"] == "noshuffle"
+    assert "typesize" not in stated
+
+
+def test_a_shuffle_needs_the_size_of_an_element() -> None:
+    shuffled = {"name": "blosc", "configuration": {"shuffle": "shuffle"}}
+    chain = [parse_codec_json("zarr3", "crc32c"), parse_codec_json("zarr3", shuffled)]
+
+    with pytest.raises(SpecError, match=r"^codecs\[1\]\.configuration\.typesize: .*state"):
+        bind_chain(chain, chunk_type((4,), "uint16"))
+
+
+@pytest.mark.parametrize(("dtype", "flag"), [("uint8", 2), ("uint16", 1)])
+def test_version_2_shuffles_by_the_element_size(dtype: str, flag: int) -> None:
+    chunk = chunk_type((4000,), dtype)
+    data = bytes(chunk.size_bytes)
+
+    encoded = parse_codec_json("zarr", {"id": "blosc"}).bind(chunk).encode(data)
+
+    assert encoded == theirs.compress(data, b"lz4", 5, flag, 0, chunk.dtype.itemsize)
+
+
+def test_opaque_bytes_can_be_compressed() -> None:
+    bound = parse_codec_json("zarr3", "blosc").bind(OPAQUE)
+
+    assert bound.decode(bound.encode(DATA)) == DATA
+
+
+FIELDS = {"version": (0, "B"), "typesize": (3, "B"), "nbytes": (4, "<I"), "blocksize": (8, "<I")}
+
+
+@pytest.mark.parametrize(
+    ("field", "lie"),
+    [
+        ("version", 0),
+        ("version", 3),
+        ("typesize", 0),
+        ("nbytes", 2**31),
+        ("nbytes", 2**32 - 1),
+        ("nbytes", len(DATA) + 1),
+        ("nbytes", 1),
+        ("blocksize", 0),
+        ("blocksize", 1),
+        ("blocksize", 2**32 - 1),
+    ],
+)
+def test_a_header_that_lies_never_reaches_the_library(field: str, lie: int) -> None:
+    data = bytearray(blosc().encode(DATA))
+    offset, form = FIELDS[field]
+    pack_into(form, data, offset, lie)
+
+    with pytest.raises(DataLossError):
+        blosc().decode(bytes(data), len(DATA))
+    with pytest.raises(DataLossError):
+        blosc().decode_into(bytes(data), memoryview(bytearray(len(DATA))))
+
+
+def test_a_stored_size_that_is_not_the_length_is_data_loss() -> None:
+    data = blosc().encode(DATA)
+
+    with pytest.raises(DataLossError, match=f"states {len(data)} bytes, but there are"):
+        blosc().decode(data + b"\0")
+    with pytest.raises(DataLossError, match=f"states {len(data)} bytes, but there are"):
+        blosc().decode(data[:-1])
+
+
+@pytest.mark.parametrize("cname", ["blosclz", "lz4", "zlib", "zstd"])
+def test_damaged_blocks_never_crash(cname: str) -> None:
+    random = np.random.default_rng(0)
+    codec = blosc(cname=cname, blocksize=4096)
+    intact = np.frombuffer(codec.encode(DATA), np.uint8)
+    out = memoryview(bytearray(len(DATA)))
+
+    for _ in range(500):
+        damaged = intact.copy()
+        positions = random.integers(12, len(damaged), random.integers(1, 4))
+        damaged[positions] = random.integers(0, 256, len(positions))
+        try:
+            codec.decode_into(damaged.tobytes(), out)
+        except DataLossError as error:
+            assert str(error)
+
+
+def test_a_compressor_that_the_library_lacks_is_named() -> None:
+    spec = parse_codec_json("zarr3", {"name": "blosc", "configuration": {"cname": "snappy"}})
+
+    with pytest.raises(UnsupportedError, match='"snappy" is not built into'):
+        spec.bind(chunk_type((4,), "uint8"))
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("cname", "lz5"),
+        ("clevel", 10),
+        ("shuffle", 1),
+        ("typesize", 0),
+        ("typesize", 256),
+        ("blocksize", -1),
+        ("level", 3),
+    ],
+)
+def test_members_outside_the_range_are_refused(member: str, value: object) -> None:
+    with pytest.raises(SpecError, match=rf"^configuration\.{member}: "):
+        parse_codec_json("zarr3", {"name": "blosc", "configuration": {member: value}})
+
+
+@pytest.mark.parametrize(("member", "value"), [("shuffle", -2), ("shuffle", 3), ("typesize", 1)])
+def test_version_2_has_members_of_its_own(member: str, value: object) -> None:
+    with pytest.raises(SpecError, match=rf"^{member}: "):
+        parse_codec_json("zarr", {"id": "blosc", member: value})

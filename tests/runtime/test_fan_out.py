@@ -1,0 +1,280 @@
+import asyncio
+import threading
+
+import pytest
+
+from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.workers import on_worker, submissions, width
+
+both = pytest.mark.parametrize("inline", [True, False])
+
+
+def spread(inline, steps, work, count, width=None):
+    """Run one fan-out to its end, where its temperament runs."""
+    return start(inline, lambda: fan_out(inline, steps, work, count=count, width=width)).result()
+
+
+@both
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 64, 1000])
+@pytest.mark.parametrize("wide", [None, 1, 2, 5])
+def test_every_step_once(inline, count, wide):
+    seen: list[int] = []
+
+    async def work(step):
+        seen.append(step)
+
+    spread(inline, range(count), work, count, wide)
+    assert sorted(seen) == list(range(count))
+
+
+@both
+def test_the_first_error_stops_the_rest(inline):
+    seen: list[int] = []
+
+    async def work(step):
+        seen.append(step)
+        if step == 3:
+            raise KeyError(step)
+
+    with pytest.raises(KeyError, match="3"):
+        spread(inline, range(10_000), work, 10_000)
+    # Every other thread or pump may be inside one more step, not in a batch of them.
+    assert len(seen) < 200
+
+
+def test_alone_nothing_runs_after_an_error():
+    seen: list[int] = []
+
+    async def work(step):
+        seen.append(step)
+        if step == 1:
+            raise KeyError(step)
+
+    for inline in (True, False):
+        seen.clear()
+        with pytest.raises(KeyError):
+            spread(inline, range(100), work, 100, width=1)
+        assert seen == [0, 1]
+
+
+@both
+def test_an_error_of_planning_is_the_outcome(inline):
+    def steps():
+        yield 0
+        raise ZeroDivisionError
+
+    async def work(step):
+        pass
+
+    with pytest.raises(ZeroDivisionError):
+        spread(inline, steps(), work, 100)
+
+
+@both
+def test_steps_are_made_as_they_are_needed(inline):
+    made, worked = [], []
+    ahead: list[int] = []
+    lock = threading.Lock()
+
+    def steps():
+        for step in range(2000):
+            made.append(step)
+            yield step
+
+    async def work(step):
+        with lock:
+            worked.append(step)
+            ahead.append(len(made) - len(worked))
+
+    spread(inline, steps(), work, 2000, width=4)
+    assert max(ahead) <= 4 * 16
+
+
+@both
+def test_width_bounds_how_many_run_at_a_time(inline):
+    inside, most = [0], [0]
+    lock = threading.Lock()
+
+    async def work(step):
+        with lock:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+        if not inline:
+            await asyncio.sleep(0)
+        with lock:
+            inside[0] -= 1
+
+    spread(inline, range(200), work, 200, width=3)
+    assert 1 <= most[0] <= 3
+
+
+def test_the_pool_helps():
+    together = threading.Barrier(width() + 1 if width() == 1 else width())
+    helpers: set[int] = set()
+
+    async def work(step):
+        helpers.add(threading.get_ident())
+        if step < together.parties and width() > 1:
+            together.wait(30)
+
+    run_inline(fan_out(True, range(width()), work, count=width()))
+    assert len(helpers) == width()
+
+
+@pytest.mark.parametrize("count", [1, 2, 50, 5000])
+def test_few_submissions(count):
+    async def work(step):
+        pass
+
+    before = submissions()
+    run_inline(fan_out(True, range(count), work, count=count))
+    assert submissions() - before <= min(count, width()) - 1
+
+
+def test_no_tasks_for_inline_steps():
+    tasks: list[int] = []
+
+    async def work(step):
+        tasks.append(len(asyncio.all_tasks()))
+
+    async def main():
+        await fan_out(True, range(100), work, count=100, width=1)
+
+    asyncio.run(main())
+    assert set(tasks) == {1}
+
+
+def test_a_pump_for_each_of_the_width_on_the_loop():
+    most = [0]
+
+    async def work(step):
+        most[0] = max(most[0], len(asyncio.all_tasks()))
+        await asyncio.sleep(0)
+
+    async def main():
+        await fan_out(False, range(500), work, count=500, width=7)
+
+    asyncio.run(main())
+    assert most[0] == 8
+
+
+@both
+def test_nested_on_a_small_pool_never_deadlocks(inline):
+    seen: list[tuple[int, int, int]] = []
+
+    async def outer(a):
+        async def middle(b):
+            async def inner(c):
+                seen.append((a, b, c))
+
+            await fan_out(inline, range(4), inner, count=4)
+
+        await fan_out(inline, range(4), middle, count=4)
+
+    futures = [
+        start(inline, lambda: fan_out(inline, range(8), outer, count=8)) for _ in range(2 * width())
+    ]
+    for future in futures:
+        future.result(timeout=60)
+    assert len(seen) == 2 * width() * 8 * 16
+
+
+def test_inline_cancellation_stops_between_two_steps():
+    begun, go_on = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    async def work(step):
+        seen.append(step)
+        begun.set()
+        go_on.wait()
+
+    future = start(True, lambda: fan_out(True, range(10_000), work, count=10_000))
+    begun.wait()
+    future.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        future.result()
+    start(True, quiet).result(timeout=30)
+    assert len(seen) <= width()
+
+
+async def quiet():
+    return None
+
+
+def test_helpers_see_the_cancellation_of_the_job_they_help():
+    outcome: list[BaseException | None] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    async def inner(step):
+        begun.set()
+        go_on.wait()
+
+    async def outer(step):
+        try:
+            await fan_out(True, range(1000), inner, count=1000, width=1)
+        except asyncio.CancelledError as error:
+            outcome.append(error)
+            raise
+
+    future = start(True, lambda: fan_out(True, range(2), outer, count=2))
+    begun.wait()
+    future.cancel()
+    go_on.set()
+    for _ in range(width()):
+        start(True, quiet).result(timeout=30)
+    assert outcome
+
+
+def test_loop_cancellation_stops_every_pump():
+    begun = threading.Event()
+    stopped: list[int] = []
+
+    async def work(step):
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.append(step)
+
+    future = start(False, lambda: fan_out(False, range(100), work, count=100, width=5))
+    begun.wait()
+    start(False, quiet).result()
+    future.cancel()
+    for _ in range(5):
+        start(False, quiet).result()
+    assert sorted(stopped) == [0, 1, 2, 3, 4]
+
+
+class TestOffload:
+    def test_inline_stays_on_the_thread(self):
+        assert run_inline(offload(True, threading.get_ident)) == threading.get_ident()
+
+    def test_on_the_loop_it_leaves_for_a_worker(self):
+        assert start(False, lambda: offload(False, on_worker)).result() is True
+
+    @both
+    def test_its_error_is_raised_where_it_was_awaited(self, inline):
+        def fail():
+            raise KeyError("x")
+
+        with pytest.raises(KeyError):
+            start(inline, lambda: offload(inline, fail)).result()
+
+    def test_cancelling_does_not_wait_for_the_work(self):
+        begun, go_on = threading.Event(), threading.Event()
+
+        def work():
+            begun.set()
+            go_on.wait()
+
+        future = start(False, lambda: offload(False, work))
+        begun.wait()
+        future.cancel()
+        try:
+            assert future.cancelled()
+            assert start(False, quiet).result() is None
+        finally:
+            go_on.set()

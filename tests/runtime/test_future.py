@@ -1,0 +1,429 @@
+import asyncio
+import gc
+import logging
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+from tensorstore_py._runtime.future import Future, Promise
+from tensorstore_py._runtime.loop import library_loop
+from tensorstore_py._runtime.start import start
+from tests.runtime.script import run_script
+
+
+async def seven():
+    return 7
+
+
+def settle_from_a_thread(promise, value):
+    thread = threading.Thread(target=promise.set_result, args=(value,))
+    thread.start()
+    return thread
+
+
+def test_a_plain_value_is_done():
+    future = Future(3)
+    assert (future.result(), future.done(), future.cancelled()) == (3, True, False)
+    assert future.exception() is None
+    assert not future.cancel()
+
+
+def test_a_future_is_returned_as_it_is():
+    future = Future(3)
+    assert Future(future) is future
+
+
+def test_type_parameters_cost_nothing():
+    promise, future = Promise[int].new()
+    promise.set_result(5)
+    assert future.result() == 5
+    assert Future[int](4).result() == 4
+
+
+class TestSettling:
+    def test_the_first_outcome_counts(self):
+        promise, future = Promise.new()
+        promise.set_result(1)
+        promise.set_result(2)
+        promise.set_exception(KeyError())
+        assert future.result() == 1
+        assert not future.cancel()
+
+    def test_an_error_is_raised_and_shown(self):
+        promise, future = Promise.new()
+        error = KeyError("x")
+        promise.set_exception(error)
+        assert future.exception() is error
+        for _ in range(2):
+            with pytest.raises(KeyError):
+                future.result()
+
+    def test_result_blocks_until_another_thread_settles(self):
+        promise, future = Promise.new()
+        thread = settle_from_a_thread(promise, [4])
+        assert future.result() == [4]
+        thread.join()
+
+    def test_every_waiting_thread_wakes(self):
+        promise, future = Promise.new()
+        results: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: results.append(future.result())) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        promise.set_result(1)
+        for thread in threads:
+            thread.join()
+        assert results == [1] * 8
+
+    def test_settled_exactly_once_however_many_threads_try(self):
+        for _ in range(20):
+            promise, future = Promise.new()
+            calls: list[int] = []
+            future.add_done_callback(lambda each, calls=calls: calls.append(each.result()))
+            threads = [settle_from_a_thread(promise, number) for number in range(4)]
+            for thread in threads:
+                thread.join()
+            assert calls == [future.result()]
+
+
+class TestLimits:
+    def test_timeout(self):
+        _, future = Promise.new()
+        with pytest.raises(TimeoutError):
+            future.result(timeout=0.001)
+        with pytest.raises(TimeoutError):
+            future.exception(timeout=0)
+        assert not future.done()
+
+    def test_deadline(self):
+        _, future = Promise.new()
+        with pytest.raises(TimeoutError):
+            future.result(deadline=time.time() + 0.001)
+        with pytest.raises(TimeoutError):
+            future.result(deadline=time.time() - 1000)
+
+    def test_the_nearer_of_the_two_counts(self):
+        _, future = Promise.new()
+        with pytest.raises(TimeoutError):
+            future.result(timeout=1000, deadline=time.time() + 0.001)
+
+    @pytest.mark.parametrize("timeout", [float("inf"), 1e300])
+    def test_limits_beyond_what_a_lock_can_wait(self, timeout):
+        promise, future = Promise.new()
+        thread = settle_from_a_thread(promise, 1)
+        assert future.result(timeout=timeout, deadline=timeout) == 1
+        thread.join()
+
+    def test_done_in_time(self):
+        assert Future(1).result(timeout=0) == 1
+
+    def test_polling_leaves_nothing_behind(self):
+        _, future = Promise.new()
+        for _ in range(5):
+            with pytest.raises(TimeoutError):
+                future.result(timeout=0)
+        assert not future._waiters
+
+    def test_a_limited_wait_does_not_run_the_work_on_the_waiting_thread(self):
+        async def who():
+            return threading.get_ident()
+
+        assert start(True, who).result(timeout=30) != threading.get_ident()
+
+
+class TestCallbacks:
+    def test_called_with_the_future_once_settled(self):
+        promise, future = Promise.new()
+        calls: list[Future] = []
+        future.add_done_callback(calls.append)
+        assert not calls
+        promise.set_result(1)
+        assert calls == [future]
+
+    def test_called_at_once_when_done(self):
+        calls: list[Future] = []
+        future = Future(1)
+        future.add_done_callback(calls.append)
+        assert calls == [future]
+
+    def test_removed_by_value_every_time(self):
+        promise, future = Promise.new()
+        calls: list[Future] = []
+        future.add_done_callback(calls.append)
+        future.add_done_callback(calls.append)
+        assert future.remove_done_callback(calls.append) == 2
+        assert future.remove_done_callback(calls.append) == 0
+        promise.set_result(1)
+        assert not calls
+
+    def test_an_exception_is_logged_and_the_others_still_run(self, caplog):
+        promise, future = Promise.new()
+        calls: list[Future] = []
+
+        def broken(_):
+            raise ZeroDivisionError
+
+        future.add_done_callback(broken)
+        future.add_done_callback(calls.append)
+        with caplog.at_level(logging.ERROR):
+            promise.set_result(1)
+        assert calls == [future]
+        assert [record.exc_info[0] for record in caplog.records] == [ZeroDivisionError]
+
+    def test_a_callback_may_use_the_future(self):
+        promise, future = Promise.new()
+        calls: list[int] = []
+
+        def again(each):
+            each.add_done_callback(lambda inner: calls.append(inner.result()))
+
+        future.add_done_callback(again)
+        promise.set_result(3)
+        assert calls == [3]
+
+
+class TestCancelling:
+    def test_marks_it_as_cancelled(self):
+        promise, future = Promise.new()
+        assert future.cancel()
+        assert not future.cancel()
+        assert (future.done(), future.cancelled()) == (True, True)
+        for ask in (future.result, future.exception):
+            with pytest.raises(asyncio.CancelledError):
+                ask()
+        promise.set_result(5)
+        assert future.cancelled()
+
+    def test_wakes_whoever_waits(self):
+        _, future = Promise.new()
+        outcome: list[type] = []
+        waiting = threading.Event()
+
+        def wait():
+            waiting.set()
+            try:
+                future.result()
+            except asyncio.CancelledError as error:
+                outcome.append(type(error))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        waiting.wait()
+        future.cancel()
+        thread.join()
+        assert outcome == [asyncio.CancelledError]
+
+    async def test_of_the_awaiting_task_reaches_the_future(self):
+        _, future = Promise.new()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(future, 0.001)
+        assert future.cancelled()
+
+    async def test_of_the_future_reaches_the_awaiting_task(self):
+        _, future = Promise.new()
+
+        async def wait():
+            await future
+
+        task = asyncio.ensure_future(wait())
+        await asyncio.sleep(0)
+        future.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert task.cancelled()
+
+    async def test_of_an_adopted_coroutine_reaches_it(self):
+        begun, stopped = asyncio.Event(), asyncio.Event()
+
+        async def endless():
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+        future: Future[None] = Future(endless())
+        await begun.wait()
+        future.cancel()
+        await stopped.wait()
+        assert future.cancelled()
+
+    async def test_before_an_adopted_coroutine_began_never_begins_it(self):
+        ran = []
+
+        async def body():
+            ran.append(True)
+
+        future: Future[None] = Future(body())
+        future.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not ran
+
+
+class TestAwaiting:
+    async def test_done_or_not(self):
+        assert await Future(2) == 2
+        promise, future = Promise.new()
+        thread = settle_from_a_thread(promise, 3)
+        assert await future == 3
+        assert await future == 3
+        thread.join()
+
+    async def test_raises_the_error(self):
+        promise, future = Promise.new()
+        asyncio.get_running_loop().call_soon(promise.set_exception, KeyError("x"))
+        with pytest.raises(KeyError):
+            await future
+
+    async def test_by_many_tasks(self):
+        promise, future = Promise.new()
+
+        async def wait():
+            return await future
+
+        tasks = [asyncio.ensure_future(wait()) for _ in range(5)]
+        await asyncio.sleep(0)
+        promise.set_result(1)
+        assert await asyncio.gather(*tasks) == [1] * 5
+
+    def test_in_two_loops_one_after_the_other(self):
+        promise, future = Promise.new()
+
+        async def give_up():
+            waiter = asyncio.ensure_future(wait())
+            await asyncio.sleep(0)
+            assert not waiter.done()
+            promise.set_result(9)
+            return await waiter
+
+        async def wait():
+            return await future
+
+        assert asyncio.run(give_up()) == 9
+        assert asyncio.run(wait()) == 9
+
+    def test_in_two_loops_at_the_same_time(self):
+        promise, future = Promise.new()
+        ready = threading.Barrier(3)
+        results: list[int] = []
+
+        async def wait():
+            ready.wait()
+            return await future
+
+        threads = [
+            threading.Thread(target=lambda: results.append(asyncio.run(wait()))) for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        ready.wait()
+        promise.set_result(4)
+        for thread in threads:
+            thread.join()
+        assert results == [4, 4]
+
+    def test_a_loop_that_closed_meanwhile_is_no_trouble(self, caplog):
+        promise, future = Promise.new()
+        loop = asyncio.new_event_loop()
+
+        async def wait():
+            await future
+
+        coroutine = wait()
+        task = loop.create_task(coroutine)
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        loop.close()
+        promise.set_result(1)
+        assert not caplog.records
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        coroutine.close()
+
+
+class TestAdopting:
+    def test_a_coroutine_runs_on_the_library_loop_by_default(self):
+        async def where():
+            return asyncio.get_running_loop()
+
+        assert Future(where()).result() is library_loop()
+
+    async def test_a_coroutine_runs_on_the_running_loop(self):
+        async def where():
+            return asyncio.get_running_loop()
+
+        assert await Future(where()) is asyncio.get_running_loop()
+
+    def test_a_coroutine_runs_on_the_loop_given(self):
+        async def where():
+            return asyncio.get_running_loop()
+
+        assert Future(where(), loop=library_loop()).result() is library_loop()
+
+    def test_its_error_is_the_outcome(self):
+        async def fail():
+            raise KeyError("x")
+
+        assert isinstance(Future(fail()).exception(), KeyError)
+
+
+class TestOwnLoopThread:
+    def test_blocking_it_is_refused(self):
+        async def block():
+            Promise.new()[1].result()
+
+        with pytest.raises(RuntimeError, match="await the Future"):
+            start(False, block).result()
+
+    def test_a_done_future_is_no_trouble_there(self):
+        async def ask():
+            return Future(1).result()
+
+        assert start(False, ask).result() == 1
+
+    def test_awaiting_there_is_fine(self):
+        async def ask():
+            return await start(True, seven) + await start(False, seven)
+
+        assert start(False, ask).result() == 14
+
+
+def test_a_result_is_freed_with_its_last_holder():
+    """Not by the cycle collector, some time: results are large."""
+
+    async def make():
+        return np.zeros(10)
+
+    gc.disable()
+    try:
+        for inline in (True, False):
+            future = start(inline, make)
+            array = weakref.ref(future.result())
+            link = weakref.ref(future)
+            # What settled it may still be on its way out of that call: ask it for one more thing.
+            start(False, seven).result()
+            start(True, seven).result(timeout=30)
+            del future
+            assert link() is None
+            assert array() is None
+    finally:
+        gc.enable()
+
+
+def test_ctrl_c_interrupts_a_blocked_main_thread():
+    out = run_script("""
+        import os, signal, threading
+        from tensorstore_py._runtime.future import Promise
+        promise, future = Promise.new()
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            future.result()
+        except KeyboardInterrupt:
+            print("interrupted", future.done())
+    """)
+    assert out == "interrupted False\n"

@@ -1,0 +1,192 @@
+import asyncio
+import contextvars
+import threading
+
+import pytest
+
+from tensorstore_py._runtime.loop import library_loop
+from tensorstore_py._runtime.start import current_job, start
+from tensorstore_py._runtime.workers import submit, width
+
+
+def occupy_workers():
+    """Keep every worker busy until the event returned is set."""
+    free = threading.Event()
+    busy = threading.Barrier(width() + 1)
+
+    def block():
+        busy.wait()
+        free.wait()
+
+    for _ in range(width()):
+        submit(block)
+    busy.wait()
+    return free
+
+
+async def who():
+    return threading.get_ident()
+
+
+class TestInline:
+    def test_a_result_nobody_began_is_worked_out_by_whoever_asks(self):
+        free = occupy_workers()
+        try:
+            assert start(True, who).result() == threading.get_ident()
+        finally:
+            free.set()
+
+    def test_runs_without_being_asked(self):
+        done = threading.Event()
+        future = start(True, who)
+        future.add_done_callback(lambda _: done.set())
+        assert done.wait(30)
+        assert future.result() != threading.get_ident()
+
+    def test_runs_once(self):
+        runs: list[int] = []
+
+        async def body():
+            runs.append(1)
+            return len(runs)
+
+        for _ in range(50):
+            runs.clear()
+            future = start(True, body)
+            assert future.result() == 1
+            assert len(runs) == 1
+
+    def test_its_error_is_the_outcome(self):
+        async def fail():
+            raise KeyError("x")
+
+        with pytest.raises(KeyError):
+            start(True, fail).result()
+
+    def test_cancelled_before_it_began_it_never_begins(self):
+        runs: list[int] = []
+
+        async def body():
+            runs.append(1)
+
+        free = occupy_workers()
+        future = start(True, body)
+        assert future.cancel()
+        free.set()
+        start(True, who).result(timeout=30)
+        assert not runs
+        with pytest.raises(asyncio.CancelledError):
+            future.result()
+
+    def test_cancelled_while_it_runs_it_is_told(self):
+        begun, go_on = threading.Event(), threading.Event()
+        seen: list[bool] = []
+
+        async def body():
+            job = current_job()
+            assert job is not None
+            begun.set()
+            go_on.wait()
+            seen.append(job.cancelled)
+
+        future = start(True, body)
+        begun.wait()
+        future.cancel()
+        assert future.cancelled()
+        go_on.set()
+        start(True, who).result(timeout=30)
+        assert seen == [True]
+
+    def test_an_outer_job_is_back_after_an_inner_one_ran_on_its_thread(self):
+        async def outer():
+            mine = current_job()
+            start(True, who).result()
+            return mine is current_job()
+
+        assert start(True, outer).result()
+        assert current_job() is None
+
+    def test_results_asked_for_inside_results_never_starve_the_pool(self):
+        async def tree(depth):
+            if not depth:
+                return 1
+            branches = [start(True, lambda: tree(depth - 1)) for _ in range(3)]
+            return sum(branch.result() for branch in branches)
+
+        assert start(True, lambda: tree(5)).result() == 3**5
+
+    def test_sys_exit_in_user_code_reaches_the_asker_and_spares_the_worker(self):
+        async def leave():
+            raise SystemExit(3)
+
+        for _ in range(2 * width()):
+            with pytest.raises(SystemExit):
+                start(True, leave).result(timeout=30)
+        assert start(True, who).result(timeout=30) != threading.get_ident()
+
+
+class TestOnTheLoop:
+    def test_runs_on_the_library_loop(self):
+        async def where():
+            return asyncio.get_running_loop()
+
+        assert start(False, where).result() is library_loop()
+
+    def test_its_error_is_the_outcome(self):
+        async def fail():
+            await asyncio.sleep(0)
+            raise KeyError("x")
+
+        with pytest.raises(KeyError):
+            start(False, fail).result()
+
+    def test_sees_the_callers_context(self):
+        name = contextvars.ContextVar("name", default="nobody")
+
+        async def ask():
+            return name.get()
+
+        name.set("caller")
+        assert start(False, ask).result() == "caller"
+
+    def test_cancelling_reaches_the_body(self):
+        begun, stopped = threading.Event(), threading.Event()
+
+        async def endless():
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+        future = start(False, endless)
+        begun.wait()
+        future.cancel()
+        assert stopped.wait(30)
+
+    def test_cancelled_before_it_began_it_never_begins(self):
+        runs: list[int] = []
+        hold, held = threading.Event(), threading.Event()
+
+        async def block():
+            held.set()
+            hold.wait()
+
+        async def body():
+            runs.append(1)
+
+        start(False, block)
+        held.wait()
+        future = start(False, body)
+        future.cancel()
+        hold.set()
+        start(False, who).result()
+        assert not runs
+
+    def test_two_user_loops_in_a_row(self):
+        async def use():
+            return await start(False, who), await start(True, who)
+
+        first = asyncio.run(use())
+        second = asyncio.run(use())
+        assert first[0] == second[0]

@@ -1,0 +1,131 @@
+import threading
+
+from tensorstore_py._runtime import workers
+from tensorstore_py._runtime.workers import on_worker, submissions, submit, width
+from tests.runtime.script import run_script
+
+
+def ask(question):
+    answers: list[object] = []
+    done = threading.Event()
+
+    def work():
+        answers.append(question())
+        done.set()
+
+    submit(work)
+    assert done.wait(30)
+    return answers[0]
+
+
+def test_runs_on_a_worker():
+    assert ask(on_worker) is True
+    assert on_worker() is False
+
+
+def test_as_many_at_a_time_as_the_pool_is_wide():
+    together = threading.Barrier(width() + 1)
+    for _ in range(width()):
+        submit(together.wait)
+    together.wait(30)
+
+
+def test_never_more_threads_than_the_width():
+    before = submissions()
+    names: set[str] = set()
+    left = threading.Semaphore(0)
+
+    def work():
+        names.add(threading.current_thread().name)
+        left.release()
+
+    for _ in range(200):
+        submit(work)
+    for _ in range(200):
+        left.acquire()
+    assert submissions() == before + 200
+    assert len(names) <= width()
+    assert len(workers._pool.threads) <= width()
+
+
+def test_threads_start_at_first_use_only():
+    out = run_script("""
+        import threading
+        from tensorstore_py._runtime.workers import submit
+        print(threading.active_count())
+        done = threading.Event()
+        submit(done.set)
+        done.wait()
+        print(threading.active_count())
+    """)
+    assert out == "1\n2\n"
+
+
+def test_an_idle_thread_is_used_again():
+    out = run_script("""
+        import threading
+        from tensorstore_py._runtime import workers
+        workers._width = 8
+        for _ in range(50):
+            done = threading.Event()
+            workers.submit(done.set)
+            done.wait()
+            while not workers._pool.idle:
+                pass
+        print(threading.active_count())
+    """)
+    assert out == "2\n"
+
+
+def test_work_in_the_queue_is_finished_at_exit():
+    out = run_script("""
+        from tensorstore_py._runtime import workers
+        workers._width = 1
+        import sys
+        for number in range(50):
+            workers.submit(lambda number=number: sys.stdout.write(f"{number} "))
+    """)
+    assert out.split() == [str(number) for number in range(50)]
+
+
+def test_futures_nobody_waited_for_are_finished_at_exit():
+    out = run_script("""
+        import sys
+        from tensorstore_py._runtime.start import start
+        async def work(number):
+            sys.stdout.write(f"{number} ")
+        for number in range(20):
+            start(True, lambda number=number: work(number))
+    """)
+    assert sorted(out.split(), key=int) == [str(number) for number in range(20)]
+
+
+def test_exit_never_waits_for_what_hangs():
+    out = run_script("""
+        import threading
+        from tensorstore_py._runtime import workers
+        workers.EXIT_GRACE_S = 0.05
+        begun = threading.Event()
+        def hang():
+            begun.set()
+            threading.Event().wait()
+        workers.submit(hang)
+        begun.wait()
+        print("leaving")
+    """)
+    assert out == "leaving\n"
+
+
+def test_exit_while_an_operation_fans_out():
+    out = run_script("""
+        import sys
+        from tensorstore_py._runtime.fan_out import fan_out
+        from tensorstore_py._runtime.start import start
+        async def one(step):
+            sys.stdout.write("x")
+        async def body():
+            await fan_out(True, range(500), one, count=500)
+            await fan_out(True, range(500), one, count=500)
+        start(True, body)
+    """)
+    assert out == "x" * 1000

@@ -1,0 +1,67 @@
+import asyncio
+
+import pytest
+import tensorstore
+
+from tensorstore_py._runtime.future import Future, Promise
+from tensorstore_py._runtime.write_futures import WriteFutures
+
+
+def pair():
+    copied, copy = Promise.new()
+    committed, commit = Promise.new()
+    return copied, committed, WriteFutures(copy, commit)
+
+
+@pytest.mark.parametrize("name", ["Future", "Promise", "WriteFutures"])
+def test_everything_of_the_reference_is_there(name):
+    ours = {"Future": Future, "Promise": Promise, "WriteFutures": WriteFutures}[name]
+    theirs = getattr(tensorstore, name)
+    public = {each for each in dir(theirs) if not each.startswith("_")} | {
+        each for each in ("__await__",) if hasattr(theirs, each)
+    }
+    assert {each for each in public if not hasattr(ours, each)} == set()
+
+
+def test_it_stands_for_commit():
+    copied, committed, write = pair()
+    copied.set_result(None)
+    assert (write.copy.done(), write.done()) == (True, False)
+    with pytest.raises(TimeoutError):
+        write.result(timeout=0)
+    committed.set_result(None)
+    assert write.done()
+    assert write.result() is None
+    assert write.exception() is None
+
+
+def test_an_error_shows_at_commit():
+    _, committed, write = pair()
+    committed.set_exception(ValueError("full"))
+    assert isinstance(write.exception(), ValueError)
+    with pytest.raises(ValueError, match="full"):
+        write.result()
+
+
+def test_cancelling_cancels_both():
+    _, _, write = pair()
+    assert write.cancel()
+    assert write.cancelled()
+    assert write.copy.cancelled()
+    assert not write.cancel()
+
+
+def test_callbacks_are_those_of_commit():
+    _, committed, write = pair()
+    calls: list[Future] = []
+    write.add_done_callback(calls.append)
+    write.add_done_callback(print)
+    assert write.remove_done_callback(print) == 1
+    committed.set_result(None)
+    assert calls == [write.commit]
+
+
+async def test_awaiting():
+    _, committed, write = pair()
+    asyncio.get_running_loop().call_soon(committed.set_result, None)
+    assert await write is None
