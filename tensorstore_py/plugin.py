@@ -4,6 +4,17 @@ Built-in plug-ins enter by this door too: what a guest cannot do, we cannot do. 
 plug-in may use from the engine is named here.
 """
 
+from tensorstore_py._chunked.constraints import (
+    array_schema,
+    check_schema,
+    chosen_chunks,
+    chosen_dtype,
+    chosen_fill_value,
+    chosen_inner_order,
+    known_domain,
+    layout_constraints,
+    new_domain,
+)
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
 from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
 from tensorstore_py._chunked.spec import ChunkedSpec
@@ -47,10 +58,10 @@ from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
 from tensorstore_py._interface.streams import StreamDecoder, decode_streams
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py._spec.chunk_layout import ChunkLayout
-from tensorstore_py._spec.codec_spec import CodecSpec
+from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
 from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.duration import Duration
-from tensorstore_py._spec.json_value import describe
+from tensorstore_py._spec.json_value import Unset, describe
 from tensorstore_py._spec.limits import ConcurrencyModel, RetriesModel
 from tensorstore_py._spec.model import (
     AfterValidator,
@@ -59,11 +70,113 @@ from tensorstore_py._spec.model import (
     Level,
     Model,
     NonNegativeInt,
+    PlainValidator,
     PositiveInt,
     field_validator,
+    model_validator,
 )
 from tensorstore_py._spec.registry import codec, context_resource, driver, kvstore
 from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.units import Unit
 from tensorstore_py._spec.url_path import decode_path, encode_path, root_url_rest
+
+__all__ = [
+    "ALL",
+    "MISSING",
+    "NO_VALUE",
+    "OPAQUE",
+    "UNKNOWN",
+    "WHOLE",
+    "AfterValidator",
+    "Array",
+    "ArrayLayout",
+    "ArrayToArray",
+    "ArrayToArraySpec",
+    "ArrayToBytes",
+    "ArrayToBytesSpec",
+    "BeforeValidator",
+    "Buffer",
+    "ByteRange",
+    "BytesToBytes",
+    "BytesToBytesSpec",
+    "CachePool",
+    "ChunkAxis",
+    "ChunkKeys",
+    "ChunkLayout",
+    "ChunkType",
+    "ChunkedSpec",
+    "CodecChain",
+    "CodecModel",
+    "CodecSpec",
+    "CodecSpecModel",
+    "ConcurrencyModel",
+    "DataCopyConcurrency",
+    "Driver",
+    "DriverSpec",
+    "Duration",
+    "Field",
+    "IndexDomain",
+    "IndexTransform",
+    "KeyRange",
+    "KvStore",
+    "KvStoreField",
+    "KvStoreSpec",
+    "Level",
+    "ListEntry",
+    "Model",
+    "Mutex",
+    "NonNegativeInt",
+    "PlainValidator",
+    "PositiveInt",
+    "ReadResult",
+    "RegularAxis",
+    "Remembered",
+    "ResizeRequest",
+    "Resource",
+    "ResourceField",
+    "ResourceModel",
+    "RetriesModel",
+    "Schema",
+    "SeparatedKeys",
+    "Sharded",
+    "ShardedSpec",
+    "StorageStatistics",
+    "StreamDecoder",
+    "TimestampedStorageGeneration",
+    "Unit",
+    "Unset",
+    "array_schema",
+    "bind_chain",
+    "check_schema",
+    "chosen_chunks",
+    "chosen_dtype",
+    "chosen_fill_value",
+    "chosen_inner_order",
+    "codec",
+    "codec_spec",
+    "codec_to_json",
+    "codecs_to_json",
+    "context_resource",
+    "decode_key",
+    "decode_path",
+    "decode_streams",
+    "describe",
+    "driver",
+    "dtype",
+    "encode_key",
+    "encode_path",
+    "field_validator",
+    "known_domain",
+    "kvstore",
+    "layout_constraints",
+    "merge_chains",
+    "model_validator",
+    "new_domain",
+    "parse_codec_json",
+    "parse_codec_list",
+    "resolve_chain",
+    "root_url_rest",
+    "size_error",
+    "split_chain",
+]

@@ -34,8 +34,8 @@ def open(  # the reference's name
     read: bool | None = None,
     write: bool | None = None,
     context: Context | None = None,
-    transaction: None = None,
-    batch: None = None,
+    transaction: object = None,
+    batch: object = None,
     **options: Unpack[Options],
 ) -> Future[TensorStore]:
     """Open or create an array.

@@ -58,6 +58,8 @@ class ChunkedArray:
         """Whether every element is the fill value bit for bit: NaN equals NaN, 0.0 not -0.0."""
         if not array.size:
             return True
+        if self.chain.chunk.fill_value.ndim:
+            return np.ascontiguousarray(array).tobytes() == self.filled_chunk().tobytes()
         fill = self.chain.chunk.fill_value.tobytes()
         corners = (array[(0,) * array.ndim], array[(-1,) * array.ndim])
         if any(corner.tobytes() != fill for corner in corners):

@@ -110,6 +110,8 @@ class ChunkedDriver(Driver, Generic[M]):
         resolved = propagate_bounds(state.layout.domain, transform)
         dtype = array.chain.chunk.dtype
         out = np.empty(resolved.input_shape, dtype, order="F" if order == "F" else "C")
+        if not out.size:
+            return out
         selection = select(resolved)
         view = selection.view(out)
         apart = not np.may_share_memory(view, out) and out.size > 0

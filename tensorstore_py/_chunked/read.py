@@ -98,7 +98,11 @@ class Reader:
                 f"chunk {step.cell} stored at {where} is missing; "
                 'with "fill_missing_data_reads": true it would read as the fill value'
             )
-        self._view[(..., *step.outside)] = self._array.chain.chunk.fill_value
+        chunk = self._array.chain.chunk
+        fill = chunk.fill_value
+        if fill.ndim:
+            fill = np.broadcast_to(fill, chunk.shape)[step.inside]
+        self._view[(..., *step.outside)] = fill
 
     def corrupt(self, step: Step, error: DataLossError) -> DataLossError:
         """The codec's complaint, with the key in front."""

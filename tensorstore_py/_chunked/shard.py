@@ -22,6 +22,7 @@ from tensorstore_py._interface.sharded import MISSING
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
+    from types import EllipsisType
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
@@ -187,10 +188,11 @@ def descend(axes: Sequence[Axis], step: Step, view: Array) -> tuple[list[Axis], 
 
     The view stays whole along gathered axes: their positions keep counting in it.
     """
-    part: tuple[slice, ...] = tuple(
+    part = [
         piece.outside if isinstance(piece.outside, slice) else slice(None) for piece in step.pieces
-    )
-    return descend_axes(axes, step), view[(..., *part)]
+    ]
+    index: tuple[slice | EllipsisType, ...] = (..., *part)
+    return descend_axes(axes, step), view[index]
 
 
 def batches(shard: OpenShard, steps: Iterable[Step]) -> tuple[list[Batch], list[Step]]:

@@ -77,7 +77,9 @@ class ChunkedSpec(DriverSpec, Generic[M]):
             not mode.open or mode.delete_existing
         ):
             raise SpecError('"assume_metadata" and "assume_cached_metadata" need "open": true')
-        return self
+        if self.kvstore is None:
+            return self
+        return self.replace(kvstore=self.store_spec(), path="")
 
     @property
     def inline(self) -> bool:
@@ -122,7 +124,8 @@ class ChunkedSpec(DriverSpec, Generic[M]):
             )
         path = self.kvstore.path
         if self.path:
-            path = f"{path}{'' if path.endswith('/') or not path else '/'}{self.path.lstrip('/')}"
+            joint = "/" if path and not path.endswith("/") and not self.path.startswith("/") else ""
+            path = f"{path}{joint}{self.path}"
         if path and not path.endswith("/"):
             path += "/"
         return self.kvstore if path == self.kvstore.path else self.kvstore.replace(path=path)

@@ -78,6 +78,8 @@ def encode_part(
         chunk = np.empty(array.chain.chunk.shape, array.chain.chunk.dtype)
         array.chain.decode_into(stored, chunk)
         chunk[step.inside] = part
+    if array.chain.to_bytes.partial:
+        return array.chain.encode_over(chunk, stored, keep_fill=array.store_fill)
     if not array.store_fill and array.is_fill(chunk):
         return None
     return array.chain.encode(chunk)
@@ -99,7 +101,7 @@ class _Writer:
 
     async def step(self, step: Step) -> None:
         """Store one chunk."""
-        if step.full:
+        if step.full and not self._array.chain.to_bytes.partial:
             await self._source.write(step.cell, await self.new_bytes(step, None))
             return
         async with self._gate.hold(self._source.key(step.cell)):

@@ -182,20 +182,16 @@ def _index_the_array(outer: Frame, inner: Frame, values: IndexArray) -> IndexArr
     """Outer's index array seen through inner's maps: an array of inner's rank."""
     positions: list[IndexArray | int] = []
     for dim, size in enumerate(values.shape):
-        index_map = inner.maps[dim]
-        if index_map.index_array is None and size == 1:
-            positions.append(0)
-            continue
-        position = _positions(inner, dim, index_map, outer)
-        positions.append(position if size != 1 else 0)
+        positions.append(_positions(outer, inner, dim) if size != 1 else 0)
     result = values[tuple(positions)]
     if np.ndim(result) != inner.rank:
         result = np.reshape(result, (1,) * inner.rank)
     return np.asarray(result, dtype=np.int64)
 
 
-def _positions(inner: Frame, dim: int, index_map: OutputIndexMap, outer: Frame) -> IndexArray | int:
+def _positions(outer: Frame, inner: Frame, dim: int) -> IndexArray | int:
     """Positions along one dimension of an outer index array, relative to its origin."""
+    index_map = inner.maps[dim]
     offset = index_map.offset - outer.lower[dim]
     stride = index_map.stride
     if index_map.index_array is not None and stride is not None:

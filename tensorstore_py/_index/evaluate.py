@@ -1,4 +1,8 @@
-"""Evaluation of a frame at a position, and comparison of frames by their values."""
+"""Evaluation of a frame: at a position, as users see its maps, and compared by values.
+
+The only module besides `compose` that reads the values of index arrays. Nothing here makes a new
+frame.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Dimension labels: non-empty ones are unique within a domain, `""` means unlabeled."""
+"""Dimension labels: finding, merging and printing them.
+
+`""` means unlabeled.
+
+Invariant: the labels of a domain that are not empty are unique.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How domains and transforms print."""
+"""How domains and transforms print: the same text as the reference.
+
+Only whole domains and transforms: intervals, labels and maps print themselves where they live.
+"""
 
 from __future__ import annotations
 

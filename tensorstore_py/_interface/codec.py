@@ -47,7 +47,8 @@ class ChunkType:
     Attributes:
         shape: extent of each dimension.
         dtype: element type in memory (native byte order).
-        fill_value: scalar array of `dtype` (rank 0).
+        fill_value: array of `dtype`: a scalar (rank 0), or one that broadcasts to `shape` where
+            the innermost dimensions belong to the element itself.
     """
 
     shape: tuple[int, ...]
@@ -93,10 +94,26 @@ class ArrayToBytes(ABC):
 
     #: Size of every encoded chunk in bytes, or None if it depends on the values.
     encoded_size: int | None = None
+    #: Whether encoded chunks hold more than the array, such as other fields of a record. Then a
+    #: chunk is never written without a look at what is stored: see `encode_over`.
+    partial: bool = False
 
     @abstractmethod
     def encode(self, array: Array) -> Buffer:
         """Serialise `array`; its memory order may be anything."""
+
+    def encode_over(self, array: Array, stored: Buffer | None, *, keep_fill: bool) -> Buffer | None:
+        """Serialise `array` to where it belongs in `stored`; only asked of `partial` codecs.
+
+        Args:
+            array: as for `encode`.
+            stored: the serialised chunk as it is; None if there is none.
+            keep_fill: give the bytes even if all that they hold is fill values, not None.
+
+        Raises:
+            DataLossError: `stored` does not hold one whole chunk.
+        """
+        return self.encode(array)
 
     @abstractmethod
     def decode(self, data: Buffer) -> Array:

@@ -56,17 +56,35 @@ class CodecChain:
             data = compressor.encode(data)
         return data
 
+    def encode_over(self, array: Array, stored: Buffer | None, *, keep_fill: bool) -> Buffer | None:
+        """The stored bytes of a chunk that holds more than `array`, see `ArrayToBytes.partial`.
+
+        Args:
+            array: as for `encode`.
+            stored: the bytes that are stored now; None if there are none.
+            keep_fill: give the bytes even if all that they hold is fill values, not None.
+
+        Raises:
+            DataLossError: `stored` is corrupt or of the wrong size.
+        """
+        for to_array in self.to_array:
+            array = to_array.encode(array)
+        if stored is not None:
+            stored = self._to_serialized(stored)
+        data = self.to_bytes.encode_over(array, stored, keep_fill=keep_fill)
+        if data is None:
+            return None
+        for compressor in self.compressors:
+            data = compressor.encode(data)
+        return data
+
     def decode(self, data: Buffer) -> Array:
         """The chunk as an array that nobody else writes to; it may be a read-only view of `data`.
 
         Raises:
             DataLossError: the bytes are corrupt or of the wrong size.
         """
-        for compressor in reversed(self.compressors[1:]):
-            data = compressor.decode(data)
-        if self.compressors:
-            data = self.compressors[0].decode(data, self.to_bytes.encoded_size)
-        return self._from_bytes(data)
+        return self._from_bytes(self._to_serialized(data))
 
     def decode_into(self, data: Buffer, out: Array) -> None:
         """Decode a whole chunk to `out`, of the chunk's shape and type, in any memory layout.
@@ -100,6 +118,14 @@ class CodecChain:
         for compressor in self.compressors:
             size = compressor.encoded_size(size)
         return size
+
+    def _to_serialized(self, data: Buffer) -> Buffer:
+        """Stored bytes, decompressed."""
+        for compressor in reversed(self.compressors[1:]):
+            data = compressor.decode(data)
+        if self.compressors:
+            data = self.compressors[0].decode(data, self.to_bytes.encoded_size)
+        return data
 
     def _from_bytes(self, data: Buffer) -> Array:
         array = self.to_bytes.decode(data)

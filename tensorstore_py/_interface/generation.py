@@ -25,7 +25,7 @@ class TimestampedStorageGeneration:
 
     Example:
         >>> TimestampedStorageGeneration(b"abc", 1.5)
-        KvStore.TimestampedStorageGeneration(b'abc', 1.5)
+        KvStore.TimestampedStorageGeneration(b'abc', 1.500000)
     """
 
     __slots__ = ("generation", "time")
@@ -55,4 +55,4 @@ class TimestampedStorageGeneration:
         return self.generation == other.generation and self.time == other.time
 
     def __repr__(self) -> str:
-        return f"KvStore.TimestampedStorageGeneration({self.generation!r}, {self.time!r})"
+        return f"KvStore.TimestampedStorageGeneration({self.generation!r}, {self.time:.6f})"

@@ -64,7 +64,10 @@ class ReadResult:
         return ReadResult(self.state, bytes(self.value), self.stamp.copy())
 
     def __repr__(self) -> str:
-        return f"KvStore.ReadResult({self.state!r}, {bytes(self.value)!r}, {self.stamp!r})"
+        return (
+            f"KvStore.ReadResult(state={self.state!r}, value={bytes(self.value)!r}, "
+            f"stamp={self.stamp!r})"
+        )
 
 
 class ListEntry(NamedTuple):

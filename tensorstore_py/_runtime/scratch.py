@@ -15,7 +15,7 @@ KEEP_BYTES: Final = 64 * 2**20
 
 
 class _Scratch(local):
-    memory: memoryview = memoryview(b"")
+    memory: memoryview = memoryview(bytearray())
 
 
 _mine = _Scratch()

@@ -36,14 +36,16 @@ class _Pool:
         self.lock = Lock()
         self.queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self.threads: list[Thread] = []
-        self.idle = 0
+        self.unfinished = 0
         self.submitted = 0
         self.closed = False
 
     def submit(self, work: Callable[[], None]) -> None:
         with self.lock:
             self.submitted += 1
-            start = self.idle < self.queue.qsize() + 1 and len(self.threads) < width()
+            # Counted from hand-in to end: a thread between two jobs must never pass for a free one.
+            self.unfinished += 1
+            start = len(self.threads) < min(self.unfinished, width())
             if start and not self.closed:
                 name = f"tensorstore_py-worker-{len(self.threads)}"
                 thread = Thread(target=self._serve, args=(self.queue,), name=name, daemon=True)
@@ -54,13 +56,13 @@ class _Pool:
     def _serve(self, queue: SimpleQueue[Callable[[], None] | None]) -> None:
         _here.worker = True
         while True:
-            self.idle += 1
             work = queue.get()
-            self.idle -= 1
             if work is None:
                 return
             work()
             del work  # an idle thread must not keep the last result alive
+            with self.lock:
+                self.unfinished -= 1
 
     def close(self) -> None:
         with self.lock:

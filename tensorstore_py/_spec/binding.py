@@ -235,7 +235,7 @@ class _Collector:
         return replacements, definitions
 
     def _choose_keys(self) -> dict[Resource[object], str]:
-        for resource, entry in self.entries.items():
+        for resource in self.entries:
             if resource.key and not resource.spec.config_only:
                 self._ids[resource.key] += 1
         keys: dict[Resource[object], str] = {}

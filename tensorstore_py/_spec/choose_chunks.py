@@ -18,8 +18,8 @@ from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
     from tensorstore_py._index import IndexDomain
-    from tensorstore_py._spec.chunk_grid import GridConstraints
-    from tensorstore_py._spec.chunk_layout import LayoutConstraints
+    from tensorstore_py._spec.grid_constraints import GridConstraints
+    from tensorstore_py._spec.layout_constraints import LayoutConstraints
 
 __all__ = [
     "DEFAULT_ELEMENTS",
@@ -55,7 +55,7 @@ def choose_chunk_shape(grid: GridConstraints, domain: IndexDomain) -> tuple[int,
         >>> from tensorstore_py._spec.chunk_layout import ChunkLayout
         >>> layout = ChunkLayout(chunk_elements=1000000, chunk_aspect_ratio=[1, 2, 2])
         >>> choose_chunk_shape(layout.read_chunk.constraints, IndexDomain(shape=[1000, 2000, 3000]))
-        (62, 126, 126)
+        (62, 125, 125)
     """
     sizes, _ = _fixed_sizes(grid, domain)
     return _completed(sizes, grid, domain, lambda _, size: size)
@@ -145,9 +145,7 @@ def choose_read_write_chunk_shapes(
 
 
 def _rank_error(found: int, domain: IndexDomain) -> SpecError:
-    return SpecError(
-        f"Rank of constraints ({found}) does not match rank of domain ({domain.rank})"
-    )
+    return SpecError(f"Rank of constraints ({found}) does not match rank of domain ({domain.rank})")
 
 
 def _is_finite(domain: IndexDomain, dim: int) -> bool:

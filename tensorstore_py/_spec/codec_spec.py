@@ -45,7 +45,7 @@ class CodecSpecModel(Model):
         updates: dict[str, object] = {}
         for name, field in type(self).model_fields.items():
             mine, theirs = getattr(self, name), getattr(other, name)
-            if theirs == mine or theirs == field.default:
+            if theirs in (mine, field.default):
                 continue
             if mine != field.default:
                 raise MismatchError(

@@ -132,9 +132,7 @@ def extents(values: Sequence[object], hard: bool) -> PerDim[int]:
         return size or None
 
     checked = tuple(check(dim, value) for dim, value in enumerate(values))
-    flags = tuple(
-        hard and value is not None and value != FULL_EXTENT for value in checked
-    )
+    flags = tuple(hard and value is not None and value != FULL_EXTENT for value in checked)
     return PerDim(checked, flags)
 
 

@@ -19,7 +19,7 @@ from tensorstore_py.errors import MismatchError, OutOfRangeError
 if TYPE_CHECKING:
     from tensorstore_py._index import IndexTransform
 
-__all__ = ["Mapping"]
+__all__ = ["DimMapping"]
 
 T = TypeVar("T", int, float)
 
@@ -27,7 +27,7 @@ _FARTHEST = 2**62 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class DimMapping:
     """Where each dimension's value comes from.
 
     Attributes:
@@ -41,7 +41,7 @@ class Mapping:
     sources: tuple[tuple[int, int, int] | None, ...]
 
     @classmethod
-    def to_input(cls, transform: IndexTransform) -> Mapping:
+    def to_input(cls, transform: IndexTransform) -> DimMapping:
         """From the transform's output to its input."""
         sources: list[tuple[int, int, int] | None] = [None] * transform.input_rank
         used = Counter(each.input_dimension for each in transform.maps)
@@ -52,7 +52,7 @@ class Mapping:
         return cls(transform, inverse=False, sources=tuple(sources))
 
     @classmethod
-    def to_output(cls, transform: IndexTransform) -> Mapping:
+    def to_output(cls, transform: IndexTransform) -> DimMapping:
         """From the transform's input to its output."""
         sources = tuple(
             (each.input_dimension, each.offset, each.stride)
@@ -100,8 +100,8 @@ class Mapping:
             assert source is not None
             _, offset, stride = source
             result = change(value, offset, stride)
-            if isinstance(result, int) and abs(result) > _FARTHEST:
-                raise OutOfRangeError(f"{what}: overflow in dimension {dim}")
+            if abs(result) > _FARTHEST:
+                raise OutOfRangeError(f"{what}: {result} in dimension {dim} is no finite index")
             return result
 
         return taken.mapped(moved)

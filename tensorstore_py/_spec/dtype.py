@@ -143,8 +143,8 @@ class dtype:  # noqa: N801 - the reference's name
         Raises:
             ValueError, TypeError, OverflowError: an element cannot be converted.
         """
-        if isinstance(value, np.ndarray | np.generic):
-            return np.asarray(value).astype(self.record.array_dtype, casting="safe")
+        if isinstance(value, np.ndarray):
+            return value.astype(self.record.array_dtype, casting="safe")
         return np.array(value, dtype=self.record.array_dtype)
 
     def __eq__(self, other: object) -> bool:
@@ -226,15 +226,17 @@ def _add_numpy(name: str, scalar: type[np.generic]) -> None:
     add_data_type(DataType(name, numpy_dtype, scalar, kind, numpy_dtype))
 
 
-for _name in (
-    "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 complex64 complex128"
-).split():
+_NUMPY_TYPES = """
+    bool int8 uint8 int16 uint16 int32 uint32 int64 uint64
+    float16 float32 float64 complex64 complex128
+"""
+_ML_TYPES = """
+    int2 int4 bfloat16 float4_e2m1fn float8_e3m4 float8_e4m3fn float8_e4m3fnuz
+    float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu
+"""
+for _name in _NUMPY_TYPES.split():
     _add_numpy(_name, getattr(np, _name))
-_add_numpy("bool", np.bool_)
-for _name in (
-    "int2 int4 bfloat16 float4_e2m1fn float8_e3m4 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz "
-    "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
-).split():
+for _name in _ML_TYPES.split():
     _add_numpy(_name, getattr(ml_dtypes, _name))
 _OBJECT: np.dtype[np.generic] = np.dtype(object)
 add_data_type(DataType("string", _OBJECT, bytes, "O", _OBJECT))

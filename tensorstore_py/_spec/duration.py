@@ -75,7 +75,9 @@ class Duration:
             return "inf" if self.ticks > 0 else "-inf"
         sign, ticks = ("-" if self.ticks < 0 else ""), abs(self.ticks)
         if 0 < ticks < _UNITS["s"]:
-            unit = next(unit for unit in ("ms", "us", "ns") if ticks >= _UNITS[unit] or unit == "ns")
+            unit = next(
+                unit for unit in ("ms", "us", "ns") if ticks >= _UNITS[unit] or unit == "ns"
+            )
             return sign + _number(ticks, unit)
         hours, ticks = divmod(ticks, _UNITS["h"])
         minutes, ticks = divmod(ticks, _UNITS["m"])

@@ -19,7 +19,7 @@ from tensorstore_py.errors import SpecError
 
 __all__ = ["Json", "SpecValue", "Unset", "describe", "freeze", "thaw"]
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _PLAIN = frozenset({bool, int, float, str})
 _DEEPEST = 100

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tensorstore_py._spec.json_value import describe
-from tensorstore_py.errors import SpecError, TensorStoreError, did_you_mean
+from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["spec_error"]
 
 Path = tuple[str | int, ...]
+
+_NOWHERE = object()
 
 #: pydantic's error types to what was expected; a template's fields come from the error's context.
 _EXPECTED = {
@@ -74,10 +76,9 @@ def _path(details: ErrorDetails, json: object) -> Path:
     path: list[str | int] = []
     found: object = json
     for step in details["loc"]:
-        if isinstance(found, dict) and step in found:
-            found = found[step]
-        elif isinstance(found, tuple | list) and isinstance(step, int) and step < len(found):
-            found = found[step]
+        inner = _step(found, step)
+        if inner is not _NOWHERE:
+            found = inner
         elif step != details["loc"][-1] or details["type"] not in ("missing", "extra_forbidden"):
             continue
         path.append(step)
@@ -85,6 +86,15 @@ def _path(details: ErrorDetails, json: object) -> Path:
     if isinstance(cause, SpecError):
         path.extend(cause.path)
     return tuple(path)
+
+
+def _step(found: object, step: str | int) -> object:
+    """The member or element of the input that a step of a location names, or `_NOWHERE`."""
+    if isinstance(found, dict):
+        return found.get(step, _NOWHERE)
+    if isinstance(found, tuple | list) and isinstance(step, int) and step < len(found):
+        return found[step]
+    return _NOWHERE
 
 
 def _cause(details: ErrorDetails) -> Exception | None:
@@ -110,8 +120,3 @@ def _problem(details: ErrorDetails, cause: Exception | None) -> str:
         found = details["input"]
         return f"{describe(found)} is not possible here{did_you_mean(found, allowed)}"
     return f"expected {expected.replace(chr(39), chr(34))}, but found {describe(details['input'])}"
-
-
-def is_ours(error: Exception) -> bool:
-    """Whether the error was raised on purpose by this package."""
-    return isinstance(error, TensorStoreError)

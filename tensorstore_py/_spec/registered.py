@@ -74,7 +74,9 @@ def _parse(
 
 @dataclass(frozen=True, slots=True)
 class registered:  # noqa: N801 - reads as an adjective in `Annotated[KvStoreSpec, registered(...)]`
-    """Marks a field as holding any registered class: `Annotated[KvStoreSpec, registered(kvstores)]`.
+    """Marks a field as holding any registered class.
+
+    For example `base: Annotated[KvStoreSpec, registered(kvstores)]`.
 
     Attributes:
         registry: where names are looked up.

@@ -161,5 +161,5 @@ def _from_arguments(args: tuple[object, ...], named: dict[str, object]) -> tuple
             return _from_text(only)
         values = [*only] if isinstance(only, tuple | list) else [only, ""]
     if len(values) != 2 or not isinstance(values[1], str) or isinstance(values[0], str):
-        raise TypeError(f'Unit: expected a multiplier and a base unit, but found {values!r}')
+        raise TypeError(f"Unit: expected a multiplier and a base unit, but found {values!r}")
     return float(values[0]), values[1]  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ no generation is ever used twice for one key. Conditional writes rest on it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from tensorstore_py.plugin import (
     ALL,
@@ -39,6 +39,7 @@ from tensorstore_py.plugin import (
     TimestampedStorageGeneration,
     context_resource,
     decode_path,
+    encode_key,
     encode_path,
     kvstore,
     root_url_rest,
@@ -102,7 +103,7 @@ class MemoryStore(KvStore):
         shared: the map to work on.
     """
 
-    inline: ClassVar[bool] = True
+    inline = True
 
     def __init__(self, shared: SharedMap) -> None:
         self._shared = shared
@@ -136,7 +137,7 @@ class MemoryStore(KvStore):
         shared = self._shared
         with shared.mutex:
             _, present = shared.entries.get(key, (b"", NO_VALUE))
-            if if_equal not in (None, present):
+            if if_equal not in (None, UNKNOWN, present):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             if kept is None:
                 shared.entries.pop(key, None)

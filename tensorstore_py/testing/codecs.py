@@ -126,6 +126,7 @@ class CodecSuite:
         return self.chain(configuration, chunk_type(self.shapes[-1], self.dtypes[-1]))
 
     def test_what_was_encoded_is_decoded(self, configuration: object) -> None:
+        """Every shape and type comes back bit by bit."""
         for chunk in self.chunks():
             chain = self.chain(configuration, chunk)
             array = sample(chunk)
@@ -133,6 +134,7 @@ class CodecSuite:
             assert_same_bits(array, chain.decode(bytes(chain.encode(array))))
 
     def test_memory_order_of_the_input_does_not_matter(self, configuration: object) -> None:
+        """The stored bytes depend on values and shape only."""
         for chunk in self.chunks():
             chain = self.chain(configuration, chunk)
             array = sample(chunk)
@@ -144,6 +146,7 @@ class CodecSuite:
     def test_decoding_into_memory_of_any_layout_equals_decoding(
         self, configuration: object
     ) -> None:
+        """Contiguous, Fortran-ordered, strided and reversed destinations are all filled."""
         for chunk in self.chunks():
             chain = self.chain(configuration, chunk)
             array = sample(chunk)
@@ -154,6 +157,7 @@ class CodecSuite:
                 assert_same_bits(array, out)
 
     def test_decoding_to_scratch_equals_decoding(self, configuration: object) -> None:
+        """This thread's scratch memory holds what `decode` returns."""
         for chunk in self.chunks():
             chain = self.chain(configuration, chunk)
             array = sample(chunk)
@@ -161,6 +165,7 @@ class CodecSuite:
             assert_same_bits(array, chain.decode_scratch(bytes(chain.encode(array))))
 
     def test_any_buffer_is_decoded(self, configuration: object) -> None:
+        """Bytes, bytearrays and views into something larger are all taken."""
         chain = self.one_chain(configuration)
         array = sample(chain.chunk)
         data = bytes(chain.encode(array))
@@ -173,6 +178,7 @@ class CodecSuite:
             assert_same_bits(array, out)
 
     def test_arguments_are_left_alone(self, configuration: object) -> None:
+        """Neither the array nor the stored bytes are changed."""
         chain = self.one_chain(configuration)
         array = sample(chain.chunk)
         data = bytearray(chain.encode(array))
@@ -186,6 +192,7 @@ class CodecSuite:
         assert_same_bits(array, decoded)
 
     def test_nothing_is_remembered_between_calls(self, configuration: object) -> None:
+        """The same input gives the same output, whatever came between."""
         chain = self.one_chain(configuration)
         first, second = sample(chain.chunk, 1), sample(chain.chunk, 2)
         encoded = bytes(chain.encode(first))
@@ -197,6 +204,7 @@ class CodecSuite:
         assert_same_bits(first, chain.decode(encoded))
 
     def test_many_threads_may_share_one_bound_codec(self, configuration: object) -> None:
+        """Calls on several threads at a time do not disturb each other."""
         chain = self.one_chain(configuration)
         results: SimpleQueue[Exception | None] = SimpleQueue()
 
@@ -219,6 +227,7 @@ class CodecSuite:
         )
 
     def test_a_promised_size_is_kept(self, configuration: object) -> None:
+        """Where `encoded_size` gives a number, all chunks have it."""
         for chunk in self.chunks():
             chain = self.chain(configuration, chunk)
             promised = chain.encoded_size()
@@ -229,6 +238,7 @@ class CodecSuite:
             assert len(chain.encode(np.zeros(chunk.shape, chunk.dtype))) == promised
 
     def test_missing_and_extra_bytes_are_data_loss(self, configuration: object) -> None:
+        """Truncated data and data with a tail are refused."""
         chain = self.one_chain(configuration)
         array = sample(chain.chunk)
         data = bytes(chain.encode(array))
@@ -238,6 +248,7 @@ class CodecSuite:
             assert self._outcome(chain, damaged) is DataLossError or not self.detects_truncation
 
     def test_a_chunk_of_another_size_is_data_loss(self, configuration: object) -> None:
+        """What decodes to more than the chunk is refused."""
         chain = self.one_chain(configuration)
         shape = (2 * chain.chunk.shape[0], *chain.chunk.shape[1:])
         other = chunk_type(shape, chain.chunk.dtype)
@@ -246,6 +257,7 @@ class CodecSuite:
         assert self._outcome(chain, larger) is DataLossError
 
     def test_changed_bytes_are_data_loss_or_other_values(self, configuration: object) -> None:
+        """Damage never crashes and never raises anything but `DataLossError`."""
         chain = self.one_chain(configuration)
         data = bytes(chain.encode(sample(chain.chunk)))
 
@@ -257,6 +269,7 @@ class CodecSuite:
                 assert outcome is DataLossError or not self.detects_corruption
 
     def test_json_survives_parsing(self, configuration: object) -> None:
+        """What is printed parses to the same spec."""
         spec = parse_codec_json(self.family, configuration)
         written = codec_to_json(self.family, spec)
 
@@ -264,6 +277,7 @@ class CodecSuite:
         assert json.loads(json.dumps(written)) == written
 
     def test_resolving_states_everything(self, configuration: object) -> None:
+        """A resolved spec resolves to itself and stores the same bytes."""
         spec = parse_codec_json(self.family, configuration)
         for chunk in self.chunks():
             resolved = resolve_chain([spec], chunk)
@@ -284,8 +298,7 @@ class CodecSuite:
         ):
             try:
                 decode()
-            except DataLossError as error:
-                assert str(error)
+            except DataLossError:
                 outcomes.append(DataLossError)
             else:
                 outcomes.append(None)

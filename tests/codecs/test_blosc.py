@@ -1,3 +1,4 @@
+from contextlib import suppress
 from struct import pack_into
 
 import ml_dtypes
@@ -5,7 +6,7 @@ import numpy as np
 import pytest
 from numcodecs import blosc as theirs
 
-from tensorstore_py.codecs.blosc import Blosc
+from tensorstore_py.codecs.blosc import Blosc, BloscSpec, BloscV2Spec
 from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
 from tensorstore_py.plugin import OPAQUE, bind_chain, parse_codec_json, resolve_chain
 from tensorstore_py.testing.codecs import CodecSuite, chunk_type
@@ -107,13 +108,13 @@ def test_version_2_shuffles_by_the_element_size(dtype: str, flag: int) -> None:
     chunk = chunk_type((4000,), dtype)
     data = bytes(chunk.size_bytes)
 
-    encoded = parse_codec_json("zarr", {"id": "blosc"}).bind(chunk).encode(data)
+    encoded = BloscV2Spec().bind(chunk).encode(data)
 
     assert encoded == theirs.compress(data, b"lz4", 5, flag, 0, chunk.dtype.itemsize)
 
 
 def test_opaque_bytes_can_be_compressed() -> None:
-    bound = parse_codec_json("zarr3", "blosc").bind(OPAQUE)
+    bound = BloscSpec().bind(OPAQUE)
 
     assert bound.decode(bound.encode(DATA)) == DATA
 
@@ -167,17 +168,13 @@ def test_damaged_blocks_never_crash(cname: str) -> None:
         damaged = intact.copy()
         positions = random.integers(12, len(damaged), random.integers(1, 4))
         damaged[positions] = random.integers(0, 256, len(positions))
-        try:
+        with suppress(DataLossError):
             codec.decode_into(damaged.tobytes(), out)
-        except DataLossError as error:
-            assert str(error)
 
 
 def test_a_compressor_that_the_library_lacks_is_named() -> None:
-    spec = parse_codec_json("zarr3", {"name": "blosc", "configuration": {"cname": "snappy"}})
-
     with pytest.raises(UnsupportedError, match='"snappy" is not built into'):
-        spec.bind(chunk_type((4,), "uint8"))
+        BloscSpec(cname="snappy").bind(chunk_type((4,), "uint8"))
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_the_fill_value_is_compared_by_its_bits(
     dtype: object, fill_value: object, other: object
 ) -> None:
     codec = shard(dtype=dtype, fill_value=fill_value)
-    array = np.full((4, 6), fill_value, dtype)
+    array = np.full((4, 6), np.array(fill_value).astype(codec.inner.chunk.dtype))
 
     assert len(codec.encode(array)) == codec.index_size
     array[3, 5] = other

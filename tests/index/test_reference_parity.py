@@ -116,7 +116,7 @@ def selections(draw, rank, labels):
 
 
 def _slice_arguments(text):
-    parts = (text.split(":") + [""])[:3]
+    parts = [*text.split(":"), ""][:3]
     return ", ".join(part or "None" for part in parts)
 
 
@@ -161,7 +161,9 @@ def chain_links(draw, bounds, count, chained):
 @st.composite
 def steps(draw, rank, labels, bounds):
     kind = draw(
-        st.sampled_from(["index", "index", "expression", "expression", "method", "domain", "compose"])
+        st.sampled_from(
+            ["index", "index", "expression", "expression", "method", "domain", "compose"]
+        )
     )
     if kind == "index":
         mode = draw(st.sampled_from(["", "", ".oindex", ".vindex"]))

@@ -7,6 +7,7 @@ from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.workers import on_worker, submissions, width
+from tests.runtime.processes import occupy_workers
 
 both = pytest.mark.parametrize("inline", [True, False])
 
@@ -196,7 +197,7 @@ def test_inline_cancellation_stops_between_two_steps():
     go_on.set()
     with pytest.raises(asyncio.CancelledError):
         future.result()
-    start(True, quiet).result(timeout=30)
+    occupy_workers().set()
     assert len(seen) <= width()
 
 
@@ -223,8 +224,7 @@ def test_helpers_see_the_cancellation_of_the_job_they_help():
     begun.wait()
     future.cancel()
     go_on.set()
-    for _ in range(width()):
-        start(True, quiet).result(timeout=30)
+    occupy_workers().set()
     assert outcome
 
 

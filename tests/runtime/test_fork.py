@@ -1,6 +1,6 @@
 """Each in an interpreter of its own: the test process has threads of its own to lose."""
 
-from tests.runtime.script import run_script
+from tests.runtime.processes import run_script
 
 FORK = """
 import os, sys, threading

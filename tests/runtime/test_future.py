@@ -11,7 +11,7 @@ import pytest
 from tensorstore_py._runtime.future import Future, Promise
 from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.start import start
-from tests.runtime.script import run_script
+from tests.runtime.processes import run_script
 
 
 async def seven():

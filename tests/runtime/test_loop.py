@@ -2,7 +2,7 @@ import asyncio
 import threading
 
 from tensorstore_py._runtime.loop import is_running, library_loop
-from tests.runtime.script import run_script
+from tests.runtime.processes import run_script
 
 
 def test_one_loop_on_a_thread_of_its_own():

@@ -6,22 +6,8 @@ import pytest
 
 from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.start import current_job, start
-from tensorstore_py._runtime.workers import submit, width
-
-
-def occupy_workers():
-    """Keep every worker busy until the event returned is set."""
-    free = threading.Event()
-    busy = threading.Barrier(width() + 1)
-
-    def block():
-        busy.wait()
-        free.wait()
-
-    for _ in range(width()):
-        submit(block)
-    busy.wait()
-    return free
+from tensorstore_py._runtime.workers import width
+from tests.runtime.processes import occupy_workers
 
 
 async def who():
@@ -72,14 +58,15 @@ class TestInline:
         free = occupy_workers()
         future = start(True, body)
         assert future.cancel()
+        # Once all workers are inside something else, none is left inside this.
         free.set()
-        start(True, who).result(timeout=30)
+        occupy_workers().set()
         assert not runs
         with pytest.raises(asyncio.CancelledError):
             future.result()
 
     def test_cancelled_while_it_runs_it_is_told(self):
-        begun, go_on = threading.Event(), threading.Event()
+        begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
         seen: list[bool] = []
 
         async def body():
@@ -88,13 +75,14 @@ class TestInline:
             begun.set()
             go_on.wait()
             seen.append(job.cancelled)
+            ended.set()
 
         future = start(True, body)
         begun.wait()
         future.cancel()
         assert future.cancelled()
         go_on.set()
-        start(True, who).result(timeout=30)
+        assert ended.wait(30)
         assert seen == [True]
 
     def test_an_outer_job_is_back_after_an_inner_one_ran_on_its_thread(self):

@@ -2,7 +2,7 @@ import threading
 
 from tensorstore_py._runtime import workers
 from tensorstore_py._runtime.workers import on_worker, submissions, submit, width
-from tests.runtime.script import run_script
+from tests.runtime.processes import run_script
 
 
 def ask(question):
@@ -70,7 +70,7 @@ def test_an_idle_thread_is_used_again():
             done = threading.Event()
             workers.submit(done.set)
             done.wait()
-            while not workers._pool.idle:
+            while workers._pool.unfinished:
                 pass
         print(threading.active_count())
     """)

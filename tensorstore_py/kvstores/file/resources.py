@@ -105,6 +105,6 @@ class FileIoMode(ResourceModel):
 
 @context_resource("file_io_retries")
 class FileIoRetries(RetriesModel):
-    """How often to try again when a (network) file system fails for the moment; never by default."""
+    """How often to try again when a (network) file system fails for a moment; by default never."""
 
     max_retries: NonNegativeInt = 0

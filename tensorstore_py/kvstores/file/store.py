@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from stat import S_ISDIR, S_ISREG
-from typing import ClassVar, Final, TypeVar
+from typing import Final, TypeVar
 
 from tensorstore_py.errors import FailedPreconditionError, UnavailableError
 from tensorstore_py.kvstores.file.errors import translate
@@ -45,6 +45,9 @@ from tensorstore_py.plugin import (
 __all__ = ["FileStore"]
 
 T = TypeVar("T")
+
+#: Inside the class `list` is a method.
+Results = list[ReadResult]
 _UNCONDITIONAL: Final = (None, UNKNOWN)
 _STAGE_ATTEMPTS: Final = 100
 
@@ -60,7 +63,7 @@ class FileStore(KvStore):
         concurrency: how many operations at a time are wanted at most.
     """
 
-    inline: ClassVar[bool] = True
+    inline = True
 
     def __init__(
         self,
@@ -94,7 +97,7 @@ class FileStore(KvStore):
                 error, "read", key, lambda: self._read(key, byte_range, if_equal, if_not_equal)
             )
 
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
         try:
             return self._read_ranges(key, ranges)
         except OSError as error:
@@ -104,16 +107,15 @@ class FileStore(KvStore):
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
         check_key(key)
-        if value is None:
-            action, change = "delete", lambda: self._delete(key, if_equal)
-        elif self._mode == "non_atomic":
-            action, change = "write", lambda: self._write_in_place(key, value, if_equal)
-        else:
-            action, change = "write", lambda: self._write(key, value, if_equal)
         try:
-            generation = change()
+            generation = self._change(key, value, if_equal)
         except OSError as error:
-            generation = self._retry(error, action, key, change)
+            generation = self._retry(
+                error,
+                "delete" if value is None else "write",
+                key,
+                lambda: self._change(key, value, if_equal),
+            )
         return TimestampedStorageGeneration.now(generation)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
@@ -157,7 +159,7 @@ class FileStore(KvStore):
         finally:
             os.close(fd)
 
-    def _read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
+    def _read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
         check_key(key)
         now = time.time()
         fd = self._open_for_reading(key)
@@ -189,6 +191,13 @@ class FileStore(KvStore):
             if WINDOWS and os.path.isdir(key):
                 return -1
             raise
+
+    def _change(self, key: str, value: Buffer | None, if_equal: bytes | None) -> bytes:
+        if value is None:
+            return self._delete(key, if_equal)
+        if self._mode == "non_atomic":
+            return self._write_in_place(key, value, if_equal)
+        return self._write(key, value, if_equal)
 
     def _write(self, key: str, value: Buffer, if_equal: bytes | None) -> bytes:
         stage = self._stage(key, create=if_equal in (None, UNKNOWN, NO_VALUE))

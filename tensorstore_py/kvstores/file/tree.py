@@ -88,19 +88,14 @@ def _scan(directory: str) -> list[os.DirEntry[str]]:
             found = list(entries)
     except _GONE:
         return []
-    return sorted(
-        found, key=lambda entry: entry.name + "/" * entry.is_dir(follow_symlinks=False)
-    )
+    return sorted(found, key=lambda entry: entry.name + "/" * entry.is_dir(follow_symlinks=False))
 
 
 def _may_hold(directory: str, key_range: KeyRange) -> bool:
     """Whether some key below `directory` (with its final `/`) can be in the range."""
     low = encode_key(directory)
     below_max = not key_range.exclusive_max or low < key_range.exclusive_max
-    return below_max and (
-        key_range.inclusive_min <= low
-        or key_range.inclusive_min.startswith(low)
-    )
+    return below_max and (key_range.inclusive_min <= low or key_range.inclusive_min.startswith(low))
 
 
 def _holds_all(directory: str, key_range: KeyRange) -> bool:

@@ -1,11 +1,14 @@
-"""Run a piece of Python in a fresh interpreter: what forks, exits or is killed cannot run here."""
+"""What tests of threads and processes share: fresh interpreters, and a pool that is known busy."""
 
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tensorstore_py._runtime.workers import submit, width
+
+ROOT = Path(__file__).absolute().parents[2]
 
 
 def run_script(code: str, *, timeout: float = 30) -> str:
@@ -18,3 +21,18 @@ def run_script(code: str, *, timeout: float = 30) -> str:
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
     return done.stdout
+
+
+def occupy_workers():
+    """Keep every worker busy until the event returned is set."""
+    free = threading.Event()
+    busy = threading.Barrier(width() + 1)
+
+    def block():
+        busy.wait()
+        free.wait()
+
+    for _ in range(width()):
+        submit(block)
+    busy.wait()
+    return free

@@ -1,0 +1,384 @@
+"""`KvStore`: an open store as users hold it. A store, its spec, and a path in front of all keys.
+
+Every call that touches the store returns a Future; the dictionary forms block. Keys may be `str`
+or `bytes`; listings give `bytes`. Nothing here knows what kind of store it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from operator import index
+from typing import Any, TypeAlias, TypeVar
+
+from tensorstore_py._api import key_range, kvstore_spec
+from tensorstore_py._api.key_range import as_key
+from tensorstore_py._api.kvstore_spec import as_context, join_path, rebound
+from tensorstore_py._interface import generation
+from tensorstore_py._interface import kvstore as promise
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.key_range import ALL, encode_key
+from tensorstore_py._interface.key_range import KeyRange as PlainRange
+from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
+from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.future import Future
+from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.start import start
+from tensorstore_py._spec.binding import bind, spec_json
+from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.pretty import pretty
+from tensorstore_py.errors import UnsupportedError
+
+__all__ = ["KvStore"]
+
+T = TypeVar("T")
+
+#: Inside the class `list` is a method.
+Keys = list[bytes]
+
+
+class KvStore:
+    """An open key-value store, made by `KvStore.open`.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> store = ts.KvStore.open("memory://").result()
+        >>> store["a/x"] = b"1"
+        >>> store["a/y"] = b"2"
+        >>> (store / "a/").list().result()
+        [b'x', b'y']
+        >>> store.read("a/x").result().value, "b" in store
+        (b'1', False)
+    """
+
+    Spec: TypeAlias = kvstore_spec.Spec
+    KeyRange: TypeAlias = key_range.KeyRange
+    ReadResult: TypeAlias = promise.ReadResult
+    TimestampedStorageGeneration: TypeAlias = generation.TimestampedStorageGeneration
+
+    __slots__ = ("_model", "_store")
+    __iter__ = None
+    _model: KvStoreSpec
+    _store: promise.KvStore
+
+    def __init__(self) -> None:
+        raise TypeError("a KvStore is made by KvStore.open(spec)")
+
+    @classmethod
+    def of(cls, model: KvStoreSpec, store: promise.KvStore) -> KvStore:
+        """The face of an open store.
+
+        Args:
+            model: the bound spec that it was opened from.
+            store: what it opened.
+        """
+        face = cls.__new__(cls)
+        face._model = model
+        face._store = store
+        return face
+
+    @staticmethod
+    def open(
+        spec: object, *, context: Context | None = None, transaction: None = None
+    ) -> Future[KvStore]:
+        """Open a store. No I/O happens: whether anything is there shows when it is used.
+
+        Args:
+            spec: a JSON spec, a URL such as `file:///data/` or `memory://`, or a `KvStore.Spec`.
+            context: shared resources; a fresh default `Context` if not given.
+            transaction: not supported yet; must be None.
+
+        Raises:
+            SpecError: something is wrong with the spec; names the JSON path.
+            UnsupportedError: the store cannot be opened in this installation, or a transaction
+                was given.
+        """
+        _refuse_transaction(transaction)
+        model = bind(kvstore_spec.Spec(spec).model, as_context(context))
+        return Future(KvStore.of(model, model.open()))
+
+    # What it is.
+
+    @property
+    def model(self) -> KvStoreSpec:
+        """The bound store spec."""
+        return self._model
+
+    @property
+    def store(self) -> promise.KvStore:
+        """The store itself, which takes whole keys."""
+        return self._store
+
+    @property
+    def path(self) -> str:
+        """What every key is prefixed with; a directory ends in `/`."""
+        return self._model.path
+
+    @path.setter
+    def path(self, path: str) -> None:
+        self._model = self._model.replace(path=as_key(path, "path"))
+
+    @property
+    def url(self) -> str:
+        """The URL form.
+
+        Raises:
+            UnsupportedError: the spec has members that no URL can carry.
+        """
+        return self._model.to_url()
+
+    @property
+    def base(self) -> KvStore | None:
+        """The store underneath, for adapters such as zip; else None."""
+        base = getattr(self._model, "base", None)
+        return KvStore.of(base, base.open()) if isinstance(base, KvStoreSpec) else None
+
+    @property
+    def transaction(self) -> None:
+        """Always None: transactions are not supported yet."""
+        return
+
+    @transaction.setter
+    def transaction(self, transaction: None) -> None:
+        _refuse_transaction(transaction)
+
+    def spec(
+        self, *, retain_context: bool | None = None, unbind_context: bool | None = None
+    ) -> Spec:
+        """What would open this store again.
+
+        Args:
+            retain_context: keep the very resources that this store uses.
+            unbind_context: say in JSON which resources it uses. By default neither is said.
+        """
+        if unbind_context:
+            return kvstore_spec.Spec.of(rebound(self._model, True, False, None))
+        return kvstore_spec.Spec.of(
+            self._model if retain_context else rebound(self._model, False, True, None)
+        )
+
+    def copy(self) -> KvStore:
+        """Another face of the same store, whose `path` can be changed on its own."""
+        return KvStore.of(self._model, self._store)
+
+    __copy__ = copy
+
+    def with_transaction(self, transaction: None) -> KvStore:
+        """A copy; `transaction` must be None, since transactions are not supported yet."""
+        _refuse_transaction(transaction)
+        return self.copy()
+
+    def __add__(self, suffix: str | bytes) -> KvStore:
+        return self._at(self.path + as_key(suffix, "suffix"))
+
+    def __truediv__(self, component: str | bytes) -> KvStore:
+        return self._at(join_path(self.path, as_key(component, "component")))
+
+    def __repr__(self) -> str:
+        return pretty("KvStore", spec_json(self._model))
+
+    def __reduce__(self) -> tuple[Callable[[KvStoreSpec], KvStore], tuple[KvStoreSpec]]:
+        return _reopen, (self._model,)
+
+    # What is in it.
+
+    def read(
+        self,
+        key: str | bytes,
+        *,
+        if_not_equal: str | bytes | None = None,
+        staleness_bound: float | None = None,
+        batch: None = None,
+        byte_range: slice | None = None,
+    ) -> Future[ReadResult]:
+        """Read a value, or a part of it.
+
+        Args:
+            key: below `path`.
+            if_not_equal: a generation; if it is still the stored one, the result's state is
+                `"unspecified"` and nothing is transferred.
+            staleness_bound: seconds since the epoch; an older answer would not do. Stores keep
+                no old answers, so this changes nothing.
+            batch: not supported yet; must be None.
+            byte_range: `slice(start, stop)` in bytes, or `slice(-n, None)` for the last n.
+
+        Returns:
+            A Future of a `KvStore.ReadResult`; `state` is `"missing"` if there is no such key.
+
+        Raises:
+            OutOfRangeError: (by the Future) the range reaches outside the value.
+            ValueError: the slice has a negative stop, or stops before it starts.
+        """
+        if batch is not None:
+            raise UnsupportedError("batches are not supported yet; pass batch=None")
+        whole = self.path + as_key(key)
+        wanted = _as_byte_range(byte_range)
+        unlike = None if if_not_equal is None else _as_generation(if_not_equal, "if_not_equal")
+
+        async def body() -> promise.ReadResult:
+            result = await self._store.read(whole, wanted, if_not_equal=unlike)
+            result.value = bytes(result.value)
+            return result
+
+        return start(self._store.inline, body)
+
+    def write(
+        self,
+        key: str | bytes,
+        value: str | Buffer | None,
+        *,
+        if_equal: str | bytes | None = None,
+    ) -> Future[TimestampedStorageGeneration]:
+        r"""Store a value atomically.
+
+        Args:
+            key: below `path`.
+            value: the bytes, or a `str` that is encoded as UTF-8; None deletes the key.
+            if_equal: a generation; write only if it is the stored one. `b"\x02"` means
+                "only if the key does not exist".
+
+        Returns:
+            A Future of the new generation; it is `b""` if the condition did not hold.
+        """
+        whole = self.path + as_key(key)
+        data = _as_value(value)
+        like = None if if_equal is None else _as_generation(if_equal, "if_equal")
+        return start(self._store.inline, lambda: self._store.write(whole, data, if_equal=like))
+
+    def list(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Future[Keys]:
+        """The keys below `path`, without it, in no promised order.
+
+        Args:
+            range: only these; relative to `path`.
+            strip_prefix_length: how many bytes to drop from the front of each key.
+        """
+        wanted = (ALL if range is None else _as_range(range)).with_base(self.path)
+        strip = index(strip_prefix_length)
+        if strip < 0:
+            raise TypeError(f"strip_prefix_length must not be negative, but is {strip}")
+        skipped = len(encode_key(self.path)) + strip
+
+        async def body() -> list[bytes]:
+            keys = [encode_key(entry.key) async for entry in self._store.list(wanted)]
+            return [key[skipped:] for key in keys]
+
+        return start(self._store.inline, body)
+
+    def delete_range(self, range: KeyRange) -> Future[None]:
+        """Delete the keys of a range; not atomic over keys.
+
+        Args:
+            range: relative to `path`; `KvStore.KeyRange()` is everything below it.
+        """
+        wanted = _as_range(range).with_base(self.path)
+        return start(self._store.inline, lambda: self._store.delete_range(wanted))
+
+    def experimental_copy_range_to(
+        self,
+        target: KvStore,
+        source_range: KeyRange | None = None,
+        source_staleness_bound: float | None = None,
+    ) -> Future[None]:
+        """Copy keys below `path` to another place or store; the last writer of a key wins.
+
+        Args:
+            target: where to; keys keep their names relative to the two paths.
+            source_range: only these; relative to `path`.
+            source_staleness_bound: as for `read`.
+        """
+        if not isinstance(target, KvStore):
+            raise TypeError(f"target must be a KvStore, not {type(target).__name__}")
+        wanted = (ALL if source_range is None else _as_range(source_range)).with_base(self.path)
+        source, sink = self._store, target._store
+        from_path, to_path = self.path, target.path
+        inline = source.inline and sink.inline
+
+        async def within(store: promise.KvStore, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
+            if store.inline and not inline:
+                return await offload(False, lambda: run_inline(body()))
+            return await body()
+
+        async def keys() -> Sequence[str]:
+            return [entry.key async for entry in source.list(wanted)]
+
+        async def copy_one(key: str) -> None:
+            found = await within(source, lambda: source.read(key))
+            if found.state == "value":
+                copied = to_path + key.removeprefix(from_path)
+                await within(sink, lambda: sink.write(copied, found.value))
+
+        async def body() -> None:
+            found = await within(source, keys)
+            width = None if inline else max(source.width, sink.width)
+            await fan_out(inline, found, copy_one, count=len(found), width=width)
+
+        return start(inline, body)
+
+    # As a dictionary.
+
+    def __getitem__(self, key: str | bytes) -> bytes:
+        result = self.read(key).result()
+        if result.state == "missing":
+            raise KeyError(key)
+        return bytes(result.value)
+
+    def __setitem__(self, key: str | bytes, value: str | Buffer | None) -> None:
+        self.write(key, value).result()
+
+    def __delitem__(self, key: str | bytes) -> None:
+        self.write(key, None).result()
+
+    def __contains__(self, key: str | bytes) -> bool:
+        return self.read(key, byte_range=slice(0, 0)).result().state == "value"
+
+    def _at(self, path: str) -> KvStore:
+        return KvStore.of(self._model.replace(path=path), self._store)
+
+
+def _reopen(model: KvStoreSpec) -> KvStore:
+    return KvStore.of(model, model.open())
+
+
+def _refuse_transaction(transaction: object) -> None:
+    if transaction is not None:
+        raise UnsupportedError("transactions are not supported yet; pass transaction=None")
+
+
+def _as_range(range: object) -> PlainRange:
+    if not isinstance(range, key_range.KeyRange):
+        raise TypeError(f"range must be a KvStore.KeyRange, not {type(range).__name__}")
+    return range.promise
+
+
+def _as_generation(generation: object, what: str) -> bytes:
+    if not isinstance(generation, str | bytes):
+        raise TypeError(
+            f"{what} must be a generation (str or bytes), not {type(generation).__name__}; "
+            f"take it from stamp.generation"
+        )
+    return generation.encode() if isinstance(generation, str) else generation
+
+
+def _as_value(value: object) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if not isinstance(value, bytearray | memoryview):
+        raise TypeError(f"value must be bytes, str or None, not {type(value).__name__}")
+    # The write may happen after the caller went on to change the buffer.
+    return bytes(value)
+
+
+def _as_byte_range(byte_range: object) -> ByteRange:
+    if byte_range is None:
+        return WHOLE
+    if not isinstance(byte_range, slice) or byte_range.step is not None:
+        raise TypeError("byte_range must be a slice(start, stop) without a step")
+    low = 0 if byte_range.start is None else index(byte_range.start)
+    high = None if byte_range.stop is None else index(byte_range.stop)
+    if high is not None and not 0 <= low <= high:
+        raise ValueError(
+            f"Unsupported byte_range slice: {low}:{high}; give 0 <= start <= stop, or "
+            f"slice(-n, None) for the last n bytes"
+        )
+    return WHOLE if low == 0 and high is None else ByteRange(low, high)

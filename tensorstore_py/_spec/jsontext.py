@@ -1,0 +1,83 @@
+"""JSON text to objects, strictly: what a person may get wrong is an error with its place.
+
+Two members of one name, NaN and infinities, and syntax errors are refused. Numbers and strings are
+otherwise as the standard library reads them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NoReturn
+
+from tensorstore_py.errors import SpecError
+
+__all__ = ["parse_json_text"]
+
+
+class _Duplicate:
+    """Stands for an object with a repeated member until its path is known."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def parse_json_text(text: str | bytes) -> object:
+    """The value of a JSON document.
+
+    Args:
+        text: the document, UTF-8 if bytes.
+
+    Raises:
+        SpecError: not JSON (with line and column), a repeated member (with its path), NaN or
+            Infinity.
+
+    Example:
+        >>> parse_json_text('{"driver": "zarr3"}')
+        {'driver': 'zarr3'}
+        >>> parse_json_text('{"a": [{"b": 1, "b": 2}]}')
+        Traceback (most recent call last):
+            ...
+        tensorstore_py.errors.SpecError: a[0].b: this member is given twice; remove one
+    """
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise SpecError(f"not UTF-8 text: invalid byte at position {error.start}") from None
+    try:
+        value: object = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        raise SpecError(
+            f"not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from None
+    except RecursionError:
+        raise SpecError("not valid here: the JSON is nested too deeply") from None
+    _raise_duplicates(value, ())
+    return value
+
+
+def _object(pairs: list[tuple[str, object]]) -> object:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                # Kept beside the members: an inner duplicate is to be reported first, too.
+                return {**members, name: _Duplicate(name)}
+            seen.add(name)
+    return members
+
+
+def _constant(name: str) -> NoReturn:
+    raise SpecError(f'{name} is not JSON; write it as a string, "{name}", where a number may be so')
+
+
+def _raise_duplicates(value: object, path: tuple[str | int, ...]) -> None:
+    if isinstance(value, _Duplicate):
+        raise SpecError("this member is given twice; remove one", path)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _raise_duplicates(inner, (*path, name))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            _raise_duplicates(inner, (*path, position))

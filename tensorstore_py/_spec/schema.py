@@ -1,0 +1,274 @@
+"""`Schema`: the user's handle of what is asked of an array's form, or known of it.
+
+`update` swaps one immutable `SchemaConstraints` for the next in a single assignment, so that
+readers on other threads see either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from operator import index
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+
+from pydantic_core import core_schema
+
+from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
+from tensorstore_py._spec.chunk_grid import check_names, per_dimension
+from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.codec_spec import CodecSpec
+from tensorstore_py._spec.dtype import DTypeLike
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812 - a class
+from tensorstore_py._spec.fill_value import FillValue, fill_value_like
+from tensorstore_py._spec.json_value import freeze
+from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.schema_constraints import NO_SCHEMA, SchemaConstraints, Units
+from tensorstore_py._spec.units import Unit, UnitLike
+from tensorstore_py.errors import MismatchError, SpecError
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+
+__all__ = ["Schema", "SchemaArguments", "SchemaConstraints"]
+
+
+class SchemaArguments(TypedDict, total=False):
+    """The keyword arguments of `Schema`, in the order in which they are applied."""
+
+    rank: int | None
+    dtype: DTypeLike | None
+    domain: IndexDomain | None
+    shape: Sequence[int] | None
+    chunk_layout: ChunkLayout | None
+    codec: CodecSpec | None
+    fill_value: object
+    dimension_units: Sequence[UnitLike | None] | None
+    schema: Schema | None
+
+
+class Schema(Indexable):
+    """Constraints on an array's form, independent of any driver.
+
+    Args:
+        json: the JSON object; alone, or leave it out and give the parts.
+        rank: number of dimensions.
+        dtype: element type.
+        domain: bounds and labels.
+        shape: extents of a domain that starts at zero.
+        chunk_layout: layout constraints.
+        codec: codec constraints.
+        fill_value: a scalar, or an array that broadcasts to the domain.
+        dimension_units: a unit (`"4nm"`, `(4, "nm")`, `Unit`) or None for each dimension.
+        schema: another schema, whose constraints are added.
+
+    Raises:
+        SpecError: wrong JSON, or a value out of range.
+        MismatchError: parts that contradict each other.
+        TypeError: an argument of a wrong type.
+
+    Example:
+        >>> schema = Schema(dtype="uint16", shape=[100, 200], dimension_units=["4nm", None])
+        >>> schema[10:20, ::2].domain
+        { [10, 20), [0, 100) }
+    """
+
+    __slots__ = ("_constraints",)
+    __hash__ = None  # type: ignore[assignment]
+    _constraints: SchemaConstraints
+
+    def __init__(self, json: object = None, **parts: Unpack[SchemaArguments]) -> None:
+        self._constraints = NO_SCHEMA
+        if isinstance(json, Schema):
+            self._constraints = json._constraints
+        elif json is not None:
+            self._constraints = SchemaConstraints.parse(freeze(json))
+        self.update(**parts)
+
+    @classmethod
+    def of(cls, constraints: SchemaConstraints) -> Self:
+        """The schema with just these constraints."""
+        schema = cls.__new__(cls)
+        schema._constraints = constraints
+        return schema
+
+    @classmethod
+    def parse(cls, json: object) -> Self:
+        """The schema for a JSON value; a schema is taken as it is.
+
+        Raises:
+            SpecError: wrong JSON.
+        """
+        if isinstance(json, cls):
+            return json
+        return cls.of(SchemaConstraints.parse(freeze(json)))
+
+    def update(self, **parts: Unpack[SchemaArguments]) -> None:
+        """Add constraints; all or, if there is an error, none. Arguments as for the class."""
+        check_names("Schema", parts, SchemaArguments.__annotations__)
+        constraints = self._constraints
+        for name in SchemaArguments.__annotations__:
+            value = parts.get(name)
+            if value is not None:
+                constraints = _with_argument(constraints, name, value)
+        self._constraints = constraints
+
+    @property
+    def constraints(self) -> SchemaConstraints:
+        """The constraints as an immutable value."""
+        return self._constraints
+
+    @property
+    def rank(self) -> int | None:  # type: ignore[override]
+        """Number of dimensions; None if unknown."""
+        return self._constraints.rank
+
+    @property
+    def ndim(self) -> int | None:  # type: ignore[override]
+        """Alias of `rank`."""
+        return self._constraints.rank
+
+    @property
+    def dtype(self) -> DType | None:
+        """Element type; None if unconstrained."""
+        return self._constraints.dtype
+
+    @property
+    def domain(self) -> IndexDomain | None:  # type: ignore[override]
+        """Bounds and labels; None if unconstrained."""
+        return self._constraints.domain
+
+    @property
+    def chunk_layout(self) -> ChunkLayout:
+        """Layout constraints."""
+        return ChunkLayout.of(self._constraints.chunk_layout)
+
+    @property
+    def codec(self) -> CodecSpec | None:
+        """Codec constraints; None if there are none."""
+        return self._constraints.codec
+
+    @property
+    def fill_value(self) -> FillValue | None:
+        """Fill value, a read-only array; None if unconstrained."""
+        return self._constraints.fill_value
+
+    @property
+    def dimension_units(self) -> Units | None:
+        """Unit of each dimension, None where unconstrained; None if the rank is unknown."""
+        constraints = self._constraints
+        if constraints.rank is None:
+            return None
+        return constraints.dimension_units or (None,) * constraints.rank
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        return self.of(self._constraints)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self.copy()
+
+    def _get_transform(self) -> IndexTransform:
+        constraints = self._constraints
+        if constraints.rank is None:
+            raise SpecError("Cannot index a schema of unknown rank; give its rank or domain first")
+        if constraints.domain is not None:
+            return identity(constraints.domain)
+        return IndexTransform(input_rank=constraints.rank)
+
+    def _with_transform(self, transform: IndexTransform) -> Self:
+        return self.of(self._constraints.to_input(transform))
+
+    def to_json(self, include_defaults: bool = False) -> dict[str, object]:
+        """The JSON object; nothing has a default, so `include_defaults` changes nothing."""
+        return self._constraints.to_json()
+
+    def spec_json(self, include_defaults: bool) -> object:
+        """`to_json`, where this is a member."""
+        return self._constraints.to_json()
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            self._constraints == other._constraints if isinstance(other, Schema) else NotImplemented
+        )
+
+    def __repr__(self) -> str:
+        return pretty("Schema", self.to_json())
+
+    def __reduce__(self) -> tuple[Callable[..., Schema], tuple[object, ...]]:
+        parts = (getattr(self._constraints, field.name) for field in fields(SchemaConstraints))
+        return _restore, tuple(parts)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(cls.parse)
+
+
+def _restore(*parts: object) -> Schema:
+    return Schema.of(SchemaConstraints(*parts))  # type: ignore[arg-type]
+
+
+def _with_argument(schema: SchemaConstraints, name: str, value: object) -> SchemaConstraints:
+    try:
+        return _APPLY[name](schema, value)
+    except SpecError as error:
+        raise error.inside(name) from None
+    except MismatchError as error:
+        raise MismatchError(f"{name}: {error}") from None
+
+
+def _apply_rank(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+    rank = index(value)  # type: ignore[arg-type]
+    return schema if rank == -1 else schema.with_rank(rank, "rank")
+
+
+def _apply_shape(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+    shape = [index(extent) for extent in per_dimension("shape", value)]  # type: ignore[arg-type]
+    return schema.with_domain(IndexDomain(shape=shape), "shape")
+
+
+def _apply_units(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+    units = per_dimension("dimension_units", value)
+    return schema.with_dimension_units(
+        tuple(None if unit is None else Unit.like(unit) for unit in units)  # type: ignore[arg-type]
+    )
+
+
+def _apply_schema(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+    if not isinstance(value, Schema):
+        raise TypeError(f"expected Schema, but found {value!r}; use Schema(...)")
+    return schema.merged(value.constraints)
+
+
+def _apply_typed(
+    cls: type, apply: Callable[[SchemaConstraints, object], SchemaConstraints]
+) -> Callable[[SchemaConstraints, object], SchemaConstraints]:
+    def checked(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+        if not isinstance(value, cls):
+            raise TypeError(
+                f"expected {cls.__name__}, but found {value!r}; use {cls.__name__}(...)"
+            )
+        return apply(schema, value)
+
+    return checked
+
+
+_APPLY: dict[str, Callable[[SchemaConstraints, object], SchemaConstraints]] = {
+    "rank": _apply_rank,
+    "dtype": lambda schema, value: schema.with_dtype(DType(value)),  # type: ignore[arg-type]
+    "domain": _apply_typed(IndexDomain, lambda schema, value: schema.with_domain(value)),  # type: ignore[arg-type]
+    "shape": _apply_shape,
+    "chunk_layout": _apply_typed(
+        ChunkLayout,
+        lambda schema, value: schema.with_chunk_layout(value.constraints),  # type: ignore[attr-defined]
+    ),
+    "codec": _apply_typed(CodecSpec, lambda schema, value: schema.with_codec(value)),  # type: ignore[arg-type]
+    "fill_value": lambda schema, value: schema.with_fill_value(
+        fill_value_like(value, schema.dtype)
+    ),
+    "dimension_units": _apply_units,
+    "schema": _apply_schema,
+}

@@ -1,0 +1,338 @@
+"""What is asked of an array's form, or known of it, as an immutable value; independent of drivers.
+
+Every part may be absent; adding a part checks it against the others, so that no value of this class
+contradicts itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tensorstore_py._index import IndexDomain, IndexTransform, propagate_bounds
+from tensorstore_py._spec.codec_spec import CodecSpec
+from tensorstore_py._spec.dim_transform import DimMapping
+from tensorstore_py._spec.domain_merge import domain_to_output, merge_domains
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812 - a class
+from tensorstore_py._spec.fill_value import (
+    FillValue,
+    check_broadcast,
+    fill_value_from_json,
+    fill_value_to_json,
+    same_fill_value,
+)
+from tensorstore_py._spec.fill_value_view import fill_value_to_input, fill_value_to_output
+from tensorstore_py._spec.grid_constraints import json_integer, merge_rank
+from tensorstore_py._spec.json_value import describe
+from tensorstore_py._spec.layout_constraints import NO_LAYOUT, LayoutConstraints
+from tensorstore_py._spec.units import Unit
+from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
+
+__all__ = ["NO_SCHEMA", "SchemaConstraints", "Units"]
+
+_MEMBERS = (
+    "rank",
+    "dtype",
+    "domain",
+    "chunk_layout",
+    "codec",
+    "fill_value",
+    "dimension_units",
+)
+
+Units: TypeAlias = tuple[Unit | None, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SchemaConstraints:
+    """The parts as one immutable value; None where unconstrained.
+
+    Attributes:
+        rank: number of dimensions.
+        dtype: element type.
+        domain: bounds and labels.
+        chunk_layout: layout constraints.
+        codec: codec constraints.
+        fill_value: read-only array that broadcasts to the domain.
+        dimension_units: a unit, or None, for each dimension.
+    """
+
+    rank: int | None = None
+    dtype: DType | None = None
+    domain: IndexDomain | None = None
+    chunk_layout: LayoutConstraints = NO_LAYOUT
+    codec: CodecSpec | None = None
+    fill_value: FillValue | None = None
+    dimension_units: Units | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SchemaConstraints):
+            return NotImplemented
+        return (
+            (self.rank, self.dtype, self.domain, self.codec)
+            == (other.rank, other.dtype, other.domain, other.codec)
+            and self.chunk_layout.same_as(other.chunk_layout)
+            and same_fill_value(self.fill_value, other.fill_value)
+            and self.dimension_units == other.dimension_units
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def merged(self, other: SchemaConstraints) -> SchemaConstraints:
+        """Both constraints.
+
+        Raises:
+            MismatchError: they contradict each other.
+        """
+        return (
+            self.with_rank(other.rank, "rank")
+            .with_dtype(other.dtype)
+            .with_domain(other.domain)
+            .with_chunk_layout(other.chunk_layout)
+            .with_fill_value(other.fill_value)
+            .with_codec(other.codec)
+            .with_dimension_units(other.dimension_units)
+        )
+
+    def with_rank(self, rank: int | None, source: str) -> SchemaConstraints:
+        """These and a rank, specified by the part named."""
+        if rank is None or rank == self.rank:
+            return self
+        merge_rank(None, rank)
+        if self.rank is not None:
+            raise MismatchError(
+                f"Rank specified by {source} ({rank}) does not match existing rank specified by "
+                f"schema ({self.rank})"
+            )
+        if self.fill_value is not None and self.fill_value.ndim > rank:
+            raise MismatchError(
+                f"Rank specified by {source} ({rank}) is incompatible with existing fill_value of "
+                f"shape {list(self.fill_value.shape)}"
+            )
+        return replace(self, rank=rank)
+
+    def with_dtype(self, data_type: DType | None) -> SchemaConstraints:
+        """These and a data type."""
+        if data_type is None:
+            return self
+        if self.dtype is not None and self.dtype != data_type:
+            raise MismatchError(
+                f"Specified dtype ({data_type.name}) does not match existing value "
+                f"({self.dtype.name})"
+            )
+        return replace(self, dtype=data_type)
+
+    def with_domain(self, domain: IndexDomain | None, source: str = "domain") -> SchemaConstraints:
+        """These and a domain."""
+        if domain is None:
+            return self
+        ranked = self.with_rank(domain.rank, source)
+        merged = merge_domains(self.domain, domain)
+        if merged is not None and self.fill_value is not None:
+            _check_fill_value(self.fill_value, merged)
+        return replace(ranked, domain=merged)
+
+    def with_chunk_layout(self, layout: LayoutConstraints) -> SchemaConstraints:
+        """These and layout constraints."""
+        ranked = self.with_rank(layout.rank, "chunk_layout")
+        return replace(ranked, chunk_layout=self.chunk_layout.merged(layout))
+
+    def with_codec(self, codec: CodecSpec | None) -> SchemaConstraints:
+        """These and codec constraints."""
+        if codec is None:
+            return self
+        return replace(self, codec=codec if self.codec is None else self.codec.merged(codec))
+
+    def with_fill_value(self, fill_value: FillValue | None) -> SchemaConstraints:
+        """These and a fill value."""
+        if fill_value is None:
+            return self
+        if self.domain is not None:
+            _check_fill_value(fill_value, self.domain)
+        if self.rank is not None and self.rank < fill_value.ndim:
+            raise MismatchError(
+                f"Invalid fill_value for rank {self.rank}: its shape is {list(fill_value.shape)}"
+            )
+        if self.fill_value is not None and not same_fill_value(self.fill_value, fill_value):
+            raise MismatchError(
+                f"Specified fill_value ({fill_value}) does not match existing value in schema "
+                f"({self.fill_value})"
+            )
+        return replace(self, fill_value=fill_value)
+
+    def with_dimension_units(self, units: Units | None) -> SchemaConstraints:
+        """These and units of the dimensions."""
+        if not units:
+            return self
+        ranked = self.with_rank(len(units), "dimension_units")
+        known = self.dimension_units or (None,) * len(units)
+        for old, new in zip(known, units, strict=True):
+            if old is not None and new is not None and old != new:
+                raise MismatchError(
+                    f"Cannot merge dimension units {_show(units)} and {_show(known)}"
+                )
+        merged = tuple(new if old is None else old for old, new in zip(known, units, strict=True))
+        return replace(ranked, dimension_units=merged)
+
+    def to_input(self, transform: IndexTransform) -> SchemaConstraints:
+        """The constraints seen through a transform whose output space they are about.
+
+        Raises:
+            MismatchError: the rank is not the transform's output rank.
+            OutOfRangeError: the transform leaves the domain.
+        """
+        self._check_rank(transform.output_rank, transform)
+        domain = self.domain
+        if domain is not None:
+            transform = propagate_bounds(domain, transform)
+        units = self.dimension_units
+        mapping = DimMapping.to_input(transform)
+        fill = self.fill_value
+        return replace(
+            self,
+            rank=transform.input_rank,
+            domain=None if domain is None else transform.domain,
+            chunk_layout=self.chunk_layout.to_input(transform),
+            fill_value=None if fill is None else fill_value_to_input(fill, transform, domain),
+            dimension_units=None
+            if units is None
+            else tuple(
+                None
+                if source is None or (unit := units[source[0]]) is None
+                else unit * abs(source[2])
+                for source in mapping.sources
+            ),
+        )
+
+    def to_output(self, transform: IndexTransform) -> SchemaConstraints:
+        """The constraints on a transform's output space, given these on its input space.
+
+        Raises:
+            MismatchError: the rank is not the transform's input rank, or a part cannot be
+                expressed in the output space.
+        """
+        self._check_rank(transform.input_rank, transform)
+        domain, fill, units = self.domain, self.fill_value, self.dimension_units
+        return replace(
+            self,
+            rank=transform.output_rank,
+            domain=None if domain is None else domain_to_output(domain, transform),
+            chunk_layout=self.chunk_layout.to_output(transform),
+            fill_value=None if fill is None else fill_value_to_output(fill, transform),
+            dimension_units=None if units is None else _units_to_output(units, transform),
+        )
+
+    def _check_rank(self, expected: int, transform: IndexTransform) -> None:
+        if self.rank is not None and self.rank != expected:
+            raise MismatchError(
+                f"Cannot transform schema of rank {self.rank} by index transform of rank "
+                f"{transform.input_rank} -> {transform.output_rank}"
+            )
+
+    def to_json(self) -> dict[str, object]:
+        """The JSON object, members sorted."""
+        json: dict[str, object] = {}
+        layout = self.chunk_layout.to_json()
+        if layout.get("rank") == self.rank:
+            layout.pop("rank", None)
+        if layout:
+            json["chunk_layout"] = layout
+        if self.codec is not None:
+            json["codec"] = self.codec.to_json()
+        if self.dimension_units is not None and any(self.dimension_units):
+            json["dimension_units"] = [unit and unit.to_json() for unit in self.dimension_units]
+        if self.domain is not None:
+            json["domain"] = self.domain.to_json()
+        if self.dtype is not None:
+            json["dtype"] = self.dtype.name
+        if self.fill_value is not None:
+            json["fill_value"] = fill_value_to_json(self.fill_value)
+        if self.rank is not None:
+            json["rank"] = self.rank
+        return json
+
+    @classmethod
+    def parse(cls, json: object) -> SchemaConstraints:
+        """The constraints for a JSON object, as `freeze` gives it.
+
+        Raises:
+            SpecError: unknown member, wrong type, or members that contradict each other.
+        """
+        if not isinstance(json, Mapping):
+            raise SpecError(f"expected an object, but found {describe(json)}")
+        for name in json:
+            if name not in _MEMBERS:
+                raise SpecError(f"no such member{did_you_mean(name, _MEMBERS)}", (name,))
+        schema = cls()
+        for name in _MEMBERS:
+            if name not in json:
+                continue
+            try:
+                schema = schema._with_json(name, json[name])
+            except SpecError as error:
+                raise error.inside(name) from None
+            except ValueError as error:
+                raise SpecError(str(error), (name,)) from None
+        return schema
+
+    def _with_json(self, name: str, json: object) -> SchemaConstraints:
+        if name == "rank":
+            rank = json_integer(json)
+            if not 0 <= rank <= 32:
+                raise SpecError(f"expected a rank from 0 to 32, but found {rank}")
+            return self.with_rank(rank, "rank")
+        if name == "dtype":
+            return self.with_dtype(DType.parse(json))
+        if name == "domain":
+            if not isinstance(json, Mapping):
+                raise SpecError(f"expected an object, but found {describe(json)}")
+            return self.with_domain(IndexDomain(json=json))
+        if name == "chunk_layout":
+            return self.with_chunk_layout(LayoutConstraints.parse(json))
+        if name == "codec":
+            return self.with_codec(CodecSpec(json))
+        if name == "fill_value":
+            return self.with_fill_value(fill_value_from_json(json, self.dtype))
+        return self.with_dimension_units(_parse_units(json))
+
+
+def _check_fill_value(fill_value: FillValue, domain: IndexDomain) -> None:
+    try:
+        check_broadcast(fill_value, domain)
+    except MismatchError as error:
+        raise MismatchError(f"fill_value is incompatible with domain: {error}") from None
+
+
+def _show(units: Sequence[Unit | None]) -> str:
+    return "[" + ", ".join("null" if unit is None else f'"{unit}"' for unit in units) + "]"
+
+
+def _parse_units(json: object) -> Units:
+    if not isinstance(json, tuple):
+        raise SpecError(f"expected an array of units, but found {describe(json)}")
+    units: list[Unit | None] = []
+    for position, item in enumerate(json):
+        try:
+            units.append(None if item is None else Unit(json=item))
+        except SpecError as error:
+            raise error.inside(position) from None
+    return tuple(units)
+
+
+def _units_to_output(units: Units, transform: IndexTransform) -> Units:
+    sources = DimMapping.to_output(transform).sources
+    seen = {source[0] for source in sources if source is not None}
+    for dim, unit in enumerate(units):
+        if unit is not None and dim not in seen:
+            raise MismatchError(
+                f"No output dimension corresponds to input dimension {dim} with unit {unit}"
+            )
+    return tuple(
+        None if source is None or (unit := units[source[0]]) is None else unit / abs(source[2])
+        for source in sources
+    )
+
+
+#: Nothing constrained.
+NO_SCHEMA = SchemaConstraints()

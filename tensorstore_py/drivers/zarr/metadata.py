@@ -1,0 +1,255 @@
+"""The `.zarray` document: as constraints of which any part may be left open, and as a whole.
+
+`MetadataConstraints` is what a spec's `metadata` member may say. `ZarrMetadata` is a complete
+document, which also carries the members that this driver does not know, so that rewriting an
+array's metadata loses nothing.
+"""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, NamedTuple
+
+from tensorstore_py.drivers.zarr.compression import (
+    CompressorMember,
+    FiltersMember,
+    compressor_json,
+)
+from tensorstore_py.drivers.zarr.data_type import StoredType
+from tensorstore_py.drivers.zarr.fill_value import fill_value_json, parse_fill_value
+from tensorstore_py.errors import DataLossError, MismatchError, SpecError
+from tensorstore_py.plugin import (
+    CodecModel,
+    Level,
+    Model,
+    PlainValidator,
+    Unset,
+    describe,
+    model_validator,
+)
+
+__all__ = ["FillValue", "MetadataConstraints", "ZarrMetadata"]
+
+_LARGEST = 2**63 - 2
+_MAX_RANK = 32
+_REQUIRED = (
+    "zarr_format",
+    "shape",
+    "chunks",
+    "dtype",
+    "compressor",
+    "fill_value",
+    "order",
+    "filters",
+)
+
+Separator = Literal[".", "/"]
+
+
+class FillValue(NamedTuple):
+    """A fill value as metadata states it; `data` is None for null."""
+
+    stored_type: StoredType
+    data: bytes | None
+
+    def spec_json(self, include_defaults: bool) -> object:
+        """Its JSON."""
+        return fill_value_json(self.stored_type, self.data)
+
+
+def _stored_type(json: object) -> StoredType | None:
+    return None if json is None else StoredType.parse(json)
+
+
+def _as_it_is(value: object) -> object:
+    """The fill value was read before, together with the data type."""
+    return value
+
+
+class MetadataConstraints(Model):
+    """What a spec says of the metadata; members left out are unconstrained.
+
+    Example:
+        >>> MetadataConstraints.parse({"dtype": "<f4", "fill_value": 1}).to_json()
+        {'dtype': '<f4', 'fill_value': 1.0}
+    """
+
+    zarr_format: Annotated[int, Level(2, 2)] | None = None
+    shape: tuple[Annotated[int, Level(0, _LARGEST)], ...] | None = None
+    chunks: tuple[Annotated[int, Level(1, _LARGEST)], ...] | None = None
+    dtype: Annotated[StoredType | None, PlainValidator(_stored_type)] = None
+    fill_value: Annotated[FillValue | Unset, PlainValidator(_as_it_is)] = Unset.UNSET
+    order: Literal["C", "F"] | None = None
+    compressor: CompressorMember = Unset.UNSET
+    filters: FiltersMember = Unset.UNSET
+    dimension_separator: Separator | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_fill_value(cls, json: object) -> object:
+        """The fill value can only be read together with the data type."""
+        if not isinstance(json, dict):
+            return json
+        for name in ("dtype", "shape", "chunks", "order", "dimension_separator", "zarr_format"):
+            if name in json and json[name] is None:
+                raise SpecError("null is not possible here: leave the member out", (name,))
+        stated = json.get("fill_value", Unset.UNSET)
+        if stated is Unset.UNSET or isinstance(stated, FillValue):
+            return json
+        if "dtype" not in json:
+            raise SpecError('this member can only be stated together with "dtype"', ("fill_value",))
+        try:
+            stored_type = StoredType.parse(json["dtype"])
+        except SpecError as error:
+            raise error.inside("dtype") from None
+        try:
+            data = parse_fill_value(stored_type, stated)
+        except SpecError as error:
+            raise error.inside("fill_value") from None
+        return {**json, "dtype": stored_type, "fill_value": FillValue(stored_type, data)}
+
+    @model_validator(mode="after")
+    def _check_ranks(self) -> MetadataConstraints:
+        for name in ("shape", "chunks"):
+            extents = getattr(self, name)
+            if extents is not None and len(extents) > _MAX_RANK:
+                raise SpecError(f"expected at most {_MAX_RANK} dimensions", (name,))
+        shape, chunks = self.shape, self.chunks
+        if shape is not None and chunks is not None and len(shape) != len(chunks):
+            raise SpecError(
+                f"has {len(chunks)} dimensions, but the shape has {len(shape)}", ("chunks",)
+            )
+        return self
+
+    @property
+    def rank(self) -> int | None:
+        """Number of chunked dimensions, where it is known."""
+        known = self.shape if self.shape is not None else self.chunks
+        return None if known is None else len(known)
+
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        if self.compressor is not Unset.UNSET:
+            assert self.compressor is None or isinstance(self.compressor, CodecModel)
+            json["compressor"] = compressor_json(self.compressor)
+        if self.filters is None:
+            json["filters"] = None
+
+    def check(self, stored: ZarrMetadata) -> None:
+        """Compare with what is stored.
+
+        Raises:
+            MismatchError: names the first member that differs, what is stored and what is asked.
+        """
+        asked = self.to_json()
+        found = stored.to_json()
+        # Without a separator of its own an array takes the one that is asked for.
+        found.setdefault("dimension_separator", asked.get("dimension_separator"))
+        for name, value in asked.items():
+            if value != found[name]:
+                raise MismatchError(
+                    f'"{name}" is {describe(found[name])} in the stored metadata, but the spec '
+                    f"asks for {describe(value)}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class ZarrMetadata:
+    """A complete document.
+
+    Attributes:
+        shape: extents of the chunked dimensions.
+        chunks: chunk extents.
+        stored_type: the data type.
+        fill_value: bytes of one stored element; None for null.
+        order: memory order of the elements in a chunk.
+        compressor: None for none.
+        separator: between the indices in chunk keys; None if the document does not say.
+        unknown: members that this driver does not know, as JSON.
+    """
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    stored_type: StoredType
+    fill_value: bytes | None
+    order: Literal["C", "F"]
+    compressor: CodecModel | None
+    separator: Separator | None
+    unknown: Mapping[str, object] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def parse(cls, data: bytes) -> ZarrMetadata:
+        """The stored document.
+
+        Raises:
+            DataLossError: this is not JSON.
+            SpecError: a member is missing or wrong; the path names it.
+        """
+        try:
+            json = json_module.loads(data)
+        except ValueError as error:
+            raise DataLossError(f"invalid JSON: {error}") from error
+        if not isinstance(json, dict):
+            raise SpecError(f"expected an object, but found {describe(json)}")
+        for name in _REQUIRED:
+            if name not in json:
+                raise SpecError("this member is required", (name,))
+        names = MetadataConstraints.member_names()
+        known = MetadataConstraints.parse({name: json[name] for name in names if name in json})
+        assert known.shape is not None
+        assert known.chunks is not None
+        assert known.dtype is not None
+        assert known.order is not None
+        assert isinstance(known.fill_value, FillValue)
+        assert known.compressor is None or isinstance(known.compressor, CodecModel)
+        return cls(
+            shape=known.shape,
+            chunks=known.chunks,
+            stored_type=known.dtype,
+            fill_value=known.fill_value.data,
+            order=known.order,
+            compressor=known.compressor,
+            separator=known.dimension_separator,
+            unknown={name: json[name] for name in json if name not in names},
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The members that this driver knows, sorted."""
+        json: dict[str, object] = {
+            "chunks": list(self.chunks),
+            "compressor": compressor_json(self.compressor),
+        }
+        if self.separator is not None:
+            json["dimension_separator"] = self.separator
+        json["dtype"] = self.stored_type.to_json()
+        json["fill_value"] = fill_value_json(self.stored_type, self.fill_value)
+        json["filters"] = None
+        json["order"] = self.order
+        json["shape"] = list(self.shape)
+        json["zarr_format"] = 2
+        return json
+
+    def serialize(self) -> bytes:
+        """The document to store, unknown members included."""
+        json = {**self.unknown, **self.to_json()}
+        text = json_module.dumps(json, separators=(",", ":"), sort_keys=True, allow_nan=False)
+        return text.encode()
+
+    def constraints(self, separator: Separator) -> MetadataConstraints:
+        """All that this document says, as constraints.
+
+        Args:
+            separator: the one in use, if the document does not say.
+        """
+        return MetadataConstraints(
+            zarr_format=2,
+            shape=self.shape,
+            chunks=self.chunks,
+            dtype=self.stored_type,
+            fill_value=FillValue(self.stored_type, self.fill_value),
+            order=self.order,
+            compressor=self.compressor,
+            filters=None,
+            dimension_separator=self.separator or separator,
+        )

@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+
+from tensorstore_py._interface.bind_chain import bind_chain
+from tensorstore_py._interface.codec import BytesToBytes
+from tensorstore_py._interface.codec_chain import CodecChain
+from tensorstore_py._interface.codec_json import parse_codec_list
+from tensorstore_py._runtime.scratch import scratch
+from tensorstore_py.errors import DataLossError
+from tensorstore_py.testing.codecs import assert_same_bits, chunk_type, layouts, sample
+
+CHUNK = chunk_type((4, 6), "uint16")
+TURN = {"name": "transpose", "configuration": {"order": [1, 0]}}
+BIG = {"name": "bytes", "configuration": {"endian": "big"}}
+
+
+class Recorder(BytesToBytes):
+    """Stores bytes as they are, and remembers where it was told to decode to."""
+
+    def __init__(self) -> None:
+        self.outs: list[memoryview] = []
+
+    def encode(self, data):
+        return bytes(data)
+
+    def decode(self, data, size=None):
+        return bytes(data)
+
+    def decode_into(self, data, out: memoryview) -> None:
+        self.outs.append(out)
+        super().decode_into(data, out)
+
+
+def recorded(codecs: list) -> tuple[CodecChain, Recorder]:
+    chain = bind_chain(parse_codec_list("zarr3", codecs), CHUNK)
+    recorder = Recorder()
+    return CodecChain(chain.chunk, chain.to_array, chain.to_bytes, (recorder,)), recorder
+
+
+def lands_in(memory: memoryview, out: np.ndarray) -> bool:
+    return np.shares_memory(np.frombuffer(memory, np.uint8), out)
+
+
+@pytest.mark.parametrize(
+    ("codecs", "order", "direct"),
+    [
+        ([], "C", True),
+        ([], "F", False),
+        ([TURN], "F", True),
+        ([TURN], "C", False),
+        ([BIG], "C", False),
+    ],
+)
+def test_a_destination_of_the_stored_layout_is_decompressed_into(
+    codecs: list, order, direct: bool
+) -> None:
+    chain, recorder = recorded(codecs)
+    array = sample(CHUNK)
+    out = np.zeros((4, 6), "uint16", order=order)
+
+    chain.decode_into(chain.encode(array), out)
+
+    assert_same_bits(array, out)
+    assert [lands_in(memory, out) for memory in recorder.outs] == [direct]
+
+
+def test_other_destinations_get_a_copy_from_scratch_memory() -> None:
+    chain, recorder = recorded([])
+    array = sample(CHUNK)
+
+    for out in layouts(np.zeros((4, 6), "uint16")):
+        chain.decode_into(chain.encode(array), out)
+        assert_same_bits(array, out)
+
+    mine = scratch(CHUNK.size_bytes)
+    shared = [np.shares_memory(np.frombuffer(memory, "u1"), mine) for memory in recorder.outs]
+    assert shared == [False, True, True, True]
+
+
+def test_scratch_arrays_live_in_this_thread_s_memory() -> None:
+    chain, _ = recorded([])
+    array = sample(CHUNK)
+
+    decoded = chain.decode_scratch(chain.encode(array))
+
+    assert_same_bits(array, decoded)
+    assert np.shares_memory(decoded, np.frombuffer(scratch(CHUNK.size_bytes), np.uint8))
+    assert not np.shares_memory(decoded, chain.decode(chain.encode(array)))
+
+
+def test_without_compressors_decoding_is_a_view() -> None:
+    chain = bind_chain(parse_codec_list("zarr3", [TURN]), CHUNK)
+    data = bytes(chain.encode(sample(CHUNK)))
+
+    assert np.shares_memory(chain.decode(data), np.frombuffer(data, np.uint8))
+
+
+def test_all_compressors_run_in_reverse() -> None:
+    chain = bind_chain(parse_codec_list("zarr3", [TURN, "zstd", "crc32c", "gzip"]), CHUNK)
+    array = sample(CHUNK)
+    data = chain.encode(array)
+    out = np.zeros_like(array)
+
+    chain.decode_into(data, out)
+
+    assert_same_bits(array, out)
+    assert_same_bits(array, chain.decode(data))
+    assert_same_bits(array, chain.decode_scratch(data))
+
+
+@pytest.mark.parametrize("codecs", [[], ["gzip"], ["crc32c"], ["zstd", "gzip"]])
+def test_a_chunk_of_the_wrong_size_is_data_loss(codecs: list) -> None:
+    chain = bind_chain(parse_codec_list("zarr3", codecs), CHUNK)
+    small = bind_chain(parse_codec_list("zarr3", codecs), chunk_type((3, 6), "uint16"))
+    data = bytes(small.encode(sample(small.chunk)))
+
+    for decode in (
+        chain.decode,
+        chain.decode_scratch,
+        lambda data: chain.decode_into(data, np.zeros((4, 6), "uint16")),
+    ):
+        with pytest.raises(DataLossError):
+            decode(data)
