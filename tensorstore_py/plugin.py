@@ -61,7 +61,7 @@ from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
 from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.duration import Duration
-from tensorstore_py._spec.json_value import Unset, describe
+from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
 from tensorstore_py._spec.limits import ConcurrencyModel, RetriesModel
 from tensorstore_py._spec.model import (
     AfterValidator,

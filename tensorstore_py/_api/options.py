@@ -17,7 +17,7 @@ from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,8 @@ def updated(model: DriverSpec, options: Mapping[str, object]) -> DriverSpec:
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in OPTIONS:
-            raise TypeError(f"got an unexpected keyword argument {name!r}")
+            hint = did_you_mean(name, OPTIONS)
+            raise TypeError(f"got an unexpected keyword argument {name!r}{hint}")
     model = _with_kvstore(model, given)
     model = _with_mode(model, given)
     model = _with_recheck(model, given)

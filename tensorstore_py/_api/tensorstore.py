@@ -232,8 +232,8 @@ class TensorStore(Indexable):
     async def _copy_from(self, source: TensorStore) -> None:
         here, there = self._driver, source._driver
         wanted = here.data_type.record.array_dtype
-        to = propagate_bounds(here.domain, self._transform)
-        from_ = propagate_bounds(there.domain, source._transform)
+        to = propagate_bounds(here.domain.mark_bounds_implicit[False], self._transform)
+        from_ = propagate_bounds(there.domain.mark_bounds_implicit[False], source._transform)
         as_source(np.empty(0, there.data_type.record.array_dtype), wanted, (0,))
         await copy_array(there, from_, here, to, lambda data: data.astype(wanted, copy=False))
 
@@ -336,9 +336,9 @@ class TensorStore(Indexable):
         )
 
     def _with_bounds(self, domain: IndexDomain, fixed: bool) -> IndexTransform:
-        resolved = propagate_bounds(domain, self._transform)
         if fixed:
-            return resolved.mark_bounds_implicit[False]
+            return propagate_bounds(domain.mark_bounds_implicit[False], self._transform)
+        resolved = propagate_bounds(domain, self._transform)
         lower, upper = self._transform.implicit_lower_bounds, self._transform.implicit_upper_bounds
         for dim, (low, high) in enumerate(zip(lower, upper, strict=True)):
             resolved = resolved[d[dim].mark_bounds_implicit[low:high]]

@@ -83,7 +83,9 @@ class ChunkedDriver(Driver, Generic[M]):
             self._spec.fill_missing_data_reads,
             self._spec.store_data_equal_to_fill_value or state.layout.always_store,
         )
-        self._state = (state, array, source)
+        # Bounds that can be resized are implicit: views may overstep them, data never does.
+        bounds = state.layout.domain.mark_bounds_implicit[False]
+        self._state = (state, array, source, bounds)
 
     @property
     def domain(self) -> IndexDomain:
@@ -106,8 +108,8 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         await self._recheck_metadata()
-        state, array, _ = self._state
-        resolved = propagate_bounds(state.layout.domain, transform)
+        state, array, _, bounds = self._state
+        resolved = propagate_bounds(bounds, transform)
         dtype = array.chain.chunk.dtype
         out = np.empty(resolved.input_shape, dtype, order="F" if order == "F" else "C")
         if not out.size:
@@ -130,8 +132,8 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
         await self._recheck_metadata()
-        state, array, stored = self._state
-        resolved = propagate_bounds(state.layout.domain, transform)
+        _, array, stored, bounds = self._state
+        resolved = propagate_bounds(bounds, transform)
         selection = select(resolved)
         view = selection.view(np.broadcast_to(source, resolved.input_shape))
         if not view.size:
@@ -162,7 +164,7 @@ class ChunkedDriver(Driver, Generic[M]):
         self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
     ) -> StorageStatistics:
         await self._recheck_metadata()
-        state, array, source = self._state
+        state, array, source, _ = self._state
         resolved = propagate_bounds(state.layout.domain, transform)
         stored, total = await count_stored(array, source, select(resolved).axes)
         return StorageStatistics(

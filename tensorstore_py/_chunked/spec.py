@@ -89,11 +89,9 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         return await opening.open_chunked(self)
 
     def open_mode(self) -> OpenMode:
-        opens = self.open_
-        if opens is None:
-            opens = not self.create
         return OpenMode(
-            open=opens,
+            # a spec that may do nothing at all is never meant
+            open=bool(self.open_) or not self.create,
             create=self.create,
             delete_existing=self.delete_existing,
             assume_metadata=self.assume_metadata,

@@ -51,6 +51,9 @@ TranslateKind: TypeAlias = Literal["to", "by", "backward_by"]
 def _spread(values: IndexVector, count: int) -> Sequence[int | None]:
     if not isinstance(values, tuple):
         return (values,) * count
+    if not values:
+        # An empty vector means 0 for every dimension, a peculiarity of the reference.
+        return (0,) * count
     if len(values) != count:
         raise IndexingError(
             f"Number of dimensions ({count}) does not match number of indices ({len(values)})"

@@ -216,6 +216,14 @@ class CodecModel(Model):
 class ArrayToArraySpec(CodecModel):
     """Asked: an array-to-array codec."""
 
+    def permutation(self, rank: int) -> tuple[int, ...]:
+        """Which decoded dimension each encoded one is, for chunks of a rank.
+
+        Raises:
+            SpecError: the codec is for another rank.
+        """
+        return tuple(range(rank))
+
     def bind(self, chunk: ChunkType) -> ArrayToArray:
         """Check against the chunk and prepare to run.
 

@@ -100,9 +100,9 @@ def test_nothing_selected_is_no_step():
 
 
 def test_steps_are_made_lazily():
-    grid = [RegularAxis(10**6, 10)] * 3
-    plan = make_plan([Strided(dim, 0, 1, 10**6) for dim in range(3)], grid)
-    assert plan.count == 10**15
+    grid = [RegularAxis(10**4, 10)] * 3
+    plan = make_plan([Strided(dim, 0, 1, 10**4) for dim in range(3)], grid)
+    assert plan.count == 10**9
     assert next(iter(plan.steps())).cell == (0, 0, 0)
 
 

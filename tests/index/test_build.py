@@ -89,9 +89,10 @@ def test_outputs_that_do_not_fit(domain, output, message) -> None:
 
 
 def test_output_is_a_sequence_of_maps() -> None:
-    for output in ([3], 5):
-        with pytest.raises(TypeError, match="OutputIndexMap"):
-            IndexTransform(1, output=output)
+    with pytest.raises(TypeError, match="OutputIndexMap"):
+        IndexTransform(1, output=[3])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="OutputIndexMap"):
+        IndexTransform(1, output=5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"\(33\) exceeds maximum rank"):
         IndexTransform(1, output=[OutputIndexMap()] * 33)
 

@@ -95,7 +95,7 @@ def test_only_flags_and_label_may_change() -> None:
 
     assert str(dim) == '"x": [0*, 3)'
     with pytest.raises(AttributeError):
-        dim.inclusive_min = 1
+        dim.inclusive_min = 1  # type: ignore[misc]
 
 
 def test_equality_copies_and_pickles() -> None:

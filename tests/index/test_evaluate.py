@@ -27,7 +27,7 @@ def test_positions_that_do_not_fit() -> None:
     with pytest.raises(OutOfRangeError, match=r'Index 5 .* \[2, 5\) for input dimension 0 \("x"\)'):
         x([5])
     with pytest.raises(TypeError, match="64-bit integers"):
-        x([1.5])
+        x([1.5])  # type: ignore[list-item]
     with pytest.raises(OutOfRangeError, match="Index 9 is outside valid range"):
         IndexTransform([Dim(2)], [OutputIndexMap([1, 9], index_range=Dim(5))])([1])
     assert IndexTransform([Dim(2, implicit_upper=True)])([7]) == (7,)
@@ -48,5 +48,5 @@ def test_an_array_that_repeats_equals_one_that_does_not_vary() -> None:
 def test_users_see_no_elements_where_the_domain_has_none() -> None:
     x = IndexTransform([Dim(0, 0, implicit_upper=True), Dim(2)], [OutputIndexMap([[3, 4]])])
 
-    assert x.output[0].index_array.shape == (0, 2)
+    assert x.output[0] == OutputIndexMap(np.empty((0, 2), dtype=np.int64))
     assert x.to_json()["output"] == [{"index_array": [[3, 4]]}]

@@ -7,8 +7,8 @@ from tensorstore_py._index.problem import IndexingError
 
 
 def frame(*bounds):
-    columns = list(zip(*bounds, strict=True))
-    return Frame(*columns, ("",) * len(bounds), ())
+    lower, upper, implicit_lower, implicit_upper = zip(*bounds, strict=True)
+    return Frame(lower, upper, implicit_lower, implicit_upper, ("",) * len(bounds), ())
 
 
 def test_bounds_of_one_dimension() -> None:

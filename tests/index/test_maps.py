@@ -62,13 +62,14 @@ def test_attributes_tell_the_method() -> None:
 
 def test_the_index_array_is_a_frozen_copy() -> None:
     source = np.array([1, 2], dtype=np.int32)
-    index_map = OutputIndexMap(source)
+    frozen = OutputIndexMap(source).index_array
     source[0] = 9
 
-    assert index_map.index_array.tolist() == [1, 2]
-    assert index_map.index_array.dtype == np.int64
+    assert frozen is not None
+    assert frozen.tolist() == [1, 2]
+    assert frozen.dtype == np.int64
     with pytest.raises(ValueError, match="read-only"):
-        index_map.index_array[0] = 3
+        frozen[0] = 3
 
 
 def test_equality_looks_at_all_parts() -> None:

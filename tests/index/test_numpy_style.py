@@ -35,15 +35,10 @@ def test_like_numpy_where_indices_count_from_zero(index) -> None:
         if ... in [t for t in terms[:position] if not isinstance(t, np.ndarray)]:
             dim = 3 - sum(t is not None for t in terms[position:])
         if isinstance(term, slice):
-            start, stop, step = term.indices(SHAPE[dim])
             # NumPy writes "to the very start" as a negative stop, an empty slice in many ways.
-            if step < 0 and stop < 0:
-                stop = None if start >= 0 else start
-            elif (stop - start) * step < 0:
-                stop = start
-            if start in {-1, SHAPE[dim]}:
-                start = stop = 0
-            term = slice(start, stop, step)
+            selected = range(SHAPE[dim])[term]
+            stop = selected.stop if selected.stop >= 0 else None
+            term = slice(selected.start, stop, selected.step) if selected else slice(0, 0)
         elif isinstance(term, np.ndarray):
             term = term % SHAPE[dim]
         elif isinstance(term, int):

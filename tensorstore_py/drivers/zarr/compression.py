@@ -10,10 +10,10 @@ from typing import Annotated
 
 from tensorstore_py.errors import MismatchError, SpecError, UnsupportedError
 from tensorstore_py.plugin import (
-    PlainValidator,
     BytesToBytesSpec,
     CodecModel,
     CodecSpecModel,
+    PlainValidator,
     Unset,
     codec_spec,
     codec_to_json,
@@ -59,7 +59,9 @@ def check_filters(json: object) -> object:
     if not isinstance(json, list | tuple):
         raise SpecError(f"expected null or an array of filters, but found {describe(json)}")
     if json:
-        names = ", ".join(describe(item.get("id") if isinstance(item, dict) else item) for item in json)
+        names = ", ".join(
+            describe(item.get("id") if isinstance(item, dict) else item) for item in json
+        )
         raise UnsupportedError(
             f"filters: {names} found, but filters are not supported; write the array without"
         )

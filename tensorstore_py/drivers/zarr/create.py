@@ -39,7 +39,7 @@ from tensorstore_py.plugin import (
     new_domain,
 )
 
-__all__ = ["check_fill_value", "implied_schema", "new_metadata"]
+__all__ = ["check_fill_value", "check_units", "implied_schema", "new_metadata"]
 
 
 def implied_schema(
@@ -100,8 +100,7 @@ def new_metadata(
     field = stored_type.field(field_name)
     chosen_dtype(asked, field.data_type)
     schema = implied_schema(asked, constraints, field)
-    if any(unit is not None for unit in schema.dimension_units or ()):
-        raise SpecError("dimension_units: zarr version 2 cannot store units; use driver zarr3")
+    check_units(schema)
     domain = new_domain(schema, None)
     rank = domain.rank - len(field.inner_shape)
     layout = _layout(asked, constraints, field, domain.rank)
@@ -151,6 +150,16 @@ def _implied_without_type(schema: Schema, constraints: MetadataConstraints) -> S
         return schema
     domain = known_domain(schema, constraints.shape)
     return schema if domain is None else _with_domain(schema, domain, 0)
+
+
+def check_units(asked: Schema) -> None:
+    """Whether units are asked for, which this format has no place for.
+
+    Raises:
+        SpecError: they are.
+    """
+    if any(unit is not None for unit in asked.dimension_units or ()):
+        raise SpecError("dimension_units: zarr version 2 cannot store units; use driver zarr3")
 
 
 def _rank(schema: Schema, constraints: MetadataConstraints, field: StoredField) -> int | None:

@@ -29,8 +29,19 @@ _KINDS = {
 _FLEXIBLE = {"S": "char", "V": "byte"}
 #: Types that NumPy's notation has no letters for are written by name, in little endian order.
 _BY_NAME = frozenset(
-    "bfloat16 int2 int4 float4_e2m1fn float8_e3m4 float8_e4m3fn float8_e4m3fnuz "
-    "float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split()
+    [
+        "bfloat16",
+        "float4_e2m1fn",
+        "float8_e3m4",
+        "float8_e4m3b11fnuz",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+        "int2",
+        "int4",
+    ]
 )
 _PATTERN = re.compile(r"([<>|])([A-Za-z])(\d+)", re.ASCII)
 _NOT_SUPPORTED = {
@@ -176,7 +187,9 @@ class StoredType:
                 raise SpecError(f'this data type has several fields: pass "field", one of {names}')
             return self.fields[0]
         if not self.is_structured:
-            raise SpecError(f'no field "{name}": the data type {self.to_json()} has no named fields')
+            raise SpecError(
+                f'no field "{name}": the data type {self.to_json()} has no named fields'
+            )
         for field in self.fields:
             if field.name == name:
                 return field
@@ -197,7 +210,9 @@ class StoredType:
 
 def _named(json: object, offset: int) -> StoredField:
     if not isinstance(json, list | tuple) or len(json) not in (2, 3):
-        raise SpecError(f"expected [name, data type] or [name, data type, shape], but found {describe(json)}")
+        raise SpecError(
+            f"expected [name, data type] or [name, data type, shape], but found {describe(json)}"
+        )
     name, encoded = json[:2]
     if not isinstance(name, str) or not name:
         raise SpecError(f"expected a field name, but found {describe(name)}", (0,))
@@ -220,9 +235,7 @@ def _shape(json: object) -> tuple[int, ...]:
     return tuple(json)
 
 
-def _scalar(
-    name: str, encoded: object, shape: tuple[int, ...] | None, offset: int
-) -> StoredField:
+def _scalar(name: str, encoded: object, shape: tuple[int, ...] | None, offset: int) -> StoredField:
     if not isinstance(encoded, str):
         raise SpecError(f"expected a data type, but found {describe(encoded)}")
     outer = shape or ()
@@ -242,6 +255,6 @@ def _scalar(
             return StoredField(name, encoded, shape, dtype(word), endian, outer, offset)
     why = _NOT_SUPPORTED.get(encoded[1:2]) if encoded[:1] in "<>|" else None
     raise SpecError(
-        f'{describe(encoded)} is no supported data type'
-        + (f" ({why} are not supported)" if why else '; examples: "|b1", "<u2", ">f4", "bfloat16"')
+        f"{describe(encoded)} is no supported data type"
+        + (f" ({why})" if why else '; examples: "|b1", "<u2", ">f4", "bfloat16"')
     )

@@ -47,9 +47,7 @@ class FieldBytes(ArrayToBytes):
         self._view(data)[...] = array
         return data
 
-    def encode_over(
-        self, array: Array, stored: Buffer | None, *, keep_fill: bool
-    ) -> Buffer | None:
+    def encode_over(self, array: Array, stored: Buffer | None, *, keep_fill: bool) -> Buffer | None:
         data = bytearray(self._filled if stored is None else stored)
         if len(data) != self.encoded_size:
             raise size_error(len(data), self.encoded_size)
@@ -64,7 +62,7 @@ class FieldBytes(ArrayToBytes):
         view = self._view(data)
         if view.dtype == np.bool_:
             # A stored truth value may be any byte, but NumPy computes with 0 and 1.
-            return view.view(np.uint8) != 0
+            return np.asarray(view.view(np.uint8) != 0)
         return view
 
     def _view(self, data: Buffer) -> Array:

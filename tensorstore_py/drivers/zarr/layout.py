@@ -21,6 +21,7 @@ from tensorstore_py.plugin import (
     ArrayToArray,
     ArrayToArraySpec,
     ArrayToBytesSpec,
+    BytesToBytes,
     BytesToBytesSpec,
     ChunkKeys,
     ChunkType,
@@ -135,7 +136,7 @@ def _chain(
     # A compressor regroups the bytes of whole elements, all their fields together.
     size = stored_type.size_bytes
     elements = ChunkType((), np.dtype(f"V{size}"), np.zeros((), f"V{size}"))
-    compressors = ()
+    compressors: tuple[BytesToBytes, ...] = ()
     if metadata.compressor is not None:
         assert isinstance(metadata.compressor, BytesToBytesSpec)
         compressors = (metadata.compressor.bind(elements),)

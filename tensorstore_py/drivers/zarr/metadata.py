@@ -19,7 +19,7 @@ from tensorstore_py.drivers.zarr.compression import (
 )
 from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.drivers.zarr.fill_value import fill_value_json, parse_fill_value
-from tensorstore_py.errors import DataLossError, MismatchError, SpecError
+from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     CodecModel,
     Level,
@@ -59,6 +59,15 @@ class FillValue(NamedTuple):
         return fill_value_json(self.stored_type, self.data)
 
 
+def _zarr_format(json: object) -> int | None:
+    if json is None:
+        return None
+    if isinstance(json, bool) or json != 2:
+        hint = "; use driver zarr3" if json == 3 else ""
+        raise SpecError(f"expected 2, the version of the format, but found {describe(json)}{hint}")
+    return 2
+
+
 def _stored_type(json: object) -> StoredType | None:
     return None if json is None else StoredType.parse(json)
 
@@ -76,7 +85,7 @@ class MetadataConstraints(Model):
         {'dtype': '<f4', 'fill_value': 1.0}
     """
 
-    zarr_format: Annotated[int, Level(2, 2)] | None = None
+    zarr_format: Annotated[int | None, PlainValidator(_zarr_format)] = None
     shape: tuple[Annotated[int, Level(0, _LARGEST)], ...] | None = None
     chunks: tuple[Annotated[int, Level(1, _LARGEST)], ...] | None = None
     dtype: Annotated[StoredType | None, PlainValidator(_stored_type)] = None
@@ -183,13 +192,12 @@ class ZarrMetadata:
         """The stored document.
 
         Raises:
-            DataLossError: this is not JSON.
-            SpecError: a member is missing or wrong; the path names it.
+            SpecError: this is not JSON, or a member is missing or wrong; the path names it.
         """
         try:
             json = json_module.loads(data)
         except ValueError as error:
-            raise DataLossError(f"invalid JSON: {error}") from error
+            raise SpecError(f"this is no JSON: {error}") from error
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
         for name in _REQUIRED:

@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Self
 
-from tensorstore_py.drivers.zarr.create import check_fill_value, implied_schema, new_metadata
+from tensorstore_py.drivers.zarr.create import (
+    check_fill_value,
+    check_units,
+    implied_schema,
+    new_metadata,
+)
 from tensorstore_py.drivers.zarr.data_type import StoredField, StoredType
 from tensorstore_py.drivers.zarr.layout import DEFAULT_SEPARATOR, array_layout
 from tensorstore_py.drivers.zarr.metadata import MetadataConstraints, ZarrMetadata
@@ -32,7 +37,7 @@ _SEPARATORS = (".", "/")
 _NOTHING = MetadataConstraints()
 
 
-@driver("zarr", aliases=["zarr2"])
+@driver("zarr", aliases=["zarr2"], schemes=["zarr2"])
 class ZarrSpec(ChunkedSpec[ZarrMetadata]):
     """A Zarr version 2 array.
 
@@ -108,7 +113,10 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
 
     def check_metadata(self, metadata: ZarrMetadata) -> None:
         self.metadata.check(metadata)
+        if self.schema_ is None and self.dtype is None and self.rank is None:
+            return
         asked = super().known_schema()
+        check_units(asked)
         field = self._field_of(metadata.stored_type)
         check_fill_value(asked, field, metadata.fill_value)
         check_schema(asked, self.layout(metadata).schema)

@@ -1,0 +1,130 @@
+"""What a list of codecs means for the layout of chunks, and what a layout means for the list.
+
+Both directions walk the list from the outside in: a transpose renames the dimensions for what
+comes behind it, a sharding codec has another list inside, and the innermost serializer stores
+elements in the order of the dimensions as they arrive there. Nothing is bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin import ShardedSpec, parse_codec_json, parse_codec_list, split_chain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorstore_py.plugin import CodecModel
+
+__all__ = [
+    "ChainLayout",
+    "chain_layout",
+    "completed",
+    "inside_shards",
+    "is_sharded",
+    "parse_codecs",
+]
+
+_FAMILY = "zarr3"
+
+
+class ChainLayout(NamedTuple):
+    """What codecs say of a chunk's layout; None where they leave it open.
+
+    Attributes:
+        inner_order: dimensions from outermost to innermost in storage.
+        read_chunk: shape of the innermost chunk, if smaller ones than the whole are stored.
+    """
+
+    inner_order: tuple[int, ...] | None
+    read_chunk: tuple[int, ...] | None
+
+
+def parse_codecs(json: object) -> tuple[CodecModel, ...]:
+    """The codecs of a `codecs` member; array to bytes and their members may be left open.
+
+    Raises:
+        SpecError: one of them is wrong, or stands where its kind cannot.
+    """
+    codecs = parse_codec_list(_FAMILY, json)
+    try:
+        split_chain(codecs)
+    except SpecError as error:
+        raise SpecError(error.problem, error.path[1:]) from None
+    return codecs
+
+
+def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:
+    """The layout of chunks of a rank.
+
+    Raises:
+        SpecError: a codec stands in the wrong place, or is for another rank.
+
+    Example:
+        >>> from tensorstore_py.plugin import parse_codec_list
+        >>> transpose = {"name": "transpose", "configuration": {"order": [2, 0, 1]}}
+        >>> chain_layout(parse_codec_list("zarr3", [transpose, "bytes"]), 3).inner_order
+        (2, 0, 1)
+    """
+    stages = split_chain(codecs)
+    order: tuple[int, ...] | None = None
+    read: tuple[int, ...] | None = None
+    if isinstance(stages.to_bytes, ShardedSpec):
+        shard = stages.to_bytes
+        inner = shard.codecs or ()
+        order, read = chain_layout(inner, rank)
+        if not is_sharded(inner):
+            read = shard.chunk_shape
+    elif stages.to_bytes is not None:
+        order = tuple(range(rank))
+    for transpose in reversed(stages.to_array):
+        permutation = transpose.permutation(rank)
+        if order is not None:
+            order = tuple(permutation[dim] for dim in order)
+        if read is not None and len(read) == rank:
+            read = tuple(read[permutation.index(dim)] for dim in range(rank))
+    return ChainLayout(order, read)
+
+
+def is_sharded(codecs: Sequence[CodecModel]) -> bool:
+    """Whether a chunk holds smaller ones."""
+    return isinstance(split_chain(codecs).to_bytes, ShardedSpec)
+
+
+def inside_shards(codecs: Sequence[CodecModel]) -> tuple[CodecModel, ...]:
+    """A list that shards, with `codecs` for the chunks in the shards."""
+    sharding = parse_codec_json(_FAMILY, "sharding_indexed")
+    return (sharding.replace(codecs=tuple(codecs)),)
+
+
+def completed(
+    codecs: Sequence[CodecModel],
+    read_chunk: tuple[int, ...],
+    inner_order: tuple[int, ...] | None,
+) -> tuple[CodecModel, ...]:
+    """The list with what the layout demands and the list leaves open.
+
+    Args:
+        codecs: in encoding order.
+        read_chunk: shape of the innermost chunks; said by each sharding codec that says none.
+        inner_order: dimensions from outermost to innermost in storage; a transpose is put in
+            front of the innermost serializer if they come there in another order. None: as is.
+    """
+    stages = split_chain(codecs)
+    rank = len(read_chunk)
+    to_array: list[CodecModel] = list(stages.to_array)
+    for transpose in stages.to_array:
+        permutation = transpose.permutation(rank)
+        read_chunk = tuple(read_chunk[dim] for dim in permutation)
+        if inner_order is not None:
+            inner_order = tuple(permutation.index(dim) for dim in inner_order)
+    to_bytes: list[CodecModel] = [] if stages.to_bytes is None else [stages.to_bytes]
+    if isinstance(stages.to_bytes, ShardedSpec):
+        shard = stages.to_bytes
+        inner = completed(shard.codecs or (), read_chunk, inner_order)
+        to_bytes = [shard.replace(chunk_shape=shard.chunk_shape or read_chunk, codecs=inner)]
+    elif inner_order is not None and inner_order != tuple(range(rank)):
+        json = {"name": "transpose", "configuration": {"order": list(inner_order)}}
+        to_array.append(parse_codec_json(_FAMILY, json))
+    return (*to_array, *to_bytes, *stages.compressors)

@@ -1,0 +1,150 @@
+"""Members of `zarr.json` that are plain values: shapes, names, attributes.
+
+Each function takes one member's JSON and returns the value or raises a `SpecError` whose path
+starts inside that member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin import Level, Unit, describe, freeze
+
+__all__ = [
+    "parse_attributes",
+    "parse_chunk_grid",
+    "parse_dimension_names",
+    "parse_shape",
+    "parse_units",
+    "require",
+]
+
+T = TypeVar("T")
+
+_EXTENT = Level(0, 2**63 - 2)
+_CHUNK_EXTENT = Level(1, 2**63 - 2)
+_MAX_RANK = 32
+_UNITS = "dimension_units"
+
+
+def parse_shape(json: object) -> tuple[int, ...]:
+    """The `shape` member.
+
+    Example:
+        >>> parse_shape([0, 5])
+        (0, 5)
+    """
+    return _extents(json, _EXTENT)
+
+
+def parse_chunk_grid(json: object) -> tuple[int, ...]:
+    """The chunk shape that the `chunk_grid` member states.
+
+    Example:
+        >>> parse_chunk_grid({"name": "regular", "configuration": {"chunk_shape": [4, 5]}})
+        (4, 5)
+    """
+    grid = _object(json, ("name", "configuration"))
+    if grid.get("name") != "regular":
+        found = describe(grid["name"]) if "name" in grid else "nothing"
+        raise SpecError(f'expected "regular", but found {found}', ("name",))
+    try:
+        configuration = _object(grid.get("configuration"), ("chunk_shape",))
+        try:
+            return _extents(configuration.get("chunk_shape"), _CHUNK_EXTENT)
+        except SpecError as error:
+            raise error.inside("chunk_shape") from None
+    except SpecError as error:
+        raise error.inside("configuration") from None
+
+
+def parse_dimension_names(json: object) -> tuple[str | None, ...]:
+    """The `dimension_names` member.
+
+    Example:
+        >>> parse_dimension_names(["x", None])
+        ('x', None)
+    """
+    names: list[str | None] = []
+    for dimension, name in enumerate(_array(json)):
+        if name is not None and not isinstance(name, str):
+            raise SpecError(f"expected a string or null, but found {describe(name)}", (dimension,))
+        names.append(name)
+    return tuple(names)
+
+
+def parse_attributes(json: object) -> dict[str, object]:
+    """The `attributes` member; units of dimensions in the form in which they are written.
+
+    Example:
+        >>> parse_attributes({"note": "x", "dimension_units": ["4nm", None]})
+        {'note': 'x', 'dimension_units': ('4 nm', None)}
+    """
+    if not isinstance(json, Mapping):
+        raise SpecError(f"expected an object, but found {describe(json)}")
+    attributes = freeze(json)
+    assert isinstance(attributes, dict)
+    units = parse_units(attributes)
+    if units is not None:
+        attributes[_UNITS] = tuple(None if unit is None else str(unit) for unit in units)
+        if not any(attributes[_UNITS]):
+            del attributes[_UNITS]
+    return attributes
+
+
+def parse_units(attributes: Mapping[str, object]) -> tuple[Unit | None, ...] | None:
+    """The units of the dimensions that attributes state; None if they state none.
+
+    Example:
+        >>> parse_units({"dimension_units": ["4nm", None]})
+        (Unit(4, "nm"), None)
+    """
+    if _UNITS not in attributes:
+        return None
+    units: list[Unit | None] = []
+    try:
+        for dimension, unit in enumerate(_array(attributes[_UNITS])):
+            try:
+                units.append(None if unit is None else Unit(json=unit))
+            except SpecError as error:
+                raise error.inside(dimension) from None
+    except SpecError as error:
+        raise error.inside(_UNITS) from None
+    return tuple(units)
+
+
+def require(value: T | None) -> T:
+    """A value that is known to be there."""
+    assert value is not None
+    return value
+
+
+def _extents(json: object, bound: Level) -> tuple[int, ...]:
+    extents: list[int] = []
+    for dimension, extent in enumerate(_array(json)):
+        try:
+            extents.append(bound.check(extent))
+        except SpecError as error:
+            raise error.inside(dimension) from None
+    return tuple(extents)
+
+
+def _array(json: object) -> list[object] | tuple[object, ...]:
+    if not isinstance(json, list | tuple):
+        found = "nothing" if json is None else describe(json)
+        raise SpecError(f"expected an array, but found {found}")
+    if len(json) > _MAX_RANK:
+        raise SpecError(f"expected at most {_MAX_RANK} dimensions, but found {len(json)}")
+    return json
+
+
+def _object(json: object, allowed: tuple[str, ...]) -> Mapping[str, object]:
+    if not isinstance(json, Mapping):
+        found = "nothing" if json is None else describe(json)
+        raise SpecError(f"expected an object, but found {found}")
+    for name in json:
+        if name not in allowed:
+            raise SpecError(f"no such member (only {', '.join(allowed)})", (name,))
+    return json

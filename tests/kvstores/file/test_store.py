@@ -1,0 +1,309 @@
+import os
+import stat
+
+import pytest
+import tensorstore as reference
+
+from tensorstore_py.errors import FailedPreconditionError, PermissionDeniedError, UnavailableError
+from tensorstore_py.kvstores.file import FileStore
+from tensorstore_py.kvstores.file import store as store_module
+from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
+from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, ByteRange, Duration
+from tensorstore_py.testing.kvstore import KvStoreSuite, drive
+
+
+def locking(mode, timeout="60s"):
+    return FileIoLocking(mode=mode, acquire_timeout=Duration.parse(timeout))
+
+
+class FileSuite(KvStoreSuite):
+    odd_keys = (*KvStoreSuite.odd_keys, "\udcff\udcfe", "C:/x", "back\\slash", "~")
+    bad_keys = ("", "a/", "a//b", "/a", ".", "..", "./a", "a/../b", "a/.", "a\0b", "b\\",
+                "a.__lock", "a.__lock/b")  # fmt: skip
+
+    @pytest.fixture
+    def store(self):
+        return FileStore(sync=False)
+
+    @pytest.fixture
+    def prefix(self, tmp_path):
+        return f"{tmp_path}/root/"
+
+
+class TestFileStore(FileSuite):
+    def test_agrees_with_the_reference_on_generations(self, store, prefix):
+        theirs = reference.KvStore.open(f"file://{prefix}").result()
+        mine = self.set(store, prefix + "a", b"1").generation
+
+        assert theirs.read("a").result().stamp.generation == mine
+        assert theirs.write("a", b"2", if_equal=mine).result().generation != UNKNOWN
+        assert self.set(store, prefix + "a", b"3", if_equal=mine).generation == UNKNOWN
+        assert bytes(self.get(store, prefix + "a").value) == b"2"
+
+    def test_no_generation_comes_back(self, store, prefix):
+        # The file system hands out inode numbers again at once.
+        seen = set()
+        for number in range(300):
+            seen.add(self.set(store, prefix + "a", b"same").generation)
+            if number % 3 == 0:
+                self.set(store, prefix + "a", None)
+
+        assert len(seen) == 300
+
+    def test_a_directory_is_no_value(self, store, prefix):
+        os.makedirs(prefix + "dir")
+
+        assert self.get(store, prefix + "dir").state == "missing"
+        results = drive(store, lambda: store.read_ranges(prefix + "dir", [ByteRange(0, 1)]))
+        assert [result.state for result in results] == ["missing"]
+        for value in (b"1", None):
+            with pytest.raises(FailedPreconditionError, match=r"root/dir.*directory"):
+                self.set(store, prefix + "dir", value)
+
+        assert os.listdir(prefix) == ["dir"]
+
+    def test_a_pipe_is_no_value_and_keeps_nobody_waiting(self, store, prefix):
+        os.makedirs(prefix)
+        os.mkfifo(prefix + "pipe")
+
+        with pytest.raises(FailedPreconditionError, match="pipe"):
+            self.get(store, prefix + "pipe")
+        assert self.keys(store, prefix) == ()
+
+    def test_a_file_is_no_directory(self, store, prefix):
+        self.set(store, prefix + "a", b"1")
+
+        for value in (b"2", None):
+            with pytest.raises(FailedPreconditionError, match="root/a/b"):
+                self.set(store, prefix + "a/b", value)
+
+    def test_leaves_no_other_file_behind(self, store, prefix):
+        stamp = self.set(store, prefix + "d/a", b"1")
+        self.set(store, prefix + "d/a", b"2", if_equal=NO_VALUE)
+        self.set(store, prefix + "d/a", None, if_equal=NO_VALUE)
+        self.set(store, prefix + "d/b", None)
+
+        assert os.listdir(prefix + "d") == ["a"]
+        assert self.set(store, prefix + "d/a", None, if_equal=stamp.generation)
+        assert os.listdir(prefix + "d") == []
+
+    def test_makes_no_directory_for_what_it_does_not_write(self, store, prefix):
+        self.set(store, prefix + "d/e", None)
+        self.set(store, prefix + "d/e", b"1", if_equal=b"some generation")
+
+        assert not os.path.exists(prefix)
+
+    def test_a_symbolic_link_is_replaced_by_the_value(self, store, prefix):
+        self.set(store, prefix + "target", b"1")
+        os.symlink("target", prefix + "link")
+
+        assert bytes(self.get(store, prefix + "link").value) == b"1"
+        self.set(store, prefix + "link", b"2")
+        assert bytes(self.get(store, prefix + "target").value) == b"1"
+        assert not os.path.islink(prefix + "link")
+
+    def test_files_get_the_modes_that_the_user_masks(self, store, prefix):
+        before = os.umask(0o027)
+        try:
+            self.set(store, prefix + "a", b"1")
+        finally:
+            os.umask(before)
+
+        assert stat.S_IMODE(os.stat(prefix + "a").st_mode) == 0o640
+
+    def test_deleting_all_leaves_the_directory_itself(self, store, prefix):
+        self.filled(store, prefix, self.tree, b"1")
+
+        drive(store, lambda: store.delete_range(ALL.with_base(prefix)))
+
+        assert os.listdir(prefix) == []
+
+    def test_a_failed_write_changes_nothing(self, store, prefix, monkeypatch):
+        self.set(store, prefix + "a", b"old")
+
+        def full(fd, value):
+            os.write(fd, value[:2])
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(store_module, "write_all", full)
+        with pytest.raises(FailedPreconditionError, match=r'cannot write ".*root/a": No space'):
+            self.set(store, prefix + "a", b"new")
+
+        assert bytes(self.get(store, prefix + "a").value) == b"old"
+        assert os.listdir(prefix) == ["a"]
+
+    def test_says_what_the_system_forbids(self, store, prefix, monkeypatch):
+        self.set(store, prefix + "a", b"1")
+
+        def forbid(*_):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(store, "_open", forbid)
+        with pytest.raises(PermissionDeniedError, match=r'cannot read ".*root/a": Permission'):
+            self.get(store, prefix + "a")
+
+    def test_works_on_relative_paths(self, store, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        self.set(store, "x/y", b"1")
+        self.set(store, "z", b"2")
+
+        assert [entry.key for entry in self.entries(store)] == ["x/y", "z"]
+        assert bytes(self.get(store, "x/y").value) == b"1"
+
+    def test_describes_a_key_as_a_file(self, store):
+        assert store.describe_key("/data/a") == 'local file "/data/a"'
+
+
+class TestDurable(FileSuite):
+    @pytest.fixture
+    def store(self):
+        return FileStore(sync=True)
+
+    def test_syncs_the_value_before_its_name(self, store, prefix, monkeypatch):
+        done = []
+        fsync, replace = os.fsync, os.replace
+
+        def note_fsync(fd):
+            done.append("directory" if stat.S_ISDIR(os.fstat(fd).st_mode) else "file")
+            fsync(fd)
+
+        def note_replace(old, new):
+            done.append("rename")
+            replace(old, new)
+
+        os.makedirs(prefix)
+        monkeypatch.setattr(os, "fsync", note_fsync)
+        monkeypatch.setattr(os, "replace", note_replace)
+
+        self.set(store, prefix + "a", b"1")
+        assert done == ["file", "rename", "directory"]
+        self.set(store, prefix + "a", None)
+        assert done[3:] == ["directory"]
+
+
+class TestLockfileMode(FileSuite):
+    @pytest.fixture
+    def store(self):
+        return FileStore(sync=False, locking=locking("lockfile"))
+
+    def test_an_abandoned_lock_file_is_an_error_that_names_it(self, prefix):
+        store = FileStore(sync=False, locking=locking("lockfile", "1ms"))
+        self.set(store, prefix + "a", b"1")
+        with open(prefix + "a.__lock", "w"):
+            pass
+
+        for value in (b"2", None):
+            with pytest.raises(UnavailableError, match=r"a\.__lock.*remove the file"):
+                self.set(store, prefix + "a", value)
+
+        assert bytes(self.get(store, prefix + "a").value) == b"1"
+
+
+class TestUnlockedMode(FileSuite):
+    # Without locks, of two conditional writers both may win.
+    writers = 1
+
+    @pytest.fixture
+    def store(self):
+        return FileStore(sync=False, locking=locking("none"))
+
+    def test_writes_beside_an_abandoned_lock_file(self, store, prefix):
+        os.makedirs(prefix)
+        with open(prefix + "a.__lock", "w") as file:
+            file.write("half a value")
+
+        self.set(store, prefix + "a", b"1")
+
+        assert bytes(self.get(store, prefix + "a").value) == b"1"
+        assert sorted(os.listdir(prefix)) == ["a", "a.__lock"]
+
+
+class TestInPlaceMode(FileSuite):
+    # And what is written in place is not whole at every moment.
+    writers = 1
+
+    @pytest.fixture
+    def store(self):
+        return FileStore(sync=False, locking=locking("non_atomic"))
+
+    def test_keeps_the_file(self, store, prefix):
+        self.set(store, prefix + "a", b"longer")
+        number = os.stat(prefix + "a").st_ino
+        self.set(store, prefix + "a", b"short")
+
+        assert os.stat(prefix + "a").st_ino == number
+        assert bytes(self.get(store, prefix + "a").value) == b"short"
+
+
+class TestMapped(FileSuite):
+    @pytest.fixture
+    def store(self):
+        return FileStore(sync=False, mode=FileIoMode(mode="memmap"))
+
+    def test_what_was_read_outlives_the_file(self, store, prefix):
+        self.set(store, prefix + "a", b"old value")
+        found = self.get(store, prefix + "a")
+        self.set(store, prefix + "a", b"new")
+        self.set(store, prefix + "a", None)
+
+        assert isinstance(found.value, memoryview)
+        assert bytes(found.value) == b"old value"
+
+
+class TestDirect(FileSuite):
+    @pytest.fixture
+    def store(self):
+        return FileStore(sync=False, mode=FileIoMode(mode="direct"))
+
+
+class TestRetries:
+    @pytest.fixture
+    def slept(self, monkeypatch):
+        slept = []
+        monkeypatch.setattr(store_module.time, "sleep", slept.append)
+        return slept
+
+    @staticmethod
+    def failing(number, times, then):
+        left = [times]
+
+        def run(path):
+            if left[0]:
+                left[0] -= 1
+                raise OSError(number, os.strerror(number))
+            return then(path)
+
+        return run
+
+    def store(self, max_retries):
+        return FileStore(sync=False, retries=FileIoRetries(max_retries=max_retries))
+
+    def test_goes_on_after_what_passes(self, tmp_path, monkeypatch, slept):
+        store = self.store(3)
+        drive(store, lambda: store.write(f"{tmp_path}/a", b"1"))
+        monkeypatch.setattr(store, "_open", self.failing(116, 3, store._open))
+
+        result = drive(store, lambda: store.read(f"{tmp_path}/a"))
+
+        assert bytes(result.value) == b"1"
+        assert len(slept) == 3
+        assert 1 <= slept[0] <= 2 <= slept[1] <= 3 < 4 <= slept[2] <= 5
+
+    def test_gives_up_in_the_end(self, tmp_path, monkeypatch, slept):
+        store = self.store(2)
+        monkeypatch.setattr(store, "_open", self.failing(5, 99, store._open))
+
+        with pytest.raises(UnavailableError) as caught:
+            drive(store, lambda: store.read(f"{tmp_path}/a"))
+
+        assert caught.value.attempts == 3
+        assert len(slept) == 2
+
+    def test_never_repeats_what_will_not_pass(self, tmp_path, monkeypatch, slept):
+        store = self.store(5)
+        monkeypatch.setattr(store, "_open", self.failing(13, 99, store._open))
+
+        with pytest.raises(PermissionDeniedError):
+            drive(store, lambda: store.read(f"{tmp_path}/a"))
+
+        assert slept == []

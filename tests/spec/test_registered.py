@@ -1,0 +1,50 @@
+import pytest
+
+from tensorstore_py._spec.registered import parse_registered
+from tensorstore_py.errors import SpecError
+from tests.spec.samples import Grid, Mem, sample_drivers, sample_stores
+
+
+def test_the_tag_picks_the_class():
+    spec = parse_registered(sample_drivers, {"driver": "grid1", "kvstore": {"driver": "mem"}})
+
+    assert isinstance(spec, Grid)
+    assert isinstance(spec.kvstore, Mem)
+    assert spec.to_json() == {"driver": "grid", "kvstore": {"driver": "mem"}}
+
+
+def test_a_url_is_turned_into_json():
+    def from_url(url: str) -> object:
+        return {"driver": "mem", "path": url.removeprefix("mem://")}
+
+    spec = parse_registered(sample_stores, "mem://a", from_url=from_url)
+
+    assert spec.to_json() == {"driver": "mem", "path": "a"}
+
+
+def test_a_model_is_taken_as_it_is():
+    model = Mem.parse({})
+
+    assert parse_registered(sample_stores, model) is model
+
+
+@pytest.mark.parametrize(
+    ("json", "path", "problem"),
+    [
+        ({}, ("driver",), "required"),
+        ({"driver": 3}, ("driver",), "expected a string"),
+        ({"driver": "gird"}, ("driver",), 'did you mean "grid"?'),
+        ({"driver": "grid"}, ("kvstore",), "required"),
+        ({"driver": "grid", "kvstore": {"driver": "me"}}, ("kvstore", "driver"), '"mem"'),
+        ({"driver": "grid", "kvstore": {"driver": "mem", "p": 1}}, ("kvstore", "p"), "no such"),
+        ({"driver": "grid", "kvstore": "mem://"}, ("kvstore",), "expected an object"),
+        ("mem://", (), "expected an object, but found"),
+        (None, (), "found null"),
+    ],
+)
+def test_errors(json, path, problem):
+    with pytest.raises(SpecError) as caught:
+        parse_registered(sample_drivers, json)
+
+    assert caught.value.path == path
+    assert problem in caught.value.problem
