@@ -16,7 +16,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 from __future__ import annotations
 
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.open import open  # noqa: A004  # the reference's name
+from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import (
@@ -38,8 +38,126 @@ from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.data_types import (
+    bfloat16,
+    bool,  # the reference's names
+    byte,
+    char,
+    complex64,
+    complex128,
+    float4_e2m1fn,
+    float8_e3m4,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    int2,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    json,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    ustring,
+)
+from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.units import Unit
+from tensorstore_py.errors import (
+    AbortedError,
+    AlreadyExistsError,
+    DataLossError,
+    FailedPreconditionError,
+    MismatchError,
+    NotFoundError,
+    OutOfRangeError,
+    PermissionDeniedError,
+    SpecError,
+    TensorStoreError,
+    UnavailableError,
+    UnsupportedError,
+)
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AbortedError",
+    "AlreadyExistsError",
+    "ChunkLayout",
+    "CodecSpec",
+    "Context",
+    "DataLossError",
+    "Dim",
+    "DimExpression",
+    "DimSelection",
+    "FailedPreconditionError",
+    "Future",
+    "IndexDomain",
+    "IndexTransform",
+    "Indexable",
+    "KvStore",
+    "MismatchError",
+    "NotFoundError",
+    "OpenMode",
+    "OutOfRangeError",
+    "OutputIndexMap",
+    "OutputIndexMaps",
+    "OutputIndexMethod",
+    "PermissionDeniedError",
+    "Promise",
+    "Schema",
+    "Spec",
+    "SpecError",
+    "TensorStore",
+    "TensorStoreError",
+    "UnavailableError",
+    "Unit",
+    "UnsupportedError",
+    "WriteFutures",
+    "bfloat16",
+    "bool",
+    "byte",
+    "char",
+    "complex64",
+    "complex128",
+    "d",
+    "dtype",
+    "float4_e2m1fn",
+    "float8_e3m4",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float16",
+    "float32",
+    "float64",
+    "inf",
+    "int2",
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "json",
+    "newaxis",
+    "open",
+    "string",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "ustring",
+]

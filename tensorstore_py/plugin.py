@@ -43,7 +43,7 @@ from tensorstore_py._interface.codec_json import (
     parse_codec_json,
     parse_codec_list,
 )
-from tensorstore_py._interface.codec_merge import merge_chains
+from tensorstore_py._interface.codec_merge import merge_chains, merge_codecs
 from tensorstore_py._interface.driver import (
     Driver,
     DriverSpec,
@@ -167,10 +167,12 @@ __all__ = [
     "encode_key",
     "encode_path",
     "field_validator",
+    "freeze",
     "known_domain",
     "kvstore",
     "layout_constraints",
     "merge_chains",
+    "merge_codecs",
     "model_validator",
     "new_domain",
     "parse_codec_json",
@@ -179,4 +181,5 @@ __all__ = [
     "root_url_rest",
     "size_error",
     "split_chain",
+    "thaw",
 ]

@@ -146,4 +146,4 @@ def _from_path(path: Path) -> DriverSpec:
     try:
         return parse_spec(parse_json_text(text))
     except SpecError as error:
-        raise error.inside(str(path)) from None
+        raise SpecError(f"{error.problem} (in {path})", error.path) from None

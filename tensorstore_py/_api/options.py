@@ -6,7 +6,7 @@ another; nothing is changed in place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._interface.driver import DriverSpec
@@ -67,7 +67,7 @@ class SpecOptions(Options, total=False):
 OPTIONS = frozenset({**Options.__annotations__, **SpecOptions.__annotations__})
 
 
-def updated(model: DriverSpec, options: Mapping[str, object]) -> DriverSpec:
+def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
     """`model` with the options applied, in the reference's order: members, then context.
 
     Raises:
@@ -100,7 +100,7 @@ def _with_members(model: DriverSpec, changes: dict[str, object]) -> DriverSpec:
     return model.replace(**renamed).checked()
 
 
-def _with_kvstore(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+def _with_kvstore(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     if "kvstore" not in given:
         return model
     kvstore = given["kvstore"]
@@ -114,7 +114,7 @@ def _with_kvstore(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
     return _with_members(model, {"kvstore": found})
 
 
-def _with_mode(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+def _with_mode(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     changes: dict[str, object] = {}
     mode = given.get("open_mode")
     if mode is not None:
@@ -131,7 +131,7 @@ def _with_mode(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
     return _with_members(model, changes)
 
 
-def _with_recheck(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+def _with_recheck(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     both = given.get("recheck_cached")
     changes = {
         name: given.get(name, both)
@@ -141,7 +141,7 @@ def _with_recheck(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
     return _with_members(model, changes)
 
 
-def _with_schema(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+def _with_schema(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     rank, dtype = given.get("rank"), given.get("dtype")
     schema = given.get("schema")
     rest = {name: given[name] for name in _SCHEMA if name in given}
@@ -163,7 +163,7 @@ def _with_schema(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
     return _with_members(model, {"schema": merged, "dtype": merged.dtype, "rank": merged.rank})
 
 
-def _with_context(model: DriverSpec, given: Mapping[str, object]) -> DriverSpec:
+def _with_context(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     if given.get("strip_context"):
         model = strip_context(model)
     elif given.get("unbind_context"):

@@ -300,9 +300,7 @@ def _merge(schema: Schema, part: str, value: object) -> None:
         raise MismatchError(f"{part}: {present!r} and {value!r} contradict: {error}") from None
 
 
-def _rank(
-    schema: Schema, shape: Sequence[int] | None, labels: Sequence[str] | None
-) -> int | None:
+def _rank(schema: Schema, shape: Sequence[int] | None, labels: Sequence[str] | None) -> int | None:
     """The rank that all sources agree on.
 
     Raises:

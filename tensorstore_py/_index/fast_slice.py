@@ -11,10 +11,12 @@ from __future__ import annotations
 from tensorstore_py._index.frame import MAX_RANK, Frame
 from tensorstore_py._index.interval import INF, slice_interval
 from tensorstore_py._index.maps import OutputIndexMap, constant, single
+from tensorstore_py._index.numpy_terms import SliceTerm, Term
 
-__all__ = ["try_basic_index"]
+__all__ = ["try_basic_index", "try_basic_selected"]
 
 _INT64 = 2**63
+_ALL = slice(None)
 
 
 def try_basic_index(frame: Frame, index: object) -> Frame | None:
@@ -39,6 +41,33 @@ def try_basic_index(frame: Frame, index: object) -> Frame | None:
     if ellipsis_at < 0:
         terms = (*terms, Ellipsis)
     return _apply(frame, terms, missing)
+
+
+def try_basic_selected(
+    frame: Frame, terms: tuple[Term, ...], dims: list[int], extra: int
+) -> tuple[Frame, list[int]] | None:
+    """The same for parsed terms that apply to the dimensions `dims`, the ellipsis to `extra`."""
+    index: list[int | slice] = [_ALL] * len(frame.lower)
+    kept: list[int] = []
+    cursor = 0
+    for term in terms:
+        if term is Ellipsis:
+            kept += dims[cursor : cursor + extra]
+            cursor += extra
+            continue
+        if isinstance(term, SliceTerm):
+            index[dims[cursor]] = slice(*term)
+            kept.append(dims[cursor])
+        elif isinstance(term, int):
+            index[dims[cursor]] = term
+        else:
+            return None
+        cursor += 1
+    result = try_basic_index(frame, tuple(index))
+    if result is None:
+        return None
+    places = [dim for dim, term in enumerate(index) if type(term) is slice]
+    return result, [places.index(dim) for dim in kept]
 
 
 def _apply(frame: Frame, terms: tuple[object, ...], missing: int) -> Frame | None:

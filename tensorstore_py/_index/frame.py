@@ -33,7 +33,7 @@ class Frame:
 
     __slots__ = ("implicit_lower", "implicit_upper", "labels", "lower", "maps", "upper")
 
-    def __init__(  # noqa: PLR0917 - built on the hot path, where keywords cost
+    def __init__(
         self,
         lower: Ints,
         upper: Ints,

@@ -14,6 +14,7 @@ from types import EllipsisType
 import numpy as np
 
 from tensorstore_py._index.compose import compose, name_dim
+from tensorstore_py._index.fast_slice import try_basic_selected
 from tensorstore_py._index.frame import Frame, check_rank
 from tensorstore_py._index.interval import slice_interval
 from tensorstore_py._index.labels import find_label
@@ -46,6 +47,9 @@ def index_selected(frame: Frame, spec: IndexSpec, dims: list[int]) -> tuple[Fram
     """Apply a parsed expression to the dimensions `dims`; returns the new selection too."""
     spec = spec.repeated(len(dims))
     extra = _ellipsis_size(spec, len(dims))
+    short = try_basic_selected(frame, spec.terms, dims, extra)
+    if short is not None:
+        return short
     new_rank = check_rank(spec.produced + frame.rank - spec.consumed)
     indexed, passing = _lay_out(spec, frame.rank, dims, extra)
     builder = _Builder(frame, new_rank, dims, indexed, extra)
@@ -77,6 +81,10 @@ def index_selected_first(
     old_to_middle = [dim for dim in range(middle_rank) if dim not in added]
     dims = [old_to_middle[~dim] if dim < 0 else dim for dim in dims]
     _refuse_repetition(dims)
+    if not added:
+        short = try_basic_selected(frame, spec.terms, dims, extra)
+        if short is not None:
+            return short
     new_rank = check_rank(spec.produced + frame.rank - spec.consumed)
     indexed, passing = _lay_out(spec, middle_rank, dims, extra)
     middle_to_old = {middle: old for old, middle in enumerate(old_to_middle)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.model import Model
-from tensorstore_py._spec.resource import Resource, ResourceModel, ResourceSpec, Trail
+from tensorstore_py._spec.resource import Resource, ResourceSpec, Trail
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -211,28 +211,30 @@ class _Collector:
     def finish(self) -> tuple[dict[Resource[object], ResourceSpec], dict[str, ResourceSpec]]:
         """The replacement of each bound resource, and the definitions that they refer to."""
         keys = self._choose_keys()
-        unbound: dict[Resource[object], ResourceModel] = {}
         replacements: dict[Resource[object], ResourceSpec] = {}
+
+        def unbound(resource: Resource[object]) -> ResourceSpec:
+            inline = _map_members(resource.spec, visit)
+            return ResourceSpec(resource.provider, inline=inline)
 
         def visit(value: object) -> object:
             if isinstance(value, Resource):
-                return replacements[value]
+                return replace_one(value)
             return _map_members(value, visit) if isinstance(value, Model) else value
 
-        # A resource is met before the ones inside it, so innermost come first in reverse.
-        for resource in reversed(self.entries):
-            unbound[resource] = _map_members(resource.spec, visit)
-            key = keys.get(resource)
-            replacements[resource] = (
-                ResourceSpec(resource.provider, inline=unbound[resource])
-                if key is None
-                else ResourceSpec(resource.provider, reference=key)
-            )
-        definitions = {
-            key: ResourceSpec(resource.provider, inline=unbound[resource])
-            for resource, key in keys.items()
-        }
-        return replacements, definitions
+        def replace_one(resource: Resource[object]) -> ResourceSpec:
+            if resource not in replacements:
+                key = keys.get(resource)
+                replacements[resource] = (
+                    unbound(resource)
+                    if key is None
+                    else ResourceSpec(resource.provider, reference=key)
+                )
+            return replacements[resource]
+
+        for resource in self.entries:
+            replace_one(resource)
+        return replacements, {key: unbound(resource) for resource, key in keys.items()}
 
     def _choose_keys(self) -> dict[Resource[object], str]:
         for resource in self.entries:

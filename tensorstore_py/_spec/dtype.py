@@ -144,7 +144,7 @@ class dtype:  # noqa: N801 - the reference's name
             ValueError, TypeError, OverflowError: an element cannot be converted.
         """
         if isinstance(value, np.ndarray):
-            return value.astype(self.record.array_dtype, casting="safe")
+            return value.astype(self.record.array_dtype, casting="safe", copy=False)
         return np.array(value, dtype=self.record.array_dtype)
 
     def __eq__(self, other: object) -> bool:

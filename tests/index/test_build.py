@@ -92,7 +92,7 @@ def test_output_is_a_sequence_of_maps() -> None:
     with pytest.raises(TypeError, match="OutputIndexMap"):
         IndexTransform(1, output=[3])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="OutputIndexMap"):
-        IndexTransform(1, output=5)  # type: ignore[arg-type]
+        IndexTransform(1, output=5)  # type: ignore[call-overload]
     with pytest.raises(ValueError, match=r"\(33\) exceeds maximum rank"):
         IndexTransform(1, output=[OutputIndexMap()] * 33)
 

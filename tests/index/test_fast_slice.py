@@ -1,11 +1,13 @@
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorstore_py._index import Dim, IndexTransform, OutputIndexMap
-from tensorstore_py._index.fast_slice import try_basic_index
+from tensorstore_py._index import Dim, IndexTransform, OutputIndexMap, numpy_style
+from tensorstore_py._index.fast_slice import try_basic_index, try_basic_selected
 from tensorstore_py._index.interval import INF
-from tensorstore_py._index.numpy_style import index_frame
-from tensorstore_py._index.numpy_terms import parse_index
+from tensorstore_py._index.numpy_style import index_frame, index_selected
+from tensorstore_py._index.numpy_terms import ArrayTerm, parse_index
 
 INTEGERS = st.integers(-12, 12)
 
@@ -50,7 +52,7 @@ def outcome(function):
         return type(problem)
 
 
-@settings(max_examples=10 * settings().max_examples)
+@settings(max_examples=4 * settings().max_examples)
 @given(transforms(), TERMS.map(tuple) | TERMS.map(lambda terms: terms[0] if terms else ...))
 def test_the_short_way_gives_what_the_long_way_gives(transform, index) -> None:
     frame = transform._frame
@@ -61,6 +63,26 @@ def test_the_short_way_gives_what_the_long_way_gives(transform, index) -> None:
     expected = outcome(lambda: index_frame(frame, parse_index(index, "default", "direct")))
 
     assert IndexTransform._from_frame(result) == expected
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(st.data())
+def test_selected_dimensions_take_the_short_way_to_the_same_place(data) -> None:
+    frame = data.draw(transforms())._frame
+    dims = data.draw(st.permutations(range(frame.rank)))[: data.draw(st.integers(0, frame.rank))]
+    index = data.draw(TERMS)
+    try:
+        spec = parse_index(tuple(index), "default", "chained")
+        short = index_selected(frame, spec, list(dims))
+    except (IndexError, TypeError):
+        return
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numpy_style, "try_basic_selected", lambda *_: None)
+        long = index_selected(frame, spec, list(dims))
+
+    assert IndexTransform._from_frame(short[0]) == IndexTransform._from_frame(long[0])
+    assert short[1] == long[1]
 
 
 def test_common_expressions_take_the_short_way() -> None:
@@ -75,3 +97,4 @@ def test_everything_else_is_left_to_the_long_way() -> None:
         assert try_basic_index(frame, index) is None
     assert try_basic_index(IndexTransform(1)[[1, 2]]._frame, 1) is None
     assert try_basic_index(frame, (None,) * 31) is None
+    assert try_basic_selected(frame, (ArrayTerm(np.array([1])),), [0], 0) is None

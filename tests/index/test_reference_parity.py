@@ -203,13 +203,11 @@ def run(text, module, x=None):
         return problem
 
 
-def reference_may_crash(result):
+def reference_may_crash(before, after):
     """An index array over a domain that is empty only implicitly makes 0.1.86 read elsewhere."""
-    return (
-        isinstance(result, ours.IndexTransform)
-        and 0 in result.input_shape
-        and any(m.index_array is not None for m in result.maps)
-    )
+    if not isinstance(after, ours.IndexTransform) or 0 not in after.input_shape:
+        return False
+    return any(m.index_array is not None for m in (*before.maps, *after.maps))
 
 
 def assert_same_outcome(text, expected, actual):
@@ -238,7 +236,7 @@ def test_random_programs(data):
         step = data.draw(steps(domain.rank, domain.labels, bounds))
         note(step)
         next_actual = run(step, ours, actual)
-        if reference_may_crash(next_actual):
+        if reference_may_crash(actual, next_actual):
             continue
         next_expected = run(step, reference, expected)
         assert_same_outcome(step, next_expected, next_actual)

@@ -63,7 +63,7 @@ def same(found, expected):
 
 
 def spec_of(driver, path, **members):
-    return {"driver": driver, "kvstore": {"driver": "file", "path": f"{path}/"}, **members}
+    return {"driver": driver, "kvstore": {"driver": "file", "path": f"{path}/", "file_io_sync": False}, **members}
 
 
 def stored(path):

@@ -97,7 +97,7 @@ def cases():
         yield pytest.param(dtype, codec, number, id=f"{dtype}-{codec}")
 
 
-@pytest.mark.parametrize(("dtype", "codec", "number"), cases())
+@pytest.mark.parametrize(("dtype", "codec", "number"), list(cases()))
 def test_matrix(tmp_path, dtype, codec, number):
     for (layout, order), extra in zip(itertools.product(LAYOUTS, "CF"), itertools.count()):
         separator = SEPARATORS[(number + extra) % 4]

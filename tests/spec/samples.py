@@ -56,6 +56,11 @@ class Mem(SampleStore):
     config: Resource[Config] = ResourceField("sample_config")
 
 
+@sample_stores.registering("chained")
+class Chained(SampleStore):
+    chain: Resource[Chain] = ResourceField("sample_chain")
+
+
 class Layer(Model):
     base: AnyStore
     prefix: str = ""

@@ -1,15 +1,20 @@
 import pickle
+from typing import Any
 
 import pytest
 
 from tensorstore_py._spec.binding import bind, is_bound, spec_json, strip_context, unbind
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import FailedPreconditionError, SpecError
-from tests.spec.samples import Grid, Layered, Mem
+from tests.spec.samples import Grid, Layer, Layered, Mem
 
 
 def mem(**members):
     return {"driver": "mem", **members}
+
+
+def mem_model(**members):
+    return Mem.parse(mem(**members))
 
 
 def layers(*bases):
@@ -25,7 +30,7 @@ class TestBind:
         context = Context({"sample_pool#a": {"limit": 3}})
         spec = Grid.parse({"kvstore": mem(pool="sample_pool#a"), "cache": {"limit": 9}})
 
-        bound = bind(spec, context)
+        bound: Any = bind(spec, context)
 
         assert not is_bound(spec)
         assert is_bound(bound)
@@ -51,7 +56,8 @@ class TestBind:
             mem(pool="sample_pool#b", context={"sample_pool#b": "sample_pool#a"}),
         )
 
-        first, second, third = (layer.base for layer in bind(spec, context).layers)
+        bases: list[Any] = [layer.base for layer in bind(spec, context).layers]
+        first, second, third = bases
 
         assert first.pool.value.limit == 1
         assert second.pool.value.limit == 2
@@ -140,7 +146,7 @@ class TestJson:
         shared = Context({"sample_pool": {"limit": 1}})
         bound = bind(layers(mem(), mem(), mem(pool={"limit": 2})), shared)
 
-        again = bind(Layered.parse(spec_json(bound)), Context())
+        again: Any = bind(Layered.parse(spec_json(bound)), Context())
 
         pools = [layer.base.pool for layer in again.layers]
         assert pools[0] is pools[1]
@@ -148,20 +154,28 @@ class TestJson:
         assert [pool.value.limit for pool in pools] == [1, 1, 2]
 
     def test_resources_inside_resources(self):
-        context = Context(
-            {
-                "sample_chain#a": {"value": 2},
-                "sample_chain#b": {"value": 3, "parent": "sample_chain#a"},
-            }
-        )
-        resource = bind(
-            layers(mem()).replace(context=Context.Spec({})), context
-        )
-        assert is_bound(resource)
+        definitions = {
+            "sample_chain#a": {"value": 2},
+            "sample_chain#b": {"value": 3, "parent": "sample_chain#a"},
+        }
+        context = Context(definitions)
+        outer = {"driver": "chained", "chain": "sample_chain#b"}
+        inner = {"driver": "chained", "chain": {"parent": "sample_chain#a"}}
 
-        chain = context["sample_chain#b"]
+        json = spec_json(bind(layers(outer, inner), context))
 
-        assert chain.to_json() == {"parent": {"value": 2}, "value": 3}
+        assert json["context"] == definitions
+        assert bases(json) == [outer, inner]
+
+    def test_what_is_unbound_keeps_its_names(self):
+        context = Context({"sample_pool#a": {"limit": 1}})
+        bound = bind(mem_model(pool="sample_pool#a"), context)
+        partly = Layered(layers=(Layer(base=bound), Layer(base=mem_model(pool="sample_pool#a"))))
+
+        json = spec_json(partly)
+
+        assert json["context"] == {"sample_pool#0": {"limit": 1}}
+        assert [base["pool"] for base in bases(json)] == ["sample_pool#0", "sample_pool#a"]
 
 
 def test_strip_context():

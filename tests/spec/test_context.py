@@ -1,15 +1,16 @@
 import gc
 import pickle
+from typing import Any
 
 import pytest
 
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import SpecError
-from tests.spec.samples import LivePool
+from tests.spec.samples import Chain, LivePool
 
 
 @pytest.fixture
-def context():
+def context() -> Any:
     return Context(
         {
             "sample_pool": {"limit": 10},
@@ -22,14 +23,18 @@ def context():
 
 class TestSpec:
     def test_round_trip_and_repr(self):
-        json = {"sample_pool": {}, "sample_pool#a": "sample_pool", "sample_pool#b": None}
+        json: dict[str, object] = {
+            "sample_pool": {},
+            "sample_pool#a": "sample_pool",
+            "sample_pool#b": None,
+        }
         spec = Context.Spec(json)
 
         assert spec.to_json() == json
         assert pickle.loads(pickle.dumps(spec)) == spec
         assert repr(spec) == (
-            "Context.Spec({\n  'sample_pool': {},\n  'sample_pool#a': 'sample_pool',\n"
-            "  'sample_pool#b': None,\n})"
+            "Context.Spec({'sample_pool': {}, 'sample_pool#a': 'sample_pool', "
+            "'sample_pool#b': None})"
         )
 
     def test_defaults(self):
@@ -82,8 +87,8 @@ class TestLookup:
         assert child["sample_pool"] is not context["sample_pool"]
         assert child["sample_pool#c"] is context["sample_pool#c"]
         assert child["sample_config"] is context["sample_config"]
-        assert child.parent is context
         assert context.parent is None
+        assert child.parent is context
 
     def test_a_reference_is_resolved_where_it_is_written(self, context):
         child = Context({"sample_pool": {"limit": 1}}, context)
@@ -121,7 +126,9 @@ class TestLookup:
             }
         )
 
-        assert context["sample_chain#b"].value.parent is context["sample_chain#a"]
+        chain = context["sample_chain#b"].value
+        assert isinstance(chain, Chain)
+        assert chain.parent is context["sample_chain#a"]
         with pytest.raises(SpecError, match="reference cycle"):
             context["sample_chain#d"]
 

@@ -1,4 +1,6 @@
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -15,7 +17,7 @@ def shapes() -> Registry[object]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A package with one registering module and one that must not be imported."""
     name = "sample_builtin_folder"
     package = tmp_path / name
@@ -27,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     )
     (package / "_private.py").write_text("raise AssertionError('imported')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield name  # type: ignore[misc]
+    yield name
     for loaded in [each for each in sys.modules if each.startswith(name)]:
         del sys.modules[loaded]
 
@@ -72,18 +74,19 @@ def test_a_name_cannot_be_taken_twice(shapes):
 
 
 def test_the_folder_is_walked_once_and_only_when_needed(folder):
-    package = __import__(folder)
-    package.registry = Registry("shape", folders=(folder,), tag="shape")
-    package.registry.register("circle", type("Circle", (), {}))
+    registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
+    registry.register("circle", type("Circle", (), {}))
+    package = vars(import_module(folder))
+    package["registry"] = registry
 
-    package.registry.get("circle")
+    registry.get("circle")
 
-    assert package.imports == []
+    assert package["imports"] == []
 
-    package.registry.get("square")
-    assert package.registry.find("cube") is None
+    registry.get("square")
+    assert registry.find("cube") is None
 
-    assert package.imports == ["square"]
+    assert package["imports"] == ["square"]
 
 
 def test_guests_come_by_the_entry_point_group(monkeypatch, shapes, tmp_path):

@@ -9,8 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import ShardedSpec, parse_codec_json, parse_codec_list, split_chain
+from tensorstore_py.errors import MismatchError, SpecError
+from tensorstore_py.plugin import (
+    ShardedSpec,
+    merge_codecs,
+    parse_codec_json,
+    parse_codec_list,
+    split_chain,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ChainLayout",
     "chain_layout",
+    "check_codecs",
     "completed",
     "inside_shards",
     "is_sharded",
@@ -85,6 +92,35 @@ def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:
         if read is not None and len(read) == rank:
             read = tuple(read[permutation.index(dim)] for dim in range(rank))
     return ChainLayout(order, read)
+
+
+def check_codecs(found: Sequence[CodecModel], asked: Sequence[CodecModel]) -> None:
+    """Whether a stored list is what metadata constraints ask for.
+
+    Unlike in a schema, what is left open may be a codec's member or the array to bytes codec, but
+    no codec that stands before or behind it.
+
+    Raises:
+        MismatchError: it is not.
+    """
+    mine, theirs = split_chain(found), split_chain(asked)
+    pairs: list[tuple[CodecModel, CodecModel]] = []
+    for kind, stored, wanted in (
+        ("array to array", mine.to_array, theirs.to_array),
+        ("bytes to bytes", mine.compressors, theirs.compressors),
+    ):
+        if len(stored) != len(wanted):
+            raise MismatchError(f"{len(stored)} {kind} codecs are stored, not {len(wanted)}")
+        pairs.extend(zip(stored, wanted, strict=True))
+    if mine.to_bytes is not None and theirs.to_bytes is not None:
+        shard, wanted_shard = mine.to_bytes, theirs.to_bytes
+        if isinstance(shard, ShardedSpec) and isinstance(wanted_shard, ShardedSpec):
+            if wanted_shard.codecs is not None:
+                check_codecs(shard.codecs or (), wanted_shard.codecs)
+            wanted_shard = wanted_shard.replace(codecs=None)
+        pairs.append((shard, wanted_shard))
+    for stored_codec, wanted_codec in pairs:
+        merge_codecs(stored_codec, wanted_codec)
 
 
 def is_sharded(codecs: Sequence[CodecModel]) -> bool:

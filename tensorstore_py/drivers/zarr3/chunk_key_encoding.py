@@ -61,9 +61,7 @@ class ChunkKeyEncoding:
                 f'expected "/" or ".", but found {describe(separator)}',
                 ("configuration", "separator"),
             )
-        return cls(
-            cast("Literal['default', 'v2']", name), cast("Literal['/', '.']", separator)
-        )
+        return cls(cast("Literal['default', 'v2']", name), cast("Literal['/', '.']", separator))
 
     def to_json(self, include_defaults: bool = False) -> dict[str, object]:
         """The JSON object; the usual separator is left out.

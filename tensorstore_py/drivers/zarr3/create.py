@@ -14,7 +14,7 @@ from tensorstore_py.drivers.zarr3.chain import (
 )
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
-from tensorstore_py.drivers.zarr3.data_type import check_data_type
+from tensorstore_py.drivers.zarr3.members import with_units, without_empty_units
 from tensorstore_py.drivers.zarr3.metadata import Metadata, explicit_codecs
 from tensorstore_py.drivers.zarr3.schema import (
     check_metadata,
@@ -56,7 +56,7 @@ def new_metadata(asked: Schema, stated: MetadataConstraints) -> Metadata:
         MismatchError: the constraints contradict each other.
     """
     schema = known_schema(asked, stated)
-    data_type = check_data_type(chosen_dtype(schema))
+    data_type = chosen_dtype(schema)
     fill_value = _fill_value(asked, stated, data_type)
     domain = new_domain(asked, stated.shape, dimension_labels(stated.dimension_names))
     codecs, chunk_shape = _encoding(schema, stated, domain)
@@ -126,6 +126,5 @@ def _names(stated: MetadataConstraints, domain: IndexDomain) -> tuple[str | None
 def _attributes(schema: Schema, stated: MetadataConstraints) -> Mapping[str, object]:
     units = schema.dimension_units or ()
     if not any(unit is not None for unit in units):
-        return stated.attributes
-    texts = tuple(None if unit is None else str(unit) for unit in units)
-    return {**stated.attributes, "dimension_units": texts}
+        return without_empty_units(stated.attributes)
+    return with_units(stated.attributes, units)

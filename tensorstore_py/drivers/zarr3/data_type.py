@@ -15,12 +15,33 @@ from tensorstore_py.plugin import describe, dtype
 __all__ = ["check_data_type", "parse_data_type"]
 
 _NAMES = frozenset(
-    (
-        "bool int2 int4 int8 uint8 int16 uint16 int32 uint32 int64 uint64 "
-        "float8_e3m4 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 "
-        "float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn float16 bfloat16 float32 float64 "
-        "complex64 complex128"
-    ).split()
+    {
+        "bool",
+        "int2",
+        "int4",
+        "int8",
+        "uint8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float8_e3m4",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e4m3b11fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+        "float4_e2m1fn",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    }
 )
 
 

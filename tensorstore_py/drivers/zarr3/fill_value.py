@@ -103,12 +103,12 @@ def _integer(json: object, target: np.dtype[np.generic]) -> Scalar:
 def _integer_range(target: np.dtype[np.generic]) -> tuple[int, int] | None:
     """Least and greatest value of an integer type; None for any other type."""
     if target.kind in "iu":
-        limits = np.iinfo(target)
-        return int(limits.min), int(limits.max)
-    if target.name.startswith("int"):
-        bits = int(target.name[3:])
-        return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-    return None
+        bits, signed = 8 * target.itemsize, target.kind == "i"
+    elif target.name.startswith("int"):
+        bits, signed = int(target.name[3:]), True
+    else:
+        return None
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
 
 
 def _real(json: object, target: np.dtype[np.generic]) -> Scalar:
@@ -145,6 +145,8 @@ def _from_bits(text: str, target: np.dtype[np.generic]) -> Scalar:
 def _real_to_json(value: Scalar) -> object:
     """One real number, in an array of length 1."""
     number = float(value[0])
+    if value.dtype.name == "float8_e8m0fnu" and not value.view(np.uint8)[0]:
+        return 0.0  # as it is read
     if number in (inf, -inf):
         return "Infinity" if copysign(1, number) > 0 else "-Infinity"
     if not isnan(number):

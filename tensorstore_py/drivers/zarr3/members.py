@@ -6,7 +6,7 @@ starts inside that member.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from tensorstore_py.errors import SpecError
@@ -19,6 +19,8 @@ __all__ = [
     "parse_shape",
     "parse_units",
     "require",
+    "with_units",
+    "without_empty_units",
 ]
 
 T = TypeVar("T")
@@ -88,10 +90,28 @@ def parse_attributes(json: object) -> dict[str, object]:
     assert isinstance(attributes, dict)
     units = parse_units(attributes)
     if units is not None:
-        attributes[_UNITS] = tuple(None if unit is None else str(unit) for unit in units)
-        if not any(attributes[_UNITS]):
-            del attributes[_UNITS]
+        attributes = with_units(attributes, units)
     return attributes
+
+
+def with_units(attributes: Mapping[str, object], units: Sequence[Unit | None]) -> dict[str, object]:
+    """Attributes that state the units of the dimensions.
+
+    Example:
+        >>> from tensorstore_py.plugin import Unit
+        >>> with_units({}, [Unit("4nm"), None])
+        {'dimension_units': ('4 nm', None)}
+    """
+    texts = tuple(None if unit is None else str(unit) for unit in units)
+    return {**attributes, _UNITS: texts}
+
+
+def without_empty_units(attributes: Mapping[str, object]) -> Mapping[str, object]:
+    """Attributes as a document has them: units are left out where no dimension has one."""
+    units = parse_units(attributes)
+    if units is None or any(unit is not None for unit in units):
+        return attributes
+    return {name: value for name, value in attributes.items() if name != _UNITS}
 
 
 def parse_units(attributes: Mapping[str, object]) -> tuple[Unit | None, ...] | None:
@@ -106,10 +126,11 @@ def parse_units(attributes: Mapping[str, object]) -> tuple[Unit | None, ...] | N
     units: list[Unit | None] = []
     try:
         for dimension, unit in enumerate(_array(attributes[_UNITS])):
-            try:
-                units.append(None if unit is None else Unit(json=unit))
-            except SpecError as error:
-                raise error.inside(dimension) from None
+            if unit is not None and not isinstance(unit, str):
+                raise SpecError(
+                    f'expected a string such as "4 nm", but found {describe(unit)}', (dimension,)
+                )
+            units.append(None if unit is None else Unit(unit))
     except SpecError as error:
         raise error.inside(_UNITS) from None
     return tuple(units)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from tensorstore_py.drivers.zarr3.members import (
     parse_shape,
     parse_units,
     require,
+    without_empty_units,
 )
 from tensorstore_py.errors import DataLossError, SpecError, did_you_mean
 from tensorstore_py.plugin import (
@@ -135,9 +136,7 @@ class MetadataConstraints:
     @property
     def is_spec_default(self) -> bool:
         """Whether nothing is said, so that a spec need not print it."""
-        return all(
-            getattr(self, member.name) in (None, {}) for member in fields(MetadataConstraints)
-        )
+        return self.to_json() == {"node_type": "array"}
 
     def to_json(self, include_defaults: bool = False) -> dict[str, object]:
         """The JSON object, members sorted.
@@ -237,7 +236,7 @@ class Metadata(NamedTuple):
             fill_value=require(stated.fill_value),
             codecs=explicit_codecs(require(stated.codecs)),
             dimension_names=stated.dimension_names or (None,) * len(require(stated.shape)),
-            attributes=stated.attributes,
+            attributes=without_empty_units(stated.attributes),
             extra=stated.extra,
         )
 
@@ -307,9 +306,8 @@ def _take(name: str, value: object, members: dict[str, object], extra: dict[str,
         extra[name] = value
     elif name != "fill_value":
         known = (*_PARSERS, *_CONSTANT, "fill_value")
-        raise SpecError(
-            f'no such member{did_you_mean(name, known)}, and not marked {{"must_understand": false}}'
-        )
+        hint = did_you_mean(name, known)
+        raise SpecError(f'no such member{hint}, and not marked {{"must_understand": false}}')
 
 
 def _take_fill_value(json: Mapping[str, object], members: dict[str, object]) -> None:

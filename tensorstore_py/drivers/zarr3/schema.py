@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tensorstore_py.drivers.zarr3.chain import chain_layout, is_sharded
+from tensorstore_py.drivers.zarr3.chain import chain_layout, check_codecs, is_sharded
 from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
+from tensorstore_py.drivers.zarr3.data_type import check_data_type
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     ChunkLayout,
@@ -18,11 +19,9 @@ from tensorstore_py.plugin import (
     IndexDomain,
     Schema,
     array_schema,
-    chosen_fill_value,
     describe,
     known_domain,
     layout_constraints,
-    merge_chains,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ def known_schema(asked: Schema, stated: MetadataConstraints) -> Schema:
 
     Raises:
         MismatchError: they contradict each other; names the part.
+        SpecError: the format has no such data type.
     """
     schema = asked.copy()
     schema.update(
@@ -55,18 +55,14 @@ def known_schema(asked: Schema, stated: MetadataConstraints) -> Schema:
         # A schema compares values, and NaN is not itself; `new_metadata` compares bits.
         schema = Schema.of(replace(schema.constraints, fill_value=None))
         schema.update(fill_value=stated.fill_value)
-    elif schema.fill_value is not None and schema.dtype is not None:
-        schema = Schema.of(
-            replace(schema.constraints, fill_value=chosen_fill_value(schema, schema.dtype))
-        )
+    if schema.dtype is not None:
+        check_data_type(schema.dtype)
     rank = schema.rank
     if rank is None:
         return schema
     layout = stated_layout(schema, stated, rank)
     domain = known_domain(schema, stated.shape, dimension_labels(stated.dimension_names))
-    return Schema.of(
-        replace(schema.constraints, chunk_layout=layout.constraints, domain=domain)
-    )
+    return Schema.of(replace(schema.constraints, chunk_layout=layout.constraints, domain=domain))
 
 
 def stated_layout(
@@ -145,7 +141,7 @@ def check_metadata(stated: MetadataConstraints, found: Metadata) -> None:
             raise _mismatch(name, stored.get(name), asked[name])
     if stated.codecs is not None:
         try:
-            merge_chains(found.codecs, stated.codecs)
+            check_codecs(found.codecs, stated.codecs)
         except (MismatchError, SpecError) as error:
             raise MismatchError(
                 f"{_mismatch('codecs', stored['codecs'], asked['codecs'])}: {error}"

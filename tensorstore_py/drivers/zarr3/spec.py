@@ -51,7 +51,7 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         ...     }
         ... )
         >>> spec.new_metadata().chunk_shape
-        (724, 1448)
+        (1000, 1048)
     """
 
     metadata: Annotated[MetadataConstraints, PlainValidator(MetadataConstraints.parse)] | None = (
@@ -60,7 +60,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
 
     def checked(self) -> Self:
         super().checked()
-        self.known_schema()
+        if not (self.metadata is None and self.schema_ is None and self.dtype is None):
+            self.known_schema()
         return self
 
     def known_schema(self) -> Schema:
@@ -91,12 +92,14 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
     def check_metadata(self, metadata: Metadata) -> None:
         if self.metadata is not None:
             check_metadata(self.metadata, metadata)
-        check_schema(super().known_schema(), metadata_schema(metadata))
+        if self.schema_ is not None:
+            check_schema(super().known_schema(), metadata_schema(metadata))
+        elif self.dtype is not None or self.rank is not None:
+            found = Schema(dtype=metadata.data_type, rank=metadata.rank)
+            check_schema(super().known_schema(), found)
 
     def layout(self, metadata: Metadata) -> ArrayLayout:
-        chunk = ChunkType(
-            metadata.chunk_shape, metadata.data_type.array_dtype, metadata.fill_value
-        )
+        chunk = ChunkType(metadata.chunk_shape, metadata.data_type.array_dtype, metadata.fill_value)
         grid = tuple(
             RegularAxis(extent, size)
             for extent, size in zip(metadata.shape, metadata.chunk_shape, strict=True)

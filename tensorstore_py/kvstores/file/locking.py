@@ -73,7 +73,7 @@ class Backoff:
 
     __slots__ = ("_deadline", "_longest_s", "_next_s", "_timeout_s")
 
-    def __init__(self, timeout_s: float, longest_s: float = 0.0005) -> None:
+    def __init__(self, timeout_s: float, longest_s: float = 0.001) -> None:
         self._timeout_s = timeout_s
         self._longest_s = longest_s
         self._next_s = 0.00005

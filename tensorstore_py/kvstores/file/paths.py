@@ -36,10 +36,13 @@ _WINDOWS_RESERVED = re.compile(r'[<>:"|?*\x00-\x1f]|[. ](?=/|$)')
 def is_valid_path(path: str, windows: bool = WINDOWS) -> bool:
     """Whether every component names something, in one way only; a trailing `/` is fine.
 
+    A backslash parts components, too: what is a harmless name here would be a path elsewhere.
+
     Example:
         >>> is_valid_path("/data/a"), is_valid_path("/data//a"), is_valid_path("../a")
         (True, False, False)
     """
+    path = path.replace("\\", "/")
     rest = path
     if windows:
         root = _WINDOWS_ROOT.match(path)
@@ -71,7 +74,8 @@ def check_key(key: str, windows: bool = WINDOWS) -> None:
         or "/." in key
         or LOCK_SUFFIX in key
         or "\0" in key
-        or key.endswith(("/", "\\"))
+        or "\\" in key
+        or key.endswith("/")
         or key.startswith(".")
         or not key
     ):

@@ -1,0 +1,42 @@
+"""Grow an array along its first dimension as records arrive; shrink it again."""
+
+import numpy as np
+
+import tensorstore_py as ts
+
+
+def append(store: ts.TensorStore, records: np.ndarray) -> ts.TensorStore:
+    """Makes room for the records at the end and writes them there."""
+    begin = store.shape[0]
+    grown = store.resize(exclusive_max=[begin + len(records), None]).result()
+    grown[begin:] = records
+    return grown
+
+
+def main() -> None:
+    """Runs the example."""
+    store = ts.open(
+        {"driver": "zarr3", "kvstore": "memory://"},
+        create=True,
+        dtype="float64",
+        shape=[0, 4],
+        chunk_layout=ts.ChunkLayout(chunk_shape=[100, 4]),
+    ).result()
+    first = store
+
+    for batch in range(5):
+        store = append(store, np.full((30, 4), batch))
+        print("after batch", batch, store.domain)
+    print("column:", store[20:70:10, 0].read().result())
+
+    # A handle knows the bounds that it last saw; resolve() asks the store.
+    print("first handle:", first.domain, "->", first.resolve().result().domain)
+
+    # Shrinking deletes the chunks that are wholly outside, and clears nothing inside.
+    store = store.resize(exclusive_max=[45, None]).result()
+    chunks = [key for key in store.kvstore.list().result() if key.startswith(b"c/")]
+    print("shrunk:", store.domain, "in", len(chunks), "chunk")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from tensorstore_py.drivers.zarr.data_type import StoredType
+from tensorstore_py.drivers.zarr.field_bytes import FieldBytes
+from tensorstore_py.errors import DataLossError
+
+PAIR = StoredType.parse([["x", "<u2", [2]], ["y", ">f4"], ["b", "|b1"]])
+RECORD = np.dtype([("x", "<u2", (2,)), ("y", ">f4"), ("b", "|b1")])
+CHUNKS = (2, 3)
+BLANK = np.array(([1, 2], 3.0, True), RECORD).tobytes()
+
+
+def records() -> np.ndarray:
+    chunk = np.zeros(CHUNKS, RECORD)
+    chunk["x"] = np.arange(12).reshape(2, 3, 2)
+    chunk["y"] = np.arange(6).reshape(2, 3) / 2
+    chunk["b"] = [[True, False, True], [False, False, True]]
+    return chunk
+
+
+def field_bytes(name: str, order: str = "C") -> FieldBytes:
+    return FieldBytes(PAIR.field(name), CHUNKS, order, BLANK)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", ["x", "y", "b"])
+def test_a_field_is_a_view_of_the_records(name: str, order: str) -> None:
+    chunk = records()
+
+    found = field_bytes(name, order).decode(chunk.tobytes(order))
+
+    assert np.array_equal(found, chunk[name])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", ["x", "y", "b"])
+def test_writing_a_field_leaves_the_others_alone(name: str, order: str) -> None:
+    chunk = records()
+    codec = field_bytes(name, order)
+    changed = chunk.copy()
+    changed[name] = chunk[name][::-1]
+
+    data = codec.encode_over(changed[name], chunk.tobytes(order), keep_fill=False)
+
+    assert bytes(data or b"") == changed.tobytes(order)
+
+
+def test_without_anything_stored_the_others_are_filled() -> None:
+    chunk = np.full(CHUNKS, np.frombuffer(BLANK, RECORD)[0])
+    chunk["y"] = 7
+
+    codec = field_bytes("y")
+
+    assert bytes(codec.encode(chunk["y"])) == chunk.tobytes()
+    assert codec.encode_over(chunk["y"], None, keep_fill=False) == chunk.tobytes()
+
+
+def test_a_chunk_of_fill_values_need_not_be_stored() -> None:
+    codec = field_bytes("y")
+    fill = np.full(CHUNKS, 3.0, "f4")
+
+    assert codec.encode_over(fill, None, keep_fill=False) is None
+    assert codec.encode_over(fill, None, keep_fill=True) == BLANK * 6
+    assert codec.encode_over(fill, records().tobytes(), keep_fill=False) is not None
+
+
+def test_stored_truth_values_of_any_bits_are_true() -> None:
+    data = bytearray(records().tobytes())
+    data[PAIR.field("b").offset] = 2
+
+    found = field_bytes("b").decode(data)
+
+    assert found.view(np.uint8)[0, 0] == 1
+
+
+def test_a_chunk_of_the_wrong_size_is_corrupt() -> None:
+    data = records().tobytes()[:-1]
+    codec = field_bytes("y")
+
+    with pytest.raises(DataLossError, match="decoded to 53 bytes, expected 54"):
+        codec.decode(data)
+    with pytest.raises(DataLossError, match="expected 54"):
+        codec.encode_over(np.zeros(CHUNKS, "f4"), data, keep_fill=False)

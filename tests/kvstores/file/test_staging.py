@@ -1,0 +1,112 @@
+import os
+
+import pytest
+
+from tensorstore_py.kvstores.file import staging
+from tensorstore_py.kvstores.file.staging import make_parents, open_stage, write_all
+
+
+@pytest.fixture
+def key(tmp_path):
+    return f"{tmp_path}/a"
+
+
+@pytest.fixture(params=["os", "lockfile", "none"])
+def stage(request, key):
+    return open_stage(request.param, key, 1)
+
+
+def test_a_published_file_takes_the_key(stage, key, tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+
+    write_all(stage.fd, b"new")
+    stage.publish(key)
+    stage.release()
+
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_file_that_is_not_published_leaves_no_trace(stage, tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+
+    write_all(stage.fd, b"new")
+    stage.release()
+
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_the_file_is_hidden_from_listings_while_it_is_written(stage):
+    assert stage.path.endswith(".__lock")
+    stage.release()
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_on_windows_the_lock_stands_beside_the_file(monkeypatch, key, tmp_path, published):
+    # The steps are the ones for a system that renames no open file; they work here, too.
+    monkeypatch.setattr(staging, "WINDOWS", True)
+    stage = open_stage("os", key, 1)
+    assert len(os.listdir(tmp_path)) == 2
+
+    write_all(stage.fd, b"new")
+    if published:
+        stage.publish(key)
+    stage.release()
+
+    assert os.listdir(tmp_path) == (["a"] if published else [])
+
+
+def test_on_windows_a_rename_waits_for_readers(monkeypatch, key, tmp_path):
+    monkeypatch.setattr(staging, "WINDOWS", True)
+    replace, refusals = os.replace, [2]
+
+    def refuse_twice(old, new):
+        if refusals[0]:
+            refusals[0] -= 1
+            raise PermissionError(13, "The file is used by another process")
+        replace(old, new)
+
+    monkeypatch.setattr(staging.os, "replace", refuse_twice)
+    stage = open_stage("none", key, 1)
+    write_all(stage.fd, b"new")
+    stage.publish(key)
+    stage.release()
+
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_writes_on_where_the_system_stopped(key, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(staging.os, "write", lambda fd, data: write(fd, bytes(data)[:7]))
+    fd = os.open(key, os.O_WRONLY | os.O_CREAT)
+
+    write_all(fd, memoryview(bytes(range(40))))
+    os.close(fd)
+
+    with open(key, "rb") as file:
+        assert file.read() == bytes(range(40))
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_makes_all_directories_that_are_missing(tmp_path, sync):
+    make_parents(f"{tmp_path}/x/y/z/file", sync=sync)
+    make_parents(f"{tmp_path}/x/y/z/file", sync=sync)
+
+    assert os.listdir(tmp_path / "x/y") == ["z"]
+    assert os.listdir(tmp_path / "x/y/z") == []
+
+
+def test_makes_them_again_when_somebody_removes_them_meanwhile(tmp_path, monkeypatch):
+    mkdir, removals = os.mkdir, [3]
+
+    def remove_first(path):
+        if path.endswith("/y") and removals[0]:
+            removals[0] -= 1
+            os.rmdir(os.path.dirname(path)) if os.path.exists(os.path.dirname(path)) else None
+        mkdir(path)
+
+    monkeypatch.setattr(staging.os, "mkdir", remove_first)
+    make_parents(f"{tmp_path}/x/y/file", sync=False)
+
+    assert os.path.isdir(tmp_path / "x/y")

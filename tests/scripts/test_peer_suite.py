@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+
+from scripts.peer_suite import main
+
+TESTS = {
+    "sound_test.py": (
+        "import subprocess, sys\n"
+        "import tensorstore as ts\n"
+        "def test_alias():\n    assert ts.loads('1') == 1\n"
+        "def test_alias_in_a_subprocess():\n"
+        "    subprocess.run([sys.executable, '-c', 'import tensorstore as t; t.dumps'], check=True)\n"
+    ),
+    "failing_test.py": "def test_one():\n    pass\ndef test_two():\n    assert False, 'because'\n",
+    "crashing_test.py": "import os\ndef test_one():\n    os._exit(3)\n\ndef test_two():\n    pass\n",
+    "no_test_of_theirs.py": "raise SystemExit\n",
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    suite = tmp_path / "python" / "tensorstore" / "tests"
+    suite.mkdir(parents=True)
+    for name, text in TESTS.items():
+        (suite / name).write_text(text)
+    return tmp_path
+
+
+def test_counts_per_file_and_overall(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main([str(checkout), "--package", "json", "--verbose"])
+
+    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert status == 1
+    assert words[0] == ["crashing_test.py", "0", "/", "2"]
+    assert "status 3" in " ".join(words[1])
+    assert words[2] == ["failing_test.py", "1", "/", "2"]
+    assert words[3][0] == "test_two:"
+    assert words[4:] == [["sound_test.py", "2", "/", "2"], ["all", "3", "/", "6"]]
+
+
+def test_one_file_can_be_chosen(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(checkout), "--package", "json", "--only", "sound"]) == 0
+    assert "failing" not in capsys.readouterr().out
+
+
+def test_a_folder_without_tests_is_refused(tmp_path: Path) -> None:
+    assert main([str(tmp_path)]) == 2

@@ -1,0 +1,141 @@
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorstore as reference
+
+from tensorstore_py._spec import data_types
+from tensorstore_py._spec import dtype as module
+from tensorstore_py._spec.dtype import DataType, add_data_type, dtype
+from tensorstore_py.errors import SpecError
+
+LIKE = [
+    "int32",
+    "json",
+    "str",
+    "i4",
+    "nothing",
+    3,
+    None,
+    b"int32",
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    object,
+    np.int32,
+    np.longlong,
+    np.bool_,
+    np.str_,
+    np.bytes_,
+    np.void,
+    np.float16,
+    np.longdouble,
+    np.dtype("int8"),
+    np.dtype(">i4"),
+    np.dtype("S1"),
+    np.dtype("U5"),
+    np.dtype("O"),
+    np.dtype([("a", "i4")]),
+    np.dtype("V4"),
+    np.dtype(ml_dtypes.int4),
+    ml_dtypes.bfloat16,
+]
+
+
+def outcome(make, like):
+    try:
+        found = make(like)
+    except (TypeError, ValueError) as error:
+        return TypeError if isinstance(error, TypeError) else ValueError
+    return repr(found), found.name, found.numpy_dtype, found.type, found.to_json()
+
+
+@pytest.mark.parametrize("like", LIKE, ids=repr)
+def test_found_as_the_reference_does(like):
+    assert outcome(reference.dtype, like) == outcome(dtype, like)
+
+
+def test_the_constants_are_those_of_the_reference():
+    expected = {
+        name for name in dir(reference) if isinstance(getattr(reference, name), reference.dtype)
+    }
+
+    assert set(data_types.__all__) == expected
+    for name in expected:
+        mine, theirs = getattr(data_types, name), getattr(reference, name)
+        assert mine.name == name
+        assert (mine.numpy_dtype, mine.type) == (theirs.numpy_dtype, theirs.type)
+
+
+def test_one_object_for_each_type():
+    assert dtype("int8") is dtype(np.int8) is data_types.int8
+    assert dtype(data_types.int8) is data_types.int8
+    assert pickle.loads(pickle.dumps(data_types.int4)) is data_types.int4
+    assert len({data_types.int8, dtype("int8"), data_types.uint8}) == 2
+
+
+def test_equality():
+    assert data_types.bool == bool  # noqa: E721 - the very comparison that is tested
+    assert bool == data_types.bool  # noqa: E721
+    assert data_types.uint8 == np.uint8
+    assert data_types.uint8 == "uint8"
+    assert data_types.uint8 != np.int8
+    assert np.uint8 != data_types.bool
+    assert data_types.uint8 != "nothing"
+    assert data_types.uint8 is not None
+    assert data_types.uint8 != 5
+
+
+def test_call():
+    assert type(data_types.int16(3)) is np.int16
+    assert data_types.int4(-8) == -8
+    assert data_types.bool(1) is np.True_
+    assert data_types.ustring("a") == "a"
+    assert data_types.string(b"a") == b"a"
+    assert data_types.json((1, np.float32(2))) == [1, 2.0]
+
+
+def test_arrays_of_characters_have_a_size():
+    assert data_types.char.array_dtype == np.dtype("S1")
+    assert data_types.byte.array_dtype == np.dtype("V1")
+    assert [data_types.char.itemsize, data_types.int4.itemsize, data_types.int64.itemsize] == [
+        1,
+        1,
+        8,
+    ]
+    assert [getattr(data_types, name).kind for name in ("int4", "bfloat16", "json", "char")] == [
+        "i",
+        "f",
+        "O",
+        "S",
+    ]
+
+
+def test_array_converts_safely():
+    assert data_types.int8.array([1, 2]).dtype == np.int8
+    with pytest.raises(TypeError, match="safe"):
+        data_types.int8.array(np.arange(3))
+
+
+def test_parse_takes_names_only():
+    assert dtype.parse("int8") is data_types.int8
+    with pytest.raises(SpecError, match="expected the name of a data type, but found 3"):
+        dtype.parse(3)
+    with pytest.raises(SpecError, match='did you mean "uint16"'):
+        dtype.parse("uint_16")
+
+
+def test_the_table_is_open(monkeypatch):
+    monkeypatch.setattr(dtype, "_by_name", dict(dtype._by_name))
+    monkeypatch.setattr(module, "_NUMPY_NAMES", dict(module._NUMPY_NAMES))
+    seconds = np.dtype("datetime64[s]")
+
+    made = add_data_type(DataType("seconds", seconds, np.datetime64, "M", seconds))
+
+    assert dtype("seconds") is dtype(seconds) is made
+    with pytest.raises(ValueError, match="exists already"):
+        add_data_type(made.record)

@@ -1,0 +1,57 @@
+import pytest
+
+from tensorstore_py._spec.duration import Duration
+from tensorstore_py._spec.limits import ConcurrencyModel, RetriesModel
+from tensorstore_py.errors import SpecError
+
+
+class Requests(ConcurrencyModel):
+    @classmethod
+    def shared_limit(cls):
+        return 32
+
+
+def test_a_number_is_its_own_limit():
+    assert Requests.parse({"limit": 5}).create() == 5
+
+
+def test_shared_is_the_limit_of_the_kind():
+    assert Requests.parse({"limit": "shared"}).create() == 32
+    assert Requests().create() == 32
+    assert ConcurrencyModel().create() >= 4
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, "all", None, [3]])
+def test_refuses_other_limits(limit):
+    with pytest.raises(SpecError, match=r'limit: expected "shared" or a positive integer'):
+        Requests.parse({"limit": limit})
+
+
+def test_prints_only_what_is_said():
+    assert Requests.parse({"limit": "shared"}).to_json() == {}
+    assert Requests().to_json(include_defaults=True) == {"limit": "shared"}
+    assert RetriesModel().to_json(include_defaults=True) == {
+        "initial_delay": "1s",
+        "max_delay": "32s",
+        "max_retries": 32,
+    }
+
+
+def test_delays_double_up_to_the_longest():
+    retries = RetriesModel(
+        initial_delay=Duration.parse("100ms"), max_delay=Duration.parse("2s"), max_retries=9
+    )
+
+    for attempt in range(20):
+        assert 0.1 * 2**attempt <= retries.delay_s(attempt) + 1e-9 or attempt > 4
+        assert retries.delay_s(attempt) <= min(0.1 * 2**attempt + 0.1, 2)
+
+
+def test_odd_delays_are_no_waits_into_the_past():
+    retries = RetriesModel(initial_delay=Duration.parse("-1s"), max_delay=Duration.parse("-1s"))
+
+    assert retries.delay_s(0) == 0
+
+
+def test_after_very_many_attempts_the_wait_is_the_longest():
+    assert RetriesModel().delay_s(100_000) == 32
