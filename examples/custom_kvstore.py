@@ -92,7 +92,7 @@ def main() -> None:
         store = ts.open(spec, create=True, dtype="uint8", shape=[64, 64]).result()
         store[10:20, 10:20] = 5
         print(ts.open(spec).result()[9:12, 9:12].read().result())
-        print(sorted(store.kvstore.list().result()))
+        print(sorted(ts.KvStore.open(place).result().list().result()))
 
 
 if __name__ == "__main__":

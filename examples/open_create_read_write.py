@@ -32,8 +32,11 @@ def main() -> None:
         print(opened[0, :5].read().result())
         print("stored:", int(np.isfinite(opened).sum()), "of", opened.size, "elements")
 
-        chunks = [key for key in created.kvstore.list().result() if key.startswith(b"c/")]
-        print("files:", len(chunks), "chunks of", 4 * 8)
+        # Chunks that hold nothing but the fill value are not stored.
+        files = sorted((Path(directory) / "heights" / "c").rglob("*"))
+        print(
+            "chunks:", [path.relative_to(directory).as_posix() for path in files if path.is_file()]
+        )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import tensorstore_py as ts
 def main() -> None:
     """Runs the example."""
     with tempfile.TemporaryDirectory() as directory:
-        place = f"file://{Path(directory).resolve().as_posix()}"
+        place = Path(directory).as_uri()
         z, y, x = np.ogrid[:96, :128, :128]
         volume = (1000 + 500 * np.sin(z / 9) * np.cos(y / 7) + x).astype("uint16")
 

@@ -12,7 +12,7 @@ SPEC_FILE = Path(__file__).parent / "config" / "volume.json"
 def main() -> None:
     """Runs the example."""
     with tempfile.TemporaryDirectory() as directory:
-        place = f"file://{Path(directory).resolve().as_posix()}/volume/"
+        place = f"{Path(directory).as_uri()}/volume/"
 
         # "create" and "open" in the file: made the first time, opened afterwards.
         store = ts.open(SPEC_FILE, kvstore=place).result()

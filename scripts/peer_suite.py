@@ -54,12 +54,17 @@ def run_file(path: Path, package: str, timeout_s: float) -> Outcome:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += ["-c", f"{scratch}/pytest.ini", f"--junit-xml={report}", str(path)]
         search = [scratch, str(ROOT), os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search))}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, search)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }
         try:
             done = subprocess.run(
                 command,
                 cwd=scratch,
-                env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+                env=environment,
                 capture_output=True,
                 text=True,
                 timeout=timeout_s,

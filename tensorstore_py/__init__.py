@@ -13,8 +13,6 @@ The floors of the house, each importing only from those below (see docs/design.m
     errors                                 one class per remedy
 """
 
-from __future__ import annotations
-
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from tensorstore_py._api.kvstore_spec import as_context
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
-from tensorstore_py._index import identity, propagate_bounds
+from tensorstore_py._index import identity
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
-from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py._spec.url import encode_path
 from tensorstore_py.errors import NotFoundError, SpecError, UnsupportedError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tensorstore_py._api.options import Options
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._runtime.future import Future
+    from tensorstore_py._spec.context import Context
 
 __all__ = ["open"]
 
@@ -75,7 +76,7 @@ def open(  # the reference's name
     if transaction is not None or batch is not None:
         raise UnsupportedError("transactions and batches are not supported yet; pass None")
     model = updated(_as_model(spec), options)
-    model = bind(model, Context() if context is None else context)
+    model = bind(model, as_context(context))
     readable, writable = _access(read, write)
     if not writable and model.open_mode().create:
         raise SpecError('an open mode with "create" needs write access; drop write=False')
@@ -95,14 +96,12 @@ def _access(read: bool | None, write: bool | None) -> tuple[bool, bool]:
 
 
 def _handle(driver: Driver, model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
-    transform = model.transform
-    if transform is None:
-        transform = identity(driver.domain)
-    else:
-        propagate_bounds(driver.domain, transform)  # what lies outside is an error now, not later
-    return TensorStore(
+    transform = identity(driver.domain) if model.transform is None else model.transform
+    store = TensorStore(
         driver, transform, readable and driver.readable, writable and driver.writable
     )
+    # Implicit bounds are those of today, and what lies outside explicit ones is an error now.
+    return store if model.transform is None else store._resolved(driver.domain)
 
 
 def _as_model(spec: object) -> DriverSpec:

@@ -1,7 +1,7 @@
 """What may be written to an array, and how it becomes NumPy data of the array's type.
 
-Arrays are converted where no value can change (NumPy's rule "safe"); Python numbers and lists are
-taken as literals of the array's type, as NumPy does.
+Arrays are converted where no value can change (NumPy's rule "safe"); numbers, Python's or NumPy's,
+and lists are taken as literals of the array's type, as NumPy does with Python's.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ def as_source(source: object, dtype: np.dtype[np.generic], shape: tuple[int, ...
         ValueError: too many dimensions.
         MismatchError: extents that do not broadcast; names the dimension.
     """
+    if isinstance(source, np.number | np.bool_) and not np.can_cast(source.dtype, dtype, "safe"):
+        source = source.item()
     if isinstance(source, np.ndarray) or hasattr(source, "__array_interface__"):
         array = np.asarray(source)
         if not np.can_cast(array.dtype, dtype, "safe"):

@@ -7,7 +7,7 @@ driver and return Futures; nothing here knows formats, stores or threads.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 import numpy as np
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tensorstore_py._api.options import SpecOptions
+    from tensorstore_py._api.options import Options, SpecOptions
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TensorStore"]
 
-Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+# Any: NumPy's own functions, as typed, take no array of an element type that is not known.
+Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 
 class TensorStore(Indexable):
@@ -274,7 +275,7 @@ class TensorStore(Indexable):
 
         async def body() -> TensorStore:
             domain = await self._driver.resolve()
-            return self._with_transform(self._with_bounds(domain, fix_resizable_bounds))
+            return self._resolved(domain, fix_resizable_bounds)
 
         return start(self._driver.inline, body)
 
@@ -317,7 +318,7 @@ class TensorStore(Indexable):
 
         async def body() -> TensorStore:
             await self._driver.resize(request)
-            return self._with_transform(self._with_bounds(self._driver.domain, fixed=False))
+            return self._resolved(self._driver.domain)
 
         return start(self._driver.inline, body)
 
@@ -335,14 +336,16 @@ class TensorStore(Indexable):
             ),
         )
 
-    def _with_bounds(self, domain: IndexDomain, fixed: bool) -> IndexTransform:
+    def _resolved(self, domain: IndexDomain, fixed: bool = False) -> Self:
+        """This view with its implicit bounds as they are in `domain`; explicit ones if fixed."""
         if fixed:
-            return propagate_bounds(domain.mark_bounds_implicit[False], self._transform)
+            bounds = domain.mark_bounds_implicit[False]
+            return self._with_transform(propagate_bounds(bounds, self._transform))
         resolved = propagate_bounds(domain, self._transform)
         lower, upper = self._transform.implicit_lower_bounds, self._transform.implicit_upper_bounds
         for dim, (low, high) in enumerate(zip(lower, upper, strict=True)):
             resolved = resolved[d[dim].mark_bounds_implicit[low:high]]
-        return resolved
+        return self._with_transform(resolved)
 
     def with_transaction(self, transaction: None) -> TensorStore:
         """This view bound to a transaction; only None is supported yet."""
@@ -359,5 +362,19 @@ class TensorStore(Indexable):
     def __copy__(self) -> Self:
         return self._with_transform(self._transform)
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[object, tuple[DriverSpec, bool, bool]]:
+        # The other process takes the metadata that is known here, as this handle would.
+        asked: Options = {"open": True, "assume_cached_metadata": True}
+        return _reopen, (updated(self._bound_spec(), asked), self._readable, self._writable)
+
     def __repr__(self) -> str:
         return pretty("TensorStore", spec_json(unbind(self._bound_spec())))
+
+
+def _reopen(model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
+    driver = start(model.inline, model.open).result()
+    assert model.transform is not None
+    return TensorStore(driver, model.transform, readable, writable)._resolved(driver.domain)

@@ -19,7 +19,7 @@ from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.cache import ChunkCache
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["CachedReads"]
+__all__ = ["CachedReads", "forget"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -37,17 +37,13 @@ class CachedReads:
 
     Args:
         cache: the pool.
-        array: what to read.
-        identity: stands for the array in the pool.
+        array: what to read; its source stands for it in the pool.
         fresh: entries known to be current at this time or later are used unasked.
     """
 
-    def __init__(
-        self, cache: ChunkCache, array: ChunkedArray, identity: Hashable, fresh: float
-    ) -> None:
+    def __init__(self, cache: ChunkCache, array: ChunkedArray, fresh: float) -> None:
         self.cache = cache
         self.array = array
-        self.identity = identity
         self.fresh = fresh
 
     async def read_into(self, axes: Sequence[Axis], view: Array) -> None:
@@ -63,6 +59,13 @@ class CachedReads:
         await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=width)
 
 
+def forget(cache: ChunkCache, array: ChunkedArray, axes: Sequence[Axis]) -> None:
+    """Drop what the pool holds of the chunks that a selection touches: they were written to."""
+    if array.sharded is None:
+        for step in make_plan(axes, array.grid).steps():
+            cache.drop((array.source, step.cell))
+
+
 class _CachedReader(Reader):
     __slots__ = ("_reads",)
 
@@ -73,7 +76,7 @@ class _CachedReader(Reader):
     async def step(self, step: Step) -> None:
         reads = self._reads
         source = reads.array.source
-        key = (reads.identity, step.cell)
+        key = (source, step.cell)
         entry = reads.cache.get(key)
         if entry is None or entry.time < reads.fresh:
             known = None if entry is None else entry.generation

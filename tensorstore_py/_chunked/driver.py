@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from tensorstore_py._chunked.array import ChunkedArray
-from tensorstore_py._chunked.cached import CachedReads
+from tensorstore_py._chunked.cached import CachedReads, forget
 from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.source import StoredChunks
@@ -100,7 +100,9 @@ class ChunkedDriver(Driver, Generic[M]):
         return self._spec.store_spec(), self._file.store
 
     def spec(self) -> ChunkedSpec[M]:
-        return self._spec.with_metadata(self._state[0].metadata)
+        spec = self._spec.with_metadata(self._state[0].metadata)
+        # that was about the moment of opening
+        return spec.replace(assume_cached_metadata=False)
 
     async def resolve(self) -> IndexDomain:
         await self._refresh()
@@ -108,7 +110,7 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         await self._recheck_metadata()
-        state, array, _, bounds = self._state
+        _, array, _, bounds = self._state
         resolved = propagate_bounds(bounds, transform)
         dtype = array.chain.chunk.dtype
         out = np.empty(resolved.input_shape, dtype, order="F" if order == "F" else "C")
@@ -119,9 +121,7 @@ class ChunkedDriver(Driver, Generic[M]):
         apart = not np.may_share_memory(view, out) and out.size > 0
         if self._cache.limit_bytes:
             bound = self._spec.recheck_cached_data
-            reads = CachedReads(
-                self._cache, array, (id(self), id(state.layout)), self._fresh(bound)
-            )
+            reads = CachedReads(self._cache, array, self._fresh(bound))
             await reads.read_into(selection.axes, view)
         else:
             await read_into(array, selection.axes, view)
@@ -139,7 +139,11 @@ class ChunkedDriver(Driver, Generic[M]):
         if not view.size:
             return
         view = view[(0,) * selection.free]
-        await write_from(array, stored, self._gate, selection.axes, view)
+        try:
+            await write_from(array, stored, self._gate, selection.axes, view)
+        finally:
+            if self._cache.limit_bytes:
+                forget(self._cache, array, selection.axes)
 
     async def resize(self, request: ResizeRequest) -> None:
         if self._assumed:

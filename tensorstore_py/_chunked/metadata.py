@@ -77,10 +77,17 @@ class MetadataFile(Generic[M]):
     async def write(self, metadata: M, *, if_equal: bytes) -> MetadataState[M] | None:
         """Store `metadata` if the stored generation is `if_equal`; None if it was not."""
         data = self.spec.serialize_metadata(metadata)
+        layout = self._layout(metadata, data)  # before the write: what can't be bound isn't stored
         stamp = await self.store.write(self._key, data, if_equal=if_equal)
         if stamp.generation == UNKNOWN:
             return None
-        return MetadataState(metadata, self.spec.layout(metadata), stamp.generation, stamp.time)
+        return MetadataState(metadata, layout, stamp.generation, stamp.time)
+
+    def _layout(self, metadata: M, data: bytes) -> ArrayLayout:
+        """The layout of `metadata`, whose document is `data`."""
+        spec = self.spec
+        content = (type(spec), spec.layout_variant, data)
+        return _parsed.get(content, lambda: (metadata, spec.layout(metadata)))[1]
 
     def _parse(self, data: bytes) -> tuple[M, ArrayLayout]:
         spec = self.spec
@@ -89,7 +96,7 @@ class MetadataFile(Generic[M]):
             try:
                 metadata = spec.parse_metadata(data)
                 return metadata, spec.layout(metadata)
-            except SpecError as error:
+            except (SpecError, DataLossError) as error:
                 raise DataLossError(f"Error reading {self.describe()}: {error}") from error
             except UnsupportedError as error:
                 raise UnsupportedError(f"Error reading {self.describe()}: {error}") from error

@@ -59,7 +59,6 @@ async def _create(
     spec: ChunkedSpec[M], file: MetadataFile[M], *, may_exist: bool
 ) -> MetadataState[M]:
     metadata = spec.new_metadata()
-    spec.layout(metadata)  # what can't be bound must not be stored
     created = await file.write(metadata, if_equal=NO_VALUE)
     if created is not None:
         return created

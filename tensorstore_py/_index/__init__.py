@@ -5,8 +5,8 @@ the reference (`Dim`, `IndexDomain`, `IndexTransform`, …) are re-exported by t
 engine also uses `apply_index`, `compose`, `identity` and `propagate_bounds`.
 
 Inside, from the bottom: interval, labels, dim, selection, maps, frame; then functions from frames
-to frames (compose, operations, numpy_terms, numpy_style, fast_slice, apply, evaluate, build,
-json_form, text); then the faces (indexable, domain, transform, dim_expression).
+to frames (compose, operations, restriction, numpy_terms, fast_slice, numpy_style, apply, evaluate,
+build, json_form, text); then the faces (indexable, domain, transform, dim_expression).
 """
 
 from __future__ import annotations

@@ -236,9 +236,7 @@ def propagate(outer: Frame, inner: Frame) -> Frame:
     if all(index_map.index_array is None for index_map in frame.maps):
         return frame
     if frame.is_explicitly_empty():
-        return frame.with_maps(
-            tuple(m if m.index_array is None else constant(0) for m in frame.maps)
-        )
+        return frame.without_arrays()
     maps = list(frame.maps)
     for out, index_map in enumerate(maps):
         if index_map.index_array is None or index_map.stride is None:

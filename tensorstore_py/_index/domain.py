@@ -25,11 +25,11 @@ from tensorstore_py._index.operations import (
     TranslateKind,
     label,
     mark_bounds_implicit,
-    restrict,
     translate,
     transpose,
 )
 from tensorstore_py._index.problem import IndexingError
+from tensorstore_py._index.restriction import restrict
 from tensorstore_py._index.selection import (
     DimSelectionLike,
     HasDimSpecs,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from operator import sub
 
 from tensorstore_py._index.interval import INF, BoundState
-from tensorstore_py._index.maps import OutputIndexMap, single
+from tensorstore_py._index.maps import OutputIndexMap, constant, single
 from tensorstore_py._index.problem import IndexingError
 
 __all__ = ["MAX_RANK", "Frame", "check_rank", "identity_maps", "unbounded"]
@@ -79,6 +79,12 @@ class Frame:
         """The same domain with other maps."""
         return Frame(
             self.lower, self.upper, self.implicit_lower, self.implicit_upper, self.labels, maps
+        )
+
+    def without_arrays(self) -> Frame:
+        """The same frame, where it has no positions and hence no use for index arrays."""
+        return self.with_maps(
+            tuple([m if m.index_array is None else constant(0) for m in self.maps])
         )
 
     def is_explicitly_empty(self) -> bool:

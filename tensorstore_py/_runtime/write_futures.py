@@ -22,6 +22,17 @@ class WriteFutures:
     Attributes:
         copy: done when the source array may be changed again.
         commit: done when the data is stored.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> store = ts.open(
+        ...     {"driver": "zarr3", "kvstore": "memory://"}, create=True, dtype="int8", shape=[3]
+        ... ).result()
+        >>> futures = store.write([1, 2, 3])
+        >>> futures.copy.result()
+        >>> futures.result()
+        >>> futures.done()
+        True
     """
 
     __slots__ = ("commit", "copy")

@@ -27,6 +27,9 @@ __all__ = ["bind", "is_bound", "spec_json", "strip_context", "unbind"]
 M = TypeVar("M", bound=Model)
 AnyResource = Resource[object] | ResourceSpec
 
+#: Types of members that hold nothing to bind; most do.
+_LEAVES = frozenset({type(None), bool, int, float, str, ContextSpec})
+
 
 def bind(model: M, context: Context, trail: Trail = ()) -> M:
     """The model with every resource member bound.
@@ -123,8 +126,9 @@ def _strip_one(value: object) -> object:
 
 def _map_members(model: M, visit: Callable[[object], object]) -> M:
     updates: dict[str, object] = {}
-    for name in type(model).model_fields:
-        value = getattr(model, name)
+    for name, value in model.__dict__.items():
+        if type(value) in _LEAVES:
+            continue
         try:
             changed = _map(value, visit)
         except SpecError as error:

@@ -1,4 +1,7 @@
-"""Every data type as a constant of its name, for re-export; some hide builtins on purpose."""
+"""Every data type as a constant of its name.
+
+For re-export only: some hide builtins on purpose, so no code of ours works inside this module.
+"""
 
 from tensorstore_py._spec.dtype import dtype
 

@@ -1,4 +1,7 @@
-"""Orders of dimensions (permutations) passed through an index transform."""
+"""Orders of dimensions (permutations) passed through an index transform.
+
+Pure; the result is a permutation of the other side's dimensions, whatever the transform.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Domains merged and moved, where two parts of a spec each say something of the domain."""
+"""Domains merged and moved, where two parts of a spec each say something of the domain.
+
+Nothing is guessed: what the parts do not agree on is an error that names the dimension.
+"""
 
 from __future__ import annotations
 

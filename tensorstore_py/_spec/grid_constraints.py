@@ -1,4 +1,7 @@
-"""Constraints on the size of one kind of chunk, as an immutable value with its JSON form."""
+"""Constraints on the size of one kind of chunk, as an immutable value with its JSON form.
+
+Here are also the checks of JSON values that every kind of layout constraint shares.
+"""
 
 from __future__ import annotations
 

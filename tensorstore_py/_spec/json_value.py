@@ -57,14 +57,12 @@ def freeze(value: object, depth: int = _DEEPEST) -> object:
         return _integer(int(value))
     if depth <= 0:
         raise SpecError("nested too deeply to be JSON; does the value contain itself?")
-    if kind is dict or isinstance(value, Mapping):
-        assert isinstance(value, Mapping)
+    if isinstance(value, dict):
         return {
             key if type(key) is str else str(key): freeze(inner, depth - 1)
             for key, inner in value.items()
         }
-    if kind is tuple or kind is list:
-        assert isinstance(value, tuple | list)
+    if isinstance(value, tuple | list):
         return tuple([freeze(inner, depth - 1) for inner in value])
     return _freeze_other(value, depth)
 
@@ -87,6 +85,8 @@ def _freeze_other(value: object, depth: int) -> object:
         return freeze(to_json(), depth - 1)
     if isinstance(value, np.ndarray):
         return freeze(value.tolist(), depth - 1)
+    if isinstance(value, Mapping):
+        return freeze(dict(value), depth - 1)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return tuple([freeze(inner, depth - 1) for inner in value])
     if hasattr(value, "__index__"):

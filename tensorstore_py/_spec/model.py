@@ -165,7 +165,15 @@ class Model(BaseModel):
 
     def replace(self, **members: object) -> Self:
         """A copy with some fields replaced, by Python name, without validating again."""
-        return self.model_copy(update=members)
+        copy = self.__class__.__new__(self.__class__)
+        # What `model_copy` does, without its generality: binding does this for every open.
+        object.__setattr__(copy, "__dict__", {**self.__dict__, **members})
+        object.__setattr__(
+            copy, "__pydantic_fields_set__", {*self.__pydantic_fields_set__, *members}
+        )
+        object.__setattr__(copy, "__pydantic_extra__", None)
+        object.__setattr__(copy, "__pydantic_private__", None)
+        return copy
 
     @classmethod
     def member_names(cls) -> list[str]:

@@ -1,4 +1,7 @@
-"""`OpenMode`: the five flags that say how a spec may be opened."""
+"""`OpenMode`: the five flags that say how a spec may be opened.
+
+A plain mutable record, as the reference has it; what the flags mean is the drivers' business.
+"""
 
 from __future__ import annotations
 

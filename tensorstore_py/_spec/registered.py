@@ -2,10 +2,14 @@
 
 `registered(registry)` marks a field; the object's tag member picks the registered class, and the
 class parses the rest. The error for an unknown name has the path of the tag.
+
+Models are immutable and depend on their JSON alone, so the same JSON is parsed once: programs open
+the same few specs again and again.
 """
 
 from __future__ import annotations
 
+import marshal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +27,10 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.registry import Registry
 
 __all__ = ["parse_registered", "registered"]
+
+#: How many parsed specs a registry remembers, and how many bytes each may have.
+_REMEMBERED = 512
+_LONGEST = 1 << 16
 
 
 def parse_registered(
@@ -61,6 +69,22 @@ def _parse(
         raise SpecError(f"expected {allowed}, but found {describe(json)}")
     if tag not in json:
         raise SpecError("this member is required", (tag,))
+    try:
+        # Version 2 has no back references, so that equal values give equal bytes.
+        key = marshal.dumps((tag, json), 2)
+    except ValueError:
+        return _parse_object(registry, json, tag)  # it holds a model or a bound resource
+    found = registry.parsed.get(key)
+    if not isinstance(found, Model):
+        found = _parse_object(registry, json, tag)
+        if len(registry.parsed) >= _REMEMBERED:
+            registry.parsed.clear()
+        if len(key) <= _LONGEST:
+            registry.parsed[key] = found
+    return found
+
+
+def _parse_object(registry: Registry[object], json: dict[str, object], tag: str) -> Model:
     name = json[tag]
     if not isinstance(name, str):
         raise SpecError(f"expected a string, but found {describe(name)}", (tag,))

@@ -63,6 +63,8 @@ class Registry(Generic[C]):
         self._classes: dict[str, type[C]] = {}
         self._aliases: dict[str, str] = {}
         self._schemes: dict[str, type[C]] = {}
+        #: What `parse_registered` remembers of its results, by serialised JSON.
+        self.parsed: dict[bytes, object] = {}
         self._discovered = False
 
     def register(

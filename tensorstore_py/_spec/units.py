@@ -1,4 +1,7 @@
-"""Physical units of dimensions: a multiplier and the name of a base unit, uninterpreted."""
+"""Physical units of dimensions: a multiplier and the name of a base unit.
+
+The name is not interpreted: `"nm"` and `"nanometer"` are different units here.
+"""
 
 from __future__ import annotations
 

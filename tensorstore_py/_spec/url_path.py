@@ -2,7 +2,7 @@
 
 Pure text in, text out; nothing here knows a store. Keys are `str` with undecodable bytes as
 surrogate escapes; in a URL every byte outside the unreserved and sub-delimiter characters,
-`:`, `@` and `/`, is `%XX`. Encoding and decoding are inverse for every key that is valid UTF-8.
+`:` and `/`, is `%XX`. Encoding and decoding are inverse for every key that is valid UTF-8.
 """
 
 from __future__ import annotations
@@ -14,18 +14,22 @@ from tensorstore_py.errors import SpecError
 
 __all__ = ["decode_path", "encode_path", "root_url_rest"]
 
-_KEPT = "!$&'()*+,;=:@/~"
+_KEPT = "!$&'()*+,;=:/~"
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-def encode_path(key: str) -> str:
+def encode_path(key: str, also_kept: str = "") -> str:
     """A key as the path of a URL.
+
+    Args:
+        key: with undecodable bytes as surrogate escapes.
+        also_kept: further characters that the scheme leaves as they are.
 
     Example:
         >>> encode_path("a b/é")
         'a%20b/%C3%A9'
     """
-    return quote_from_bytes(key.encode("utf-8", "surrogateescape"), safe=_KEPT)
+    return quote_from_bytes(key.encode("utf-8", "surrogateescape"), safe=_KEPT + also_kept)
 
 
 def decode_path(path: str) -> str:

@@ -9,8 +9,8 @@ A store is three small things, all from `tensorstore_py.plugin`:
 3. maybe *context resources*: what several specs share, here the map itself. Two memory specs
    see the same keys exactly if they are bound to the same `memory_key_value_store`.
 
-Nothing here waits for anything, so the store is `inline`: its methods are coroutines only in
-form, and run on whichever thread calls. A store that talks to a network says `inline = False`.
+Nothing here waits, so the store is `inline`: its methods are coroutines only in form, and run
+on whichever thread calls. A store that talks to a network says `inline = False`.
 
 The invariant to keep, here as in every store: a value and its generation change together, and
 no generation is ever used twice for one key. Conditional writes rest on it.
@@ -18,7 +18,7 @@ no generation is ever used twice for one key. Conditional writes rest on it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 from tensorstore_py.plugin import (
     ALL,
@@ -44,9 +44,6 @@ from tensorstore_py.plugin import (
     kvstore,
     root_url_rest,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 __all__ = ["MemoryKeyValueStore", "MemorySpec", "MemoryStore", "SharedMap"]
 

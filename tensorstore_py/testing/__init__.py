@@ -5,5 +5,18 @@ This package needs pytest, which the rest of the package does not.
 """
 
 from tensorstore_py.testing.codecs import CodecSuite
+from tensorstore_py.testing.fake_stores import CountingStore, FaultyStore, LoopStore, StoreAround
+from tensorstore_py.testing.kvstore import KvStoreSuite
+from tensorstore_py.testing.kvstore_reads import KvStoreListSuite, KvStoreReadSuite, drive
 
-__all__ = ["CodecSuite"]
+__all__ = [
+    "CodecSuite",
+    "CountingStore",
+    "FaultyStore",
+    "KvStoreListSuite",
+    "KvStoreReadSuite",
+    "KvStoreSuite",
+    "LoopStore",
+    "StoreAround",
+    "drive",
+]

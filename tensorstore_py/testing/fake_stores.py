@@ -44,9 +44,7 @@ class StoreAround(KvStore):
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         """Read from the base."""
-        return await self.base.read(
-            key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
-        )
+        return await self.base.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
         """Read several parts from the base, in one call."""
@@ -122,9 +120,7 @@ class CountingStore(StoreAround):
     ) -> ReadResult:
         """Read from the base, and count."""
         self.reads[key] += 1
-        result = await super().read(
-            key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
-        )
+        result = await super().read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
         self.bytes_read[key] += memoryview(result.value).nbytes
         return result
 
@@ -221,9 +217,7 @@ class FaultyStore(StoreAround):
     ) -> ReadResult:
         """Read from the base, unless told otherwise."""
         self._raise_before("read", key)
-        result = await super().read(
-            key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
-        )
+        result = await super().read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
         self._raise_afterwards("read", key)
         return self._as_altered(key, result)
 
@@ -312,9 +306,7 @@ class LoopStore(StoreAround):
     ) -> ReadResult:
         """Suspend, then read from the base."""
         await asyncio.sleep(0)
-        return await super().read(
-            key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
-        )
+        return await super().read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
         """Suspend, then read several parts from the base."""

@@ -52,6 +52,7 @@ def outcome(function):
         return type(problem)
 
 
+@pytest.mark.timeout(1800)  # the nightly profile takes minutes
 @settings(max_examples=4 * settings().max_examples)
 @given(transforms(), TERMS.map(tuple) | TERMS.map(lambda terms: terms[0] if terms else ...))
 def test_the_short_way_gives_what_the_long_way_gives(transform, index) -> None:
@@ -65,6 +66,7 @@ def test_the_short_way_gives_what_the_long_way_gives(transform, index) -> None:
     assert IndexTransform._from_frame(result) == expected
 
 
+@pytest.mark.timeout(1800)  # the nightly profile takes minutes
 @settings(max_examples=2 * settings().max_examples)
 @given(st.data())
 def test_selected_dimensions_take_the_short_way_to_the_same_place(data) -> None:

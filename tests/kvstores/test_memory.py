@@ -1,16 +1,16 @@
+import pytest
 import tensorstore as reference
-from pytest import fixture
 
 from tensorstore_py._api.kvstore import KvStore as Face
 from tensorstore_py._spec.context import Context
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.testing.kvstore import KvStoreSuite, drive
+from tensorstore_py.testing import KvStoreSuite, drive
 
 
 class TestMemoryStore(KvStoreSuite):
     odd_keys = (*KvStoreSuite.odd_keys, "", "/", "a//b", ".", "..", "a/", "\0", "\udcff")
 
-    @fixture
+    @pytest.fixture
     def store(self):
         return MemoryStore(SharedMap())
 

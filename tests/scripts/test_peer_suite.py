@@ -10,10 +10,13 @@ TESTS = {
         "import tensorstore as ts\n"
         "def test_alias():\n    assert ts.loads('1') == 1\n"
         "def test_alias_in_a_subprocess():\n"
-        "    subprocess.run([sys.executable, '-c', 'import tensorstore as t; t.dumps'], check=True)\n"
+        "    code = 'import tensorstore as ts; ts.dumps'\n"
+        "    subprocess.run([sys.executable, '-c', code], check=True)\n"
     ),
     "failing_test.py": "def test_one():\n    pass\ndef test_two():\n    assert False, 'because'\n",
-    "crashing_test.py": "import os\ndef test_one():\n    os._exit(3)\n\ndef test_two():\n    pass\n",
+    "crashing_test.py": (
+        "import os\ndef test_one():\n    os._exit(3)\n\ndef test_two():\n    pass\n"
+    ),
     "no_test_of_theirs.py": "raise SystemExit\n",
 }
 
@@ -39,9 +42,10 @@ def test_counts_per_file_and_overall(checkout: Path, capsys: pytest.CaptureFixtu
     assert words[4:] == [["sound_test.py", "2", "/", "2"], ["all", "3", "/", "6"]]
 
 
-def test_one_file_can_be_chosen(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(checkout), "--package", "json", "--only", "sound"]) == 0
-    assert "failing" not in capsys.readouterr().out
+def test_files_can_be_chosen(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(checkout), "--only", "other"]) == 2
+    assert main([str(checkout), "--package", "json", "--only", "failing"]) == 1
+    assert "sound" not in capsys.readouterr().out
 
 
 def test_a_folder_without_tests_is_refused(tmp_path: Path) -> None:

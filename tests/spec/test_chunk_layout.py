@@ -3,7 +3,7 @@ import pickle
 import pytest
 import tensorstore as reference
 
-from tensorstore_py._index import IndexDomain, IndexTransform
+from tensorstore_py._index import IndexDomain
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py.errors import MismatchError, SpecError
 
@@ -184,67 +184,3 @@ def test_update_is_all_or_nothing():
     assert layout != 5
     with pytest.raises(TypeError, match='did you mean "read_chunk_shape"'):
         layout.update(read_chunk_shap=[1])  # type: ignore[call-arg]
-
-
-class TestTransforms:
-    layout = ChunkLayout(
-        chunk_shape=[6, 8, 10],
-        chunk_aspect_ratio=[1, 2, 3],
-        inner_order=[2, 0, 1],
-        grid_origin=[4, 5, 6],
-    )
-
-    def to_input(self, transform):
-        return ChunkLayout.of(self.layout.constraints.to_input(transform))
-
-    def test_permuted_and_strided(self):
-        transform = IndexTransform(input_rank=3)[2:20:4, ::1, 3].transpose()
-        with pytest.raises(Exception, match=r"finite|bound"):
-            IndexTransform(input_rank=3)[::4]
-
-        moved = self.to_input(transform)
-
-        assert moved.read_chunk.shape == (8, 3)
-        assert moved.read_chunk.aspect_ratio == (2, 0.25)
-        assert moved.inner_order == (1, 0)
-
-    def test_diagonals_and_new_dimensions_are_unconstrained(self):
-        json = {
-            "input_rank": 3,
-            "output": [{"input_dimension": 0}, {"input_dimension": 0}, {"input_dimension": 1}],
-        }
-
-        moved = self.to_input(IndexTransform(json=json))
-
-        assert moved.read_chunk.shape == (None, 10, None)
-        assert moved.inner_order == (1, 0, 2)
-
-    def test_there_and_back(self):
-        json = {
-            "input_rank": 3,
-            "output": [
-                {"input_dimension": 2, "offset": 5},
-                {"input_dimension": 0, "stride": -1, "offset": 3},
-                {"input_dimension": 1},
-            ],
-        }
-        transform = IndexTransform(json=json)
-
-        back = self.to_input(transform).constraints.to_output(transform)
-
-        assert ChunkLayout.of(back) == self.layout
-
-    def test_a_hard_constraint_must_not_get_lost(self):
-        transform = IndexTransform(json={"input_rank": 3, "output": [{"input_dimension": 0}]})
-
-        with pytest.raises(MismatchError, match="No output dimension corresponds"):
-            self.layout.constraints.to_output(transform)
-
-        soft = self.layout.constraints.softened().to_output(transform)
-        assert ChunkLayout.of(soft).write_chunk.shape_soft_constraint == (6,)
-
-    def test_rank(self):
-        with pytest.raises(MismatchError, match="Cannot transform constraints of rank 3"):
-            self.to_input(IndexTransform(input_rank=2))
-        unranked = ChunkLayout(chunk_elements=3).constraints
-        assert unranked.to_input(IndexTransform(input_rank=2)) is unranked

@@ -21,48 +21,6 @@ def context() -> Any:
     )
 
 
-class TestSpec:
-    def test_round_trip_and_repr(self):
-        json: dict[str, object] = {
-            "sample_pool": {},
-            "sample_pool#a": "sample_pool",
-            "sample_pool#b": None,
-        }
-        spec = Context.Spec(json)
-
-        assert spec.to_json() == json
-        assert pickle.loads(pickle.dumps(spec)) == spec
-        assert repr(spec) == (
-            "Context.Spec({'sample_pool': {}, 'sample_pool#a': 'sample_pool', "
-            "'sample_pool#b': None})"
-        )
-
-    def test_defaults(self):
-        spec = Context.Spec({"sample_pool": {"limit": 0}})
-
-        assert spec.to_json() == {"sample_pool": {}}
-        assert spec.to_json(include_defaults=True) == {"sample_pool": {"limit": 0}}
-
-    @pytest.mark.parametrize(
-        ("json", "path", "problem"),
-        [
-            ([], (), "expected an object"),
-            ("sample_pool", (), "expected an object"),
-            ({"sample_pol": {}}, (), 'did you mean "sample_pool"?'),
-            ({"sample_pool": 5}, ("sample_pool",), "expected an object, but found 5"),
-            ({"sample_pool": "sample_config"}, ("sample_pool",), "no reference"),
-            ({"sample_pool#x": {"limit": -1}}, ("sample_pool#x", "limit"), "found -1"),
-            ({"sample_pool": {"limt": 1}}, ("sample_pool", "limt"), 'did you mean "limit"?'),
-        ],
-    )
-    def test_errors(self, json, path, problem):
-        with pytest.raises(SpecError) as caught:
-            Context.Spec(json)
-
-        assert caught.value.path == path
-        assert problem in caught.value.problem
-
-
 class TestLookup:
     def test_one_key_is_one_object(self, context):
         assert context["sample_pool"] is context["sample_pool"]

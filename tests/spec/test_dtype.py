@@ -59,18 +59,6 @@ def test_found_as_the_reference_does(like):
     assert outcome(reference.dtype, like) == outcome(dtype, like)
 
 
-def test_the_constants_are_those_of_the_reference():
-    expected = {
-        name for name in dir(reference) if isinstance(getattr(reference, name), reference.dtype)
-    }
-
-    assert set(data_types.__all__) == expected
-    for name in expected:
-        mine, theirs = getattr(data_types, name), getattr(reference, name)
-        assert mine.name == name
-        assert (mine.numpy_dtype, mine.type) == (theirs.numpy_dtype, theirs.type)
-
-
 def test_one_object_for_each_type():
     assert dtype("int8") is dtype(np.int8) is data_types.int8
     assert dtype(data_types.int8) is data_types.int8

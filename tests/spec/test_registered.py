@@ -1,8 +1,11 @@
 import pytest
 
+from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py.errors import SpecError
 from tests.spec.samples import Grid, Mem, sample_drivers, sample_stores
+
+MEM = {"driver": "mem"}
 
 
 def test_the_tag_picks_the_class():
@@ -48,3 +51,34 @@ def test_errors(json, path, problem):
 
     assert caught.value.path == path
     assert problem in caught.value.problem
+
+
+class TestMemory:
+    def test_the_same_json_is_parsed_once(self):
+        def parse(path: str):
+            return parse_registered(sample_stores, {"driver": "mem", "path": path})
+
+        assert parse("same") is parse("same")
+        assert parse("same") is not parse("other")
+
+    def test_true_is_not_one(self):
+        parse_registered(sample_drivers, {"driver": "grid", "kvstore": MEM, "level": 1})
+
+        for wrong in (True, "1"):
+            with pytest.raises(SpecError):
+                parse_registered(sample_drivers, {"driver": "grid", "kvstore": MEM, "level": wrong})
+
+    def test_bound_resources_are_not_remembered(self):
+        pools = [Context({"sample_pool": {}})["sample_pool"] for _ in range(2)]
+
+        specs = [parse_registered(sample_stores, {**MEM, "pool": pool}) for pool in pools]
+
+        assert [getattr(spec, "pool", None) for spec in specs] == pools
+
+    def test_memory_is_bounded(self):
+        for number in range(2000):
+            parse_registered(sample_stores, {"driver": "mem", "path": str(number)})
+        parse_registered(sample_stores, {"driver": "mem", "path": "x" * 100_000})
+
+        assert len(sample_stores.parsed) <= 512
+        assert max(map(len, sample_stores.parsed)) <= 65536

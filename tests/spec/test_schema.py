@@ -7,7 +7,7 @@ import pytest
 import tensorstore as reference
 
 from tensorstore_py import _index as ours
-from tensorstore_py._index import IndexDomain, IndexTransform
+from tensorstore_py._index import IndexDomain
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.units import Unit
@@ -243,36 +243,3 @@ class TestUpdate:
         schema.update(dimension_units=[None, "s"])
 
         assert schema.dimension_units == (Unit("4nm"), Unit("s"))
-
-
-class TestToOutput:
-    transform = IndexTransform(
-        json={
-            "input_rank": 2,
-            "output": [{"input_dimension": 1, "offset": 5}, {"input_dimension": 0}],
-        }
-    )
-
-    def test_every_part_moves(self):
-        schema = Schema(
-            shape=[2, 3],
-            fill_value=[1, 2, 3],
-            dimension_units=["4nm", None],
-            chunk_layout=ChunkLayout(chunk_shape=[4, 5]),
-        )
-
-        moved = Schema.of(schema.constraints.to_output(self.transform))
-
-        assert moved == Schema(
-            domain=IndexDomain(inclusive_min=[5, 0], shape=[3, 2]),
-            fill_value=[[1], [2], [3]],
-            dimension_units=[None, "4nm"],
-            chunk_layout=ChunkLayout(chunk_shape=[5, 4]),
-        )
-
-    def test_refused(self):
-        with pytest.raises(MismatchError, match="Cannot transform schema of rank 1"):
-            Schema(rank=1).constraints.to_output(self.transform)
-        lost = IndexTransform(json={"input_rank": 2, "output": [{"input_dimension": 0}]})
-        with pytest.raises(MismatchError, match="No output dimension corresponds"):
-            Schema(dimension_units=["4nm", "4nm"]).constraints.to_output(lost)

@@ -143,13 +143,10 @@ def _from_base64(stored_type: StoredType, json: object) -> bytes:
     size = stored_type.size_bytes
     data = None
     if isinstance(json, str):
-        try:
-            data = base64.b64decode(json, validate=True)
-        except (binascii.Error, ValueError):
-            data = None
-    if data is not None and len(data) < size and _is_text(stored_type):
-        # Text of fixed length ends at its last non-null character: zarr-python writes "" for all.
-        data = data.ljust(size, b"\0")
+        data = _decoded(json)
+        if data is not None and _is_text(stored_type) and len(json) % 4 == 0:
+            # Text of fixed length ends at its last non-null character: zarr-python writes no more.
+            data = data.ljust(size, b"\0")
     if data is None or len(data) != size:
         raise SpecError(f"expected {size} bytes in base64, but found {describe(json)}")
     fields = [field for field in stored_type.fields if field.native == np.bool_]
@@ -160,6 +157,14 @@ def _from_base64(stored_type: StoredType, json: object) -> bytes:
             changed[field.offset : field.offset + field.size_bytes] = value.tobytes()
         data = bytes(changed)
     return data
+
+
+def _decoded(text: str) -> bytes | None:
+    """What the base64 text stands for, with or without "=" at its end; None if it is none."""
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
 
 
 def _boolean(json: object) -> bool:

@@ -155,15 +155,16 @@ def path_to_url(path: str, windows: bool = WINDOWS) -> str:
         >>> path_to_url("C:/x", windows=True), path_to_url("//server/share/x", windows=True)
         ('file:///C:/x', 'file://server/share/x')
     """
+    encoded = encode_path(path, also_kept="@")
     if windows and path.startswith("//"):
-        return "file:" + encode_path(path)
+        return "file:" + encoded
     if windows and _DRIVE.match(path):
-        return "file:///" + encode_path(path)
+        return "file:///" + encoded
     if not path.startswith("/"):
         raise SpecError(
             f'file: URIs do not support relative paths: "{path}"; open it by an absolute path'
         )
-    return "file://" + encode_path(path)
+    return "file://" + encoded
 
 
 def _resolved(path: str) -> str:

@@ -37,6 +37,11 @@ if sys.platform == "win32":
         os.lseek(fd, start, os.SEEK_SET)
         return os.read(fd, size)
 
+    def _read_into(fd: int, memory: memoryview, start: int) -> int:
+        data = _read_at(fd, memory.nbytes, start)
+        memory[: len(data)] = data
+        return len(data)
+
     def _leave_direct(fd: int) -> None:
         """Nothing to leave: there is no direct mode here."""
 
@@ -44,6 +49,9 @@ else:
     import fcntl
 
     _read_at = os.pread
+
+    def _read_into(fd: int, memory: memoryview, start: int) -> int:
+        return os.preadv(fd, [memory], start)
 
     def _leave_direct(fd: int) -> None:
         """Go on through the page cache."""
@@ -99,7 +107,7 @@ def _fetch_direct(fd: int, start: int, stop: int, size: int) -> Buffer:
     filled = 0
     while filled < stop - first:
         try:
-            count = os.preadv(fd, [view[filled:]], first + filled)
+            count = _read_into(fd, view[filled:], first + filled)
         except OSError:
             count = 0
         filled += count

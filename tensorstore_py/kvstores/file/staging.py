@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from typing import Final
 
 from tensorstore_py.kvstores.file.locking import CREATE_FLAGS, Backoff, acquire
@@ -126,13 +127,13 @@ def make_parents(path: str, *, sync: bool) -> None:
 
 def sync_directory(path: str) -> None:
     """Make the names in the directory that holds `path` survive a power cut."""
-    if WINDOWS:
-        return
-    fd = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    # Windows opens no directories; its journal keeps names by itself.
+    if sys.platform != "win32":
+        fd = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
 
 def _create_when_absent(path: str, timeout_s: float) -> int:

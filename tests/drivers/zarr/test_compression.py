@@ -38,9 +38,9 @@ def test_new_arrays_are_compressed_by_blosc() -> None:
 
 
 def test_filters_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedError, match='filters: "delta", "shuffle" found'):
+    with pytest.raises(UnsupportedError, match=r'filters: "delta", "shuffle" found'):
         ZarrCodecSpec.parse({"filters": [{"id": "delta"}, {"id": "shuffle"}]})
-    with pytest.raises(SpecError, match="^filters: expected null or an array"):
+    with pytest.raises(SpecError, match=r"^filters: expected null or an array"):
         ZarrCodecSpec.parse({"filters": "delta"})
 
 
@@ -73,7 +73,7 @@ def test_no_compression_is_a_constraint_too() -> None:
     assert merged_compressor(Unset.UNSET, None) is None
     assert merged_compressor(None, Unset.UNSET) is None
     assert merged_compressor(zlib, Unset.UNSET) == zlib
-    with pytest.raises(MismatchError, match='"compressor" is both null and {"id":"zlib"'):
+    with pytest.raises(MismatchError, match=r'"compressor" is both null and {"id":"zlib"'):
         merged_compressor(None, zlib)
 
 
@@ -81,5 +81,5 @@ def test_a_member_that_differs_is_a_contradiction() -> None:
     first = CodecSpec({"driver": "zarr", "compressor": {"id": "zlib", "level": 1}})
     second = CodecSpec({"driver": "zarr", "compressor": {"id": "zlib", "level": 2}})
 
-    with pytest.raises(MismatchError, match='"level":1} and {"id":"zlib","level":2}'):
+    with pytest.raises(MismatchError, match=r'"level":1} and {"id":"zlib","level":2}'):
         first.merged(second)

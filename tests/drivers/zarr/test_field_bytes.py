@@ -1,3 +1,5 @@
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def field_bytes(name: str, order: str = "C") -> FieldBytes:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("name", ["x", "y", "b"])
-def test_a_field_is_a_view_of_the_records(name: str, order: str) -> None:
+def test_a_field_is_a_view_of_the_records(name: str, order: Literal["C", "F"]) -> None:
     chunk = records()
 
     found = field_bytes(name, order).decode(chunk.tobytes(order))
@@ -35,7 +37,7 @@ def test_a_field_is_a_view_of_the_records(name: str, order: str) -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("name", ["x", "y", "b"])
-def test_writing_a_field_leaves_the_others_alone(name: str, order: str) -> None:
+def test_writing_a_field_leaves_the_others_alone(name: str, order: Literal["C", "F"]) -> None:
     chunk = records()
     codec = field_bytes(name, order)
     changed = chunk.copy()

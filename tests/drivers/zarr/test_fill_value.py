@@ -42,6 +42,8 @@ ROUND_TRIPS = [
     ("<c8", "AACAPwAAAEA=", [1.0, 2.0]),
     ("|S3", "YWJj", "YWJj"),
     ("|S3", "", "AAAA"),
+    ("|S3", "aGk=", "aGkA"),
+    ("|V2", "aGk", "aGk="),
     ("|V3", "AQID", "AQID"),
     (PAIR, "AAEAAgAAgD8=", "AAEAAgAAgD8="),
     ([["x", "|b1"], ["y", "<f4"]], "AgACAAA=", "AQACAAA="),

@@ -1,4 +1,5 @@
 import json
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ def test_without_a_fill_value_zeros_are_read_and_everything_is_stored() -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["<u2", ">u2"])
-def test_chunks_are_stored_in_the_document_s_orders(order: str, dtype: str) -> None:
+def test_chunks_are_stored_in_the_document_s_orders(order: Literal["C", "F"], dtype: str) -> None:
     chunk = np.arange(20, dtype="u2").reshape(5, 4)
     chain = bound(order=order, dtype=dtype).chain
 

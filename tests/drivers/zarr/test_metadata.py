@@ -93,7 +93,7 @@ def test_filters_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[]"])
 def test_what_is_no_document_is_refused(data: bytes) -> None:
-    with pytest.raises(SpecError, match="this is no JSON|expected an object"):
+    with pytest.raises(SpecError, match=r"this is no JSON|expected an object"):
         ZarrMetadata.parse(data)
 
 
@@ -116,14 +116,14 @@ def test_constraints_print_what_was_said(given: dict, written: dict) -> None:
 
 
 def test_constraints_know_no_other_members() -> None:
-    with pytest.raises(SpecError, match="^chunk: no such member"):
+    with pytest.raises(SpecError, match=r"^chunk: no such member"):
         MetadataConstraints.parse({"chunk": [1]})
 
 
 def test_a_fill_value_needs_its_type() -> None:
-    with pytest.raises(SpecError, match='^fill_value: .* together with "dtype"'):
+    with pytest.raises(SpecError, match=r'^fill_value: .* together with "dtype"'):
         MetadataConstraints.parse({"fill_value": 0})
-    with pytest.raises(SpecError, match='^dtype: "<u3"'):
+    with pytest.raises(SpecError, match=r'^dtype: "<u3"'):
         MetadataConstraints.parse({"fill_value": 0, "dtype": "<u3"})
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_arrays_are_read_in_both_directions(
     tmp_path: Path, encoded: str, compressor: dict | None
 ) -> None:
     array = sample(encoded)
-    for order, separator in product("CF", "./"):
+    for order, separator in ("C.", "F/"):
         ours, theirs = tmp_path / f"ours{order}{ord(separator)}", tmp_path / f"{order}{separator}x"
         metadata = {
             "shape": list(SHAPE),
@@ -98,7 +99,7 @@ def test_arrays_are_read_in_both_directions(
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("encoded", [*NUMPY_TYPES, "|S3"])
 def test_arrays_that_zarr_python_made_are_read_and_written(
-    tmp_path: Path, encoded: str, order: str
+    tmp_path: Path, encoded: str, order: Literal["C", "F"]
 ) -> None:
     text = encoded == "|S3"
     array = np.full(SHAPE, b"abc", "S3") if text else sample(encoded)
@@ -118,7 +119,9 @@ def test_arrays_that_zarr_python_made_are_read_and_written(
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_fields_that_zarr_python_made_are_read_and_written(tmp_path: Path, order: str) -> None:
+def test_fields_that_zarr_python_made_are_read_and_written(
+    tmp_path: Path, order: Literal["C", "F"]
+) -> None:
     record = np.dtype([("x", "<u2"), ("y", ">f4"), ("b", "|b1")])
     array = np.zeros(SHAPE, record)
     array["x"] = np.arange(35).reshape(SHAPE)
@@ -200,7 +203,7 @@ def repr_json(schema: object) -> object:
 
 
 #: (members of the spec, members of its metadata, inner dimensions) that settle the data type.
-TYPES = st.one_of(
+TYPES: st.SearchStrategy[tuple[dict, dict, list]] = st.one_of(
     st.sampled_from(sorted(FILL_VALUES)).flatmap(
         lambda encoded: st.tuples(
             st.just({}),
@@ -239,7 +242,7 @@ def specs(draw: st.DrawFn) -> dict:
     shape = draw(st.lists(st.integers(0, 1500), max_size=3))
     rank = len(shape)
     members, metadata, inner = draw(TYPES)
-    schema = draw(
+    schema: dict[str, object] = draw(
         st.fixed_dictionaries(
             {},
             optional={
@@ -298,7 +301,7 @@ def layouts(draw: st.DrawFn, rank: int) -> dict:
     return layout
 
 
-@settings(max_examples=5 * settings().max_examples)
+@settings(max_examples=3 * settings().max_examples)
 @given(specs())
 def test_new_arrays_are_as_the_reference_makes_them(spec: dict) -> None:
     assert outcome(ts, spec) == outcome(reference, spec)

@@ -8,6 +8,7 @@ from tensorstore_py.drivers.zarr.spec import ZarrSpec
 from tensorstore_py.errors import (
     AlreadyExistsError,
     DataLossError,
+    FailedPreconditionError,
     MismatchError,
     NotFoundError,
     SpecError,
@@ -210,7 +211,7 @@ def test_units_have_no_place_in_the_format() -> None:
     context = ts.Context()
     ts.open(spec(METADATA), create=True, context=context).result()
 
-    with pytest.raises(SpecError, match="^dimension_units"):
+    with pytest.raises(SpecError, match=r"^dimension_units"):
         ts.open(spec(schema={"dimension_units": ["nm", None]}), context=context).result()
 
 
@@ -384,3 +385,29 @@ def test_the_spec_class_is_a_value() -> None:
 
     assert first == ZarrSpec.parse(spec(METADATA))
     assert ZarrSpec.parse(first.to_json()).to_json() == first.to_json()
+
+
+def test_fields_written_at_the_same_time_both_arrive() -> None:
+    context = ts.Context()
+    array = records((7, 9))
+
+    pending = [opened(context, field).write(seen(array, field)) for field in ("x", "y", "s")]
+    for write in pending:
+        write.result()
+
+    for field in ("x", "y", "s"):
+        found = opened(context, field).read().result()
+        assert np.array_equal(found, seen(array, field)), field
+
+
+def test_resizing_deletes_the_chunks_of_all_fields() -> None:
+    context = ts.Context()
+    store = opened(context, "x")
+    store[...] = np.uint16(1)
+
+    resized = store.resize(exclusive_max=[2, None, None, None]).result()
+
+    assert sorted(stored(context).list().result()) == [b".zarray", b"0.0", b"0.1", b"0.2"]
+    assert resized.shape == (2, 9, 2, 3)
+    with pytest.raises(FailedPreconditionError):
+        store.resize(exclusive_max=[None, None, 3, None]).result()

@@ -85,7 +85,7 @@ def test_a_lock_on_a_file_that_lost_its_name_does_not_count(path, monkeypatch, f
 
 
 def test_errors_leave_no_descriptor_open(path, monkeypatch):
-    def fail(fd):
+    def fail(_fd):
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(locking, "try_lock", fail)
@@ -106,10 +106,11 @@ def test_the_reference_waits_for_our_lock(tmp_path, path):
     fd = acquire(path, 1)
 
     written = store.write("a", b"1")
-    assert not written.done()
+    waited = not written.done()
     os.close(fd)
-
     written.result(timeout=10)
+
+    assert waited
     assert store["a"] == b"1"
 
 
@@ -123,7 +124,7 @@ def test_we_wait_for_a_lock_as_the_reference_takes_it(path):
 
 
 def test_waits_grow_up_to_the_longest(monkeypatch):
-    slept = []
+    slept: list[float] = []
     monkeypatch.setattr(locking.time, "sleep", slept.append)
     backoff = Backoff(1000, longest_s=0.001)
     for _ in range(10):

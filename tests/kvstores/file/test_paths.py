@@ -13,7 +13,25 @@ from tensorstore_py.kvstores.file.paths import (
 )
 
 PIECES = st.sampled_from(
-    ["/", "/", "a", "b", ".", "..", ".__lock", "\\", "é", " ", "%2F", "%", ":", "\0", "C:", "~"]
+    [
+        "/",
+        "/",
+        "a",
+        "b",
+        ".",
+        "..",
+        ".__lock",
+        "\\",
+        "é",
+        " ",
+        "%2F",
+        "%",
+        ":",
+        "\0",
+        "C:",
+        "~",
+        "@",
+    ]
 )
 # The reference refuses a root that is spelled with a backslash.
 PATHS = (
@@ -41,21 +59,17 @@ def test_takes_the_paths_that_the_reference_takes(path):
 
 @given(PATHS)
 def test_takes_the_keys_that_the_reference_takes(key):
-    theirs = outcome(
-        lambda: reference.KvStore.open("memory://").result()
-        and reference.KvStore.open({"driver": "file", "path": "/proc/none/"})
-        .result()
-        .read(key)
-        .result()
-        .state
-    )
+    store = reference.KvStore.open("file:///proc/none/").result()
+    theirs = outcome(lambda: store.read(key).result().state)
 
     assert (outcome(check_key, "/proc/none/" + key, False) is ValueError) == (theirs is ValueError)
 
 
 @given(PATHS)
 def test_reads_the_urls_that_the_reference_reads(path):
-    assume(not path.lstrip("/").startswith("\\"))  # it is strict with a backslash at the root
+    assume(
+        not path.replace("%2F", "/").lstrip("/").startswith("\\")
+    )  # it is strict with a backslash at the root
     url = "file:///" + path.replace("\0", "")
     theirs = outcome(lambda: reference.KvStore.Spec(url).path)
 

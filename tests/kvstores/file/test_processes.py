@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tensorstore_py.kvstores.file import FileStore
-from tensorstore_py.testing.kvstore import drive
+from tensorstore_py.testing import drive
 
 OURS = """
 import sys

@@ -74,11 +74,11 @@ def test_direct_mode_falls_back_where_the_file_system_cannot(path, monkeypatch):
 
 
 def test_direct_mode_falls_back_where_blocks_are_larger_than_pages(path, monkeypatch):
-    def refuse(fd, buffers, offset):
+    def refuse(*_):
         raise OSError(22, "Invalid argument")
 
     fd = reading.open_direct(path)
-    monkeypatch.setattr(reading.os, "preadv", refuse)
+    monkeypatch.setattr(reading, "_read_into", refuse)
 
     assert bytes(FETCHERS["direct"][1](fd, 1, 9, SIZE)) == VALUE[1:9]
     os.close(fd)

@@ -9,7 +9,11 @@ from tensorstore_py.kvstores.file import FileStore
 
 def test_opens_with_what_its_context_says():
     context = Context(
-        {"file_io_sync": False, "file_io_locking": {"mode": "none"}, "file_io_concurrency": {"limit": 3}}
+        {
+            "file_io_sync": False,
+            "file_io_locking": {"mode": "none"},
+            "file_io_concurrency": {"limit": 3},
+        }
     )
 
     store = KvStore.open("file:///a/", context=context).result().store

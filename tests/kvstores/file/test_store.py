@@ -9,7 +9,7 @@ from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.file import store as store_module
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, ByteRange, Duration
-from tensorstore_py.testing.kvstore import KvStoreSuite, drive
+from tensorstore_py.testing import KvStoreSuite, drive
 
 
 def locking(mode, timeout="60s"):
@@ -84,7 +84,7 @@ class TestFileStore(FileSuite):
         self.set(store, prefix + "d/b", None)
 
         assert os.listdir(prefix + "d") == ["a"]
-        assert self.set(store, prefix + "d/a", None, if_equal=stamp.generation)
+        self.set(store, prefix + "d/a", None, if_equal=stamp.generation)
         assert os.listdir(prefix + "d") == []
 
     def test_makes_no_directory_for_what_it_does_not_write(self, store, prefix):
@@ -259,7 +259,7 @@ class TestDirect(FileSuite):
 class TestRetries:
     @pytest.fixture
     def slept(self, monkeypatch):
-        slept = []
+        slept: list[float] = []
         monkeypatch.setattr(store_module.time, "sleep", slept.append)
         return slept
 
@@ -287,7 +287,7 @@ class TestRetries:
 
         assert bytes(result.value) == b"1"
         assert len(slept) == 3
-        assert 1 <= slept[0] <= 2 <= slept[1] <= 3 < 4 <= slept[2] <= 5
+        assert 1 <= slept[0] <= 2 <= slept[1] <= 3 <= slept[2] - 1 <= 4
 
     def test_gives_up_in_the_end(self, tmp_path, monkeypatch, slept):
         store = self.store(2)

@@ -29,6 +29,20 @@ def delete(root, key_range=ALL, break_locks=True):
     delete_tree(key_range.with_base(root), break_locks=break_locks)
 
 
+@pytest.fixture
+def scanned(monkeypatch):
+    """The directories that are scanned."""
+    scanned: list[str] = []
+    scan = tree._scan
+
+    def note(path):
+        scanned.append(path)
+        return scan(path)
+
+    monkeypatch.setattr(tree, "_scan", note)
+    return scanned
+
+
 def left(root):
     """Every directory and file below the root."""
     found = []
@@ -45,20 +59,12 @@ def test_tells_the_sizes(root):
     assert {entry.size for entry in walk(ALL.with_base(root))} == {3}
 
 
-def test_enters_only_directories_that_can_hold_keys(root, monkeypatch):
-    scanned = []
-    scan = tree._scan
-    monkeypatch.setattr(tree, "_scan", lambda path: scanned.append(path) or scan(path))
-
+def test_enters_only_directories_that_can_hold_keys(root, scanned):
     assert keys(root, KeyRange(b"a/2", b"ab")) == ["a/2", "a/x/3"]
     assert [path.removeprefix(root) for path in scanned] == ["", "a/", "a/x/"]
 
 
-def test_starts_at_the_deepest_common_directory(root, monkeypatch):
-    scanned = []
-    scan = tree._scan
-    monkeypatch.setattr(tree, "_scan", lambda path: scanned.append(path) or scan(path))
-
+def test_starts_at_the_deepest_common_directory(root, scanned):
     assert keys(root, KeyRange.prefix("c/d/")) == ["c/d/e/f"]
     assert [path.removeprefix(root) for path in scanned] == ["c/d/", "c/d/e/"]
 

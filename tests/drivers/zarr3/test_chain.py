@@ -1,0 +1,120 @@
+import pytest
+
+from tensorstore_py.drivers.zarr3.chain import (
+    chain_layout,
+    check_codecs,
+    completed,
+    inside_shards,
+    is_sharded,
+    parse_codecs,
+)
+from tensorstore_py.errors import MismatchError, SpecError
+from tensorstore_py.plugin import codecs_to_json
+
+
+def transpose(*order: int) -> dict:
+    return {"name": "transpose", "configuration": {"order": list(order)}}
+
+
+def shards(*codecs: object, shape: list[int] | None = None) -> dict:
+    configuration: dict[str, object] = {"codecs": list(codecs)} if codecs else {}
+    if shape is not None:
+        configuration["chunk_shape"] = shape
+    return {"name": "sharding_indexed", "configuration": configuration}
+
+
+@pytest.mark.parametrize(
+    ("codecs", "order", "read"),
+    [
+        ([], None, None),
+        (["gzip"], None, None),
+        (["bytes", "gzip"], (0, 1, 2), None),
+        ([transpose(2, 0, 1), "bytes"], (2, 0, 1), None),
+        ([transpose(2, 0, 1)], None, None),
+        ([transpose(1, 0, 2), transpose(2, 1, 0), "bytes"], (2, 0, 1), None),
+        ([shards("bytes", shape=[2, 3, 4])], (0, 1, 2), (2, 3, 4)),
+        ([shards(shape=[2, 3, 4])], None, (2, 3, 4)),
+        ([transpose(2, 0, 1), shards("bytes", shape=[4, 2, 3])], (2, 0, 1), (2, 3, 4)),
+        ([shards(transpose(2, 0, 1), "bytes")], (2, 0, 1), None),
+        ([shards(shards("bytes", shape=[1, 1, 2]), shape=[4, 4, 4])], (0, 1, 2), (1, 1, 2)),
+        ([shards(shards("bytes"), shape=[4, 4, 4])], (0, 1, 2), None),
+    ],
+)
+def test_the_layout_that_codecs_mean(codecs: list, order: object, read: object) -> None:
+    assert chain_layout(parse_codecs(codecs), 3) == (order, read)
+
+
+def test_a_transpose_for_another_rank_is_an_error() -> None:
+    with pytest.raises(SpecError):
+        chain_layout(parse_codecs([transpose(1, 0), "bytes"]), 3)
+
+
+@pytest.mark.parametrize(
+    ("codecs", "order", "expected"),
+    [
+        ([], None, []),
+        ([], (0, 1, 2), []),
+        (["gzip"], (2, 0, 1), [transpose(2, 0, 1), {"name": "gzip"}]),
+        (["bytes"], (2, 0, 1), [transpose(2, 0, 1), {"name": "bytes"}]),
+        ([transpose(1, 0, 2)], (2, 0, 1), [transpose(1, 0, 2), transpose(2, 1, 0)]),
+        ([transpose(2, 0, 1)], (2, 0, 1), [transpose(2, 0, 1)]),
+        ([shards("gzip")], None, [shards({"name": "gzip"}, shape=[2, 3, 4])]),
+        (
+            [transpose(1, 0, 2), shards("bytes")],
+            (2, 0, 1),
+            [transpose(1, 0, 2), shards(transpose(2, 1, 0), {"name": "bytes"}, shape=[3, 2, 4])],
+        ),
+    ],
+)
+def test_codecs_for_a_layout(codecs: list, order: tuple | None, expected: list) -> None:
+    made = completed(parse_codecs(codecs), (2, 3, 4), order)
+
+    assert codecs_to_json("zarr3", made) == expected
+
+
+def test_codecs_go_inside_shards() -> None:
+    made = inside_shards(parse_codecs(["bytes", "gzip"]))
+
+    assert is_sharded(made)
+    assert codecs_to_json("zarr3", made) == [shards({"name": "bytes"}, {"name": "gzip"})]
+
+
+@pytest.mark.parametrize(
+    ("found", "asked"),
+    [
+        (["bytes", "gzip"], ["gzip"]),
+        (["bytes", "gzip"], ["bytes", "gzip"]),
+        ([shards("bytes", "gzip", shape=[2, 3, 4])], []),
+        ([shards("bytes", "gzip", shape=[2, 3, 4])], ["sharding_indexed"]),
+        ([shards("bytes", "gzip", shape=[2, 3, 4])], [shards("gzip")]),
+        ([transpose(2, 1, 0), "bytes"], [{"name": "transpose", "configuration": {"order": "F"}}]),
+    ],
+)
+def test_stored_codecs_that_satisfy(found: list, asked: list) -> None:
+    check_codecs(parse_codecs(found), parse_codecs(asked))
+
+
+@pytest.mark.parametrize(
+    ("found", "asked"),
+    [
+        (["bytes", "gzip"], []),
+        (["bytes", "gzip"], ["bytes"]),
+        (["bytes", "gzip"], ["zstd"]),
+        ([transpose(2, 1, 0), "bytes"], ["bytes"]),
+        (["bytes"], ["sharding_indexed"]),
+        ([shards("bytes", "gzip", shape=[2, 3, 4])], ["gzip"]),
+        ([shards("bytes", "gzip", shape=[2, 3, 4])], [shards("zstd")]),
+        ([shards("bytes", "gzip", shape=[2, 3, 4])], [shards("bytes")]),
+        ([shards("bytes", shape=[2, 3, 4])], [shards(shape=[2, 3, 2])]),
+    ],
+)
+def test_stored_codecs_that_do_not(found: list, asked: list) -> None:
+    with pytest.raises(MismatchError):
+        check_codecs(parse_codecs(found), parse_codecs(asked))
+
+
+def test_a_codec_in_the_wrong_place_is_named_by_position() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_codecs(["bytes", "gzip", transpose(0)])
+
+    assert caught.value.path == (2,)

@@ -1,0 +1,180 @@
+import json
+
+import numpy as np
+import pytest
+
+from tensorstore_py.drivers.zarr3.metadata import Metadata, MetadataConstraints, explicit_codecs
+from tensorstore_py.errors import DataLossError, SpecError
+from tensorstore_py.plugin import codecs_to_json, dtype, parse_codec_list
+
+DOCUMENT: dict[str, object] = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [10, 20],
+    "data_type": "uint16",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [5, 6]}},
+    "chunk_key_encoding": {"name": "default"},
+    "fill_value": 7,
+    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+}
+
+
+def stored(**members: object) -> bytes:
+    return json.dumps({**DOCUMENT, **members}).encode()
+
+
+def test_a_document_is_read() -> None:
+    metadata = Metadata.parse(stored(dimension_names=["y", None], attributes={"a": [1]}))
+
+    assert metadata.shape == (10, 20)
+    assert metadata.rank == 2
+    assert metadata.data_type == dtype("uint16")
+    assert metadata.chunk_shape == (5, 6)
+    assert metadata.chunk_key_encoding.bind(2).encode((1, 2)) == "c/1/2"
+    assert metadata.fill_value == np.array(7, np.uint16)
+    assert [codec.codec_id for codec in metadata.codecs] == ["bytes"]
+    assert metadata.dimension_names == ("y", None)
+    assert metadata.attributes == {"a": (1,)}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"dimension_names": ["y", None]},
+        {"dimension_names": ["", ""]},
+        {"attributes": {"a": {"b": [1, None]}, "dimension_units": ["4 nm", None]}},
+        {"data_type": "float32", "fill_value": "0x7fc00001"},
+        {"data_type": "bool", "fill_value": True, "codecs": [{"name": "bytes"}]},
+        {"ignorable": {"must_understand": False, "x": 1}},
+        {"consolidated_metadata": None},
+    ],
+)
+def test_a_document_written_again_is_the_same(members: dict) -> None:
+    data = stored(**members)
+
+    assert json.loads(Metadata.parse(data).serialize()) == json.loads(data)
+
+
+def test_what_a_document_may_leave_out_or_say_in_more_words() -> None:
+    metadata = Metadata.parse(
+        stored(
+            storage_transformers=[],
+            dimension_names=[None, None],
+            codecs=["bytes", {"name": "gzip", "configuration": {"level": 1}}],
+            chunk_key_encoding={"name": "v2", "configuration": {"separator": "."}},
+        )
+    )
+
+    again = json.loads(metadata.serialize())
+    assert "storage_transformers" not in again
+    assert "dimension_names" not in again
+    assert again["chunk_key_encoding"] == {"name": "v2"}
+
+
+def test_the_usual_place_of_a_shard_index_is_said_in_specs_and_not_in_documents() -> None:
+    shards = {"chunk_shape": [5, 3], "codecs": [{"name": "bytes"}], "index_codecs": ["crc32c"]}
+    codecs = parse_codec_list("zarr3", [{"name": "sharding_indexed", "configuration": shards}])
+    explicit = codecs_to_json("zarr3", explicit_codecs(codecs))
+    metadata = Metadata.parse(stored(codecs=explicit))
+
+    assert explicit[0]["configuration"]["index_location"] == "end"
+    assert metadata.constraints.to_json()["codecs"] == explicit
+    written = json.loads(metadata.serialize())["codecs"][0]["configuration"]
+    assert "index_location" not in written
+
+
+@pytest.mark.parametrize("name", DOCUMENT)
+def test_every_member_is_required(name: str) -> None:
+    document = {key: value for key, value in DOCUMENT.items() if key != name}
+
+    with pytest.raises(SpecError, match=f"^{name}: this member is required"):
+        Metadata.parse(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"node_type": "group"}, "node_type: this is a group"),
+        ({"zarr_format": 2}, "zarr_format: expected 3, but found 2"),
+        ({"zarr_format": True}, "zarr_format: expected 3"),
+        ({"data_type": "string"}, 'data_type: data type "string" is not supported'),
+        ({"fill_value": -1}, "fill_value: expected an integer from 0 to 65535"),
+        ({"dimension_names": ["x"]}, "dimension_names: 1 dimensions, but shape has 2"),
+        (
+            {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [5]}}},
+            r"chunk_grid.configuration.chunk_shape: 1 dimensions",
+        ),
+        ({"codecs": []}, "codecs: an array to bytes codec is required"),
+        ({"codecs": ["bytes", "bytes"]}, r"codecs\[1\]: "),
+        ({"codecs": ["bytes", "bloc"]}, r'codecs\[1\].name: .*did you mean "blosc"'),
+        (
+            {"codecs": ["bytes", {"name": "gzip", "configuration": {"level": 10}}]},
+            r"codecs\[1\].configuration.level: ",
+        ),
+        ({"storage_transformers": ["x"]}, "storage_transformers: "),
+        ({"new": 1}, "new: no such member"),
+        ({"new": {"must_understand": True}}, "new: no such member"),
+        ({"fil_value": 1}, 'fil_value: .*did you mean "fill_value"'),
+        ({"attributes": 5}, "attributes: expected an object"),
+    ],
+)
+def test_errors_name_the_member(members: dict, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        Metadata.parse(stored(**members))
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"shape": \xff}'])
+def test_what_is_not_json_is_data_loss(data: bytes) -> None:
+    with pytest.raises(DataLossError, match="not a JSON document"):
+        Metadata.parse(data)
+
+
+def test_a_document_must_be_an_object() -> None:
+    with pytest.raises(SpecError, match="expected an object"):
+        Metadata.parse(b"[]")
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"zarr_format": 3},
+        {"shape": [1, 2]},
+        {"data_type": "int4", "fill_value": -8},
+        {"codecs": [{"name": "gzip"}]},
+        {"chunk_key_encoding": {"name": "v2"}},
+        {"dimension_names": ["x", None]},
+        {"attributes": {"a": 1}},
+        {"x": {"must_understand": False}},
+    ],
+)
+def test_constraints_say_what_was_said(members: dict) -> None:
+    constraints = MetadataConstraints.parse(members)
+
+    assert constraints.to_json() == {**members, "node_type": "array"}
+    assert constraints == MetadataConstraints.parse(constraints.to_json())
+    assert hash(constraints) == hash(MetadataConstraints.parse(members))
+    assert constraints.is_spec_default == (not members)
+    assert MetadataConstraints.parse(constraints) is constraints
+
+
+def test_constraints_know_the_rank_from_any_member() -> None:
+    assert MetadataConstraints.parse({}).rank is None
+    for members in (
+        {"shape": [1, 2]},
+        {"dimension_names": ["x", None]},
+        {"chunk_grid": DOCUMENT["chunk_grid"]},
+        {"attributes": {"dimension_units": ["m", None]}},
+    ):
+        assert MetadataConstraints.parse(members).rank == 2
+
+
+def test_a_fill_value_needs_its_data_type() -> None:
+    with pytest.raises(SpecError, match='fill_value: .*together with "data_type"'):
+        MetadataConstraints.parse({"fill_value": 1})
+
+
+def test_constraints_must_be_an_object() -> None:
+    with pytest.raises(SpecError, match="expected an object"):
+        MetadataConstraints.parse([])

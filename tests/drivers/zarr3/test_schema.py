@@ -1,0 +1,160 @@
+import json
+
+import pytest
+
+from tensorstore_py.drivers.zarr3.metadata import Metadata, MetadataConstraints
+from tensorstore_py.drivers.zarr3.schema import (
+    array_domain,
+    check_metadata,
+    dimension_labels,
+    known_schema,
+    metadata_schema,
+)
+from tensorstore_py.errors import MismatchError, SpecError
+from tensorstore_py.plugin import Schema
+
+DOCUMENT: dict[str, object] = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [10, 20],
+    "data_type": "uint8",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [5, 6]}},
+    "chunk_key_encoding": {"name": "default"},
+    "fill_value": 7,
+    "codecs": [{"name": "bytes"}, {"name": "gzip", "configuration": {"level": 3}}],
+    "attributes": {"a": 1, "dimension_units": ["nm", "5 m"]},
+    "dimension_names": ["y", "x"],
+}
+
+
+def parse(**members: object) -> Metadata:
+    return Metadata.parse(json.dumps({**DOCUMENT, **members}).encode())
+
+
+def test_the_schema_of_an_array() -> None:
+    assert metadata_schema(parse()).to_json() == {
+        "chunk_layout": {
+            "grid_origin": [0, 0],
+            "inner_order": [0, 1],
+            "read_chunk": {"shape": [5, 6]},
+            "write_chunk": {"shape": [5, 6]},
+        },
+        "codec": {"codecs": DOCUMENT["codecs"], "driver": "zarr3"},
+        "dimension_units": [[1, "nm"], [5, "m"]],
+        "domain": {
+            "exclusive_max": [[10], [20]],
+            "inclusive_min": [0, 0],
+            "labels": ["y", "x"],
+        },
+        "dtype": "uint8",
+        "fill_value": 7,
+        "rank": 2,
+    }
+
+
+def test_labels_are_given_up_where_they_cannot_be() -> None:
+    assert dimension_labels(None) is None
+    assert dimension_labels(["x", None, ""]) == ["x", "", ""]
+    assert dimension_labels(["x", "x"]) is None
+    assert array_domain(parse(dimension_names=["x", "x"])).labels == ("", "")
+
+
+def known(asked: dict, **stated: object) -> dict:
+    return known_schema(Schema(asked), MetadataConstraints.parse(stated)).to_json()
+
+
+def test_what_is_known_before_anything_is_open() -> None:
+    assert known({}) == {"codec": {"driver": "zarr3"}}
+    assert known({"fill_value": 3}, shape=[4, 5], codecs=["bytes"]) == {
+        "chunk_layout": {"grid_origin": [0, 0], "inner_order": [0, 1]},
+        "codec": {"driver": "zarr3", "codecs": [{"name": "bytes"}]},
+        "domain": {"exclusive_max": [[4], [5]], "inclusive_min": [0, 0]},
+        "fill_value": 3,
+        "rank": 2,
+    }
+
+
+def test_the_metadata_fill_value_is_the_one_that_is_known() -> None:
+    schema = known({"fill_value": 3.0}, data_type="float32", fill_value="NaN")
+
+    assert schema["fill_value"] != schema["fill_value"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "stated"),
+    [
+        ({"dtype": "uint8"}, {"data_type": "uint16"}),
+        ({"rank": 3}, {"shape": [1, 2]}),
+        ({"domain": {"shape": [1, 3]}}, {"shape": [1, 2]}),
+        ({"domain": {"shape": [1, 3], "labels": ["x", "y"]}}, {"dimension_names": ["a", "y"]}),
+        (
+            {"chunk_layout": {"write_chunk": {"shape": [5, 7]}}},
+            {"chunk_grid": DOCUMENT["chunk_grid"]},
+        ),
+        ({"chunk_layout": {"inner_order": [1, 0]}}, {"codecs": ["bytes"]}),
+        ({"chunk_layout": {"grid_origin": [1, 0]}}, {}),
+        ({"codec": {"driver": "zarr3", "codecs": ["gzip"]}}, {"codecs": ["zstd"]}),
+        ({"dimension_units": ["m"]}, {"attributes": {"dimension_units": ["s"]}}),
+    ],
+)
+def test_contradictions_within_a_spec(asked: dict, stated: dict) -> None:
+    with pytest.raises((MismatchError, SpecError)):
+        known(asked, **stated)
+
+
+def test_a_data_type_that_the_format_has_not() -> None:
+    with pytest.raises(SpecError, match='"json" cannot be stored'):
+        known({"dtype": "json"})
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {},
+        DOCUMENT,
+        {"attributes": {"a": 1}},
+        {"attributes": {"dimension_units": [None, "5m"]}},
+        {"codecs": ["gzip"]},
+        {"dimension_names": ["y", "x"]},
+    ],
+)
+def test_constraints_that_a_document_satisfies(stated: dict) -> None:
+    check_metadata(MetadataConstraints.parse(stated), parse())
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"shape": [10, 21]}, r'"shape": stored is \[10,20\], asked for was \[10,21\]'),
+        ({"data_type": "int8"}, '"data_type": stored is "uint8", asked for was "int8"'),
+        ({"data_type": "uint8", "fill_value": 8}, '"fill_value": stored is 7, asked for was 8'),
+        (
+            {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [5, 7]}}},
+            '"chunk_grid"',
+        ),
+        ({"chunk_key_encoding": {"name": "v2"}}, '"chunk_key_encoding"'),
+        ({"codecs": ["bytes"]}, '"codecs".*bytes to bytes'),
+        (
+            {"codecs": ["bytes", {"name": "gzip", "configuration": {"level": 5}}]},
+            '"codecs".*"level" is both 3 and 5',
+        ),
+        ({"dimension_names": ["y", None]}, '"dimension_names"'),
+        ({"attributes": {"a": 2}}, '"attributes.a": stored is 1, asked for was 2'),
+        ({"attributes": {"b": None}}, '"attributes.b"'),
+        (
+            {"attributes": {"dimension_units": ["m", None]}},
+            r'dimension_units\[0\]": stored is "nm", asked for was "m"',
+        ),
+        ({"z": {"must_understand": False}}, '"z": stored is null'),
+    ],
+)
+def test_constraints_that_it_does_not(stated: dict, message: str) -> None:
+    with pytest.raises(MismatchError, match=message):
+        check_metadata(MetadataConstraints.parse(stated), parse())
+
+
+def test_units_that_are_not_stored_do_not_satisfy() -> None:
+    stated = MetadataConstraints.parse({"attributes": {"dimension_units": ["m", None]}})
+
+    with pytest.raises(MismatchError, match="stored is null"):
+        check_metadata(stated, parse(attributes={}))
