@@ -13,7 +13,7 @@ from tensorstore_py._chunked.driver import ChunkedDriver
 from tensorstore_py._chunked.metadata import MetadataFile, MetadataState
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.key_range import KeyRange
-from tensorstore_py.errors import AlreadyExistsError, NotFoundError
+from tensorstore_py.errors import AlreadyExistsError, MismatchError, NotFoundError
 
 if TYPE_CHECKING:
     from tensorstore_py._chunked.spec import ChunkedSpec
@@ -46,7 +46,7 @@ async def open_chunked(spec: ChunkedSpec[M]) -> ChunkedDriver[M]:
     if found is None and mode.create:
         found = await _create(spec, file, may_exist=mode.open)
     elif found is not None:
-        spec.check_metadata(found.metadata)
+        _check(spec, file, found)
     if found is None:
         raise NotFoundError(
             f'Error opening "{spec.driver}" driver: metadata at {file.describe()} does not exist; '
@@ -68,5 +68,20 @@ async def _create(
             f'Error creating "{spec.driver}" array: metadata at {file.describe()} already exists; '
             "pass open=True to open it if it exists, or delete_existing=True to replace it"
         )
-    spec.check_metadata(found.metadata)
+    _check(spec, file, found)
     return found
+
+
+def _check(spec: ChunkedSpec[M], file: MetadataFile[M], found: MetadataState[M]) -> None:
+    """Compare what is stored with what was asked.
+
+    Raises:
+        MismatchError: names the key, the member, what is stored and what was asked.
+    """
+    try:
+        spec.check_metadata(found.metadata)
+    except MismatchError as error:
+        raise MismatchError(
+            f'Error opening "{spec.driver}" driver: metadata at {file.describe()} does not match '
+            f"the spec: {error}"
+        ) from error

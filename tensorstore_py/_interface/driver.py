@@ -90,11 +90,10 @@ class StorageStatistics:
         return (self.not_stored, self.fully_stored) == (other.not_stored, other.fully_stored)
 
     def __repr__(self) -> str:
-        names = ("not_stored", "fully_stored")
-        said = [
-            f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None
-        ]
-        return f"TensorStore.StorageStatistics({', '.join(said)})"
+        return (
+            f"TensorStore.StorageStatistics(not_stored={self.not_stored}, "
+            f"fully_stored={self.fully_stored})"
+        )
 
 
 class Driver(ABC):

@@ -15,6 +15,7 @@ from tensorstore_py._chunked.constraints import (
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import CodecSpec, IndexDomain, Schema, Unit, dtype
 
+BOX: dict[str, object] = {"inclusive_min": [0, 0], "exclusive_max": [[3], [4]]}
 GZIP = {"driver": "zarr3", "codecs": ["gzip"]}
 
 
@@ -24,7 +25,7 @@ def test_the_data_type_comes_from_either_side() -> None:
     assert chosen_dtype(Schema(dtype="int8"), dtype("int8")) == dtype("int8")
     with pytest.raises(SpecError, match="dtype must be specified"):
         chosen_dtype(Schema())
-    with pytest.raises(MismatchError, match="int8.*uint8"):
+    with pytest.raises(MismatchError, match=r"int8.*uint8"):
         chosen_dtype(Schema(dtype="int8"), dtype("uint8"))
 
 
@@ -32,20 +33,15 @@ def test_the_data_type_comes_from_either_side() -> None:
     ("domain", "shape", "labels", "expected"),
     [
         (None, None, None, None),
-        (None, [3, 4], None, {"inclusive_min": [0, 0], "exclusive_max": [[3], [4]]}),
-        ({"shape": [3, 4]}, None, None, {"inclusive_min": [0, 0], "exclusive_max": [[3], [4]]}),
-        ({"shape": [3, 4]}, [3, 4], None, {"inclusive_min": [0, 0], "exclusive_max": [[3], [4]]}),
-        ({"rank": 2}, [3, 4], None, {"inclusive_min": [0, 0], "exclusive_max": [[3], [4]]}),
-        ({"exclusive_max": [[3], 4]}, None, None, {"inclusive_min": [0, 0], "exclusive_max": [[3], [4]]}),
+        (None, [3, 4], None, BOX),
+        ({"shape": [3, 4]}, None, None, BOX),
+        ({"shape": [3, 4]}, [3, 4], None, BOX),
+        ({"rank": 2}, [3, 4], None, BOX),
+        ({"exclusive_max": [[3], 4]}, None, None, BOX),
         (None, None, ["x", ""], {"inclusive_min": [0, 0], "labels": ["x", ""]}),
-        (
-            {"labels": ["", "y"]},
-            [3, 4],
-            ["x", ""],
-            {"inclusive_min": [0, 0], "exclusive_max": [[3], [4]], "labels": ["x", "y"]},
-        ),
+        ({"labels": ["", "y"]}, [3, 4], ["x", ""], BOX | {"labels": ["x", "y"]}),
     ],
-)  # fmt: skip
+)
 def test_what_is_known_of_the_domain(domain, shape, labels, expected) -> None:
     schema = Schema() if domain is None else Schema({"domain": domain})
 

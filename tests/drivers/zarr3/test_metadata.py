@@ -171,7 +171,7 @@ def test_constraints_know_the_rank_from_any_member() -> None:
 
 
 def test_a_fill_value_needs_its_data_type() -> None:
-    with pytest.raises(SpecError, match='fill_value: .*together with "data_type"'):
+    with pytest.raises(SpecError, match=r'fill_value: .*together with "data_type"'):
         MetadataConstraints.parse({"fill_value": 1})
 
 

@@ -202,7 +202,6 @@ def leaves_inner_codecs_open(spec: dict) -> bool:
     return "sharding_indexed" in json.dumps(spec["metadata"].get("codecs", []))
 
 
-@settings(max_examples=2 * settings().max_examples)
 @given(specs())
 def test_specs_say_the_same(spec: dict) -> None:
     assume(not leaves_inner_codecs_open(spec))
