@@ -19,6 +19,7 @@ __all__ = [
     "AlreadyExistsError",
     "DataLossError",
     "FailedPreconditionError",
+    "IndexingError",
     "MismatchError",
     "NotFoundError",
     "OutOfRangeError",
@@ -40,14 +41,14 @@ class SpecError(TensorStoreError, ValueError):
 
     Args:
         problem: what was found and what is allowed.
-        path: the JSON path from the document's root to the member, e.g. `("metadata", "chunks", 0)`.
+        path: the JSON path from the root to the member, e.g. `("metadata", "chunks", 0)`.
 
     Example:
-        >>> raise_from = SpecError("expected a positive integer, but found -1", ("metadata", "chunks", 0))
-        >>> str(raise_from)
-        'metadata.chunks[0]: expected a positive integer, but found -1'
-        >>> str(raise_from.inside("spec"))
-        'spec.metadata.chunks[0]: expected a positive integer, but found -1'
+        >>> error = SpecError("expected an integer, but found true", ("metadata", "chunks", 0))
+        >>> str(error)
+        'metadata.chunks[0]: expected an integer, but found true'
+        >>> str(error.inside("spec"))
+        'spec.metadata.chunks[0]: expected an integer, but found true'
     """
 
     def __init__(self, problem: str, path: tuple[str | int, ...] = ()) -> None:
@@ -109,6 +110,10 @@ class UnavailableError(TensorStoreError, ValueError):
 
 class OutOfRangeError(TensorStoreError, IndexError, ValueError):
     """An index or a bound lies outside the domain. Remedy: index inside it, or resize."""
+
+
+class IndexingError(TensorStoreError, IndexError, ValueError):
+    """An index expression does not fit the domain at all. Remedy: correct the expression."""
 
 
 class UnsupportedError(TensorStoreError, NotImplementedError):

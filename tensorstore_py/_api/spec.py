@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
-from tensorstore_py._index import Indexable, IndexDomain, IndexingError, IndexTransform, identity
+from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._spec.binding import spec_json
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers
 from tensorstore_py._spec.url import driver_from_url
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import IndexingError, SpecError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,8 +22,8 @@ from tensorstore_py._interface.sharded import MISSING
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from types import EllipsisType
     from collections.abc import Iterable, Sequence
+    from types import EllipsisType
 
     from numpy.typing import NDArray
 

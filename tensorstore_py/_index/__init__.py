@@ -18,7 +18,6 @@ from tensorstore_py._index.indexable import Indexable, apply_index
 from tensorstore_py._index.interval import INF as inf  # noqa: N811 - the public name
 from tensorstore_py._index.maps import OutputIndexMap, OutputIndexMaps, OutputIndexMethod
 from tensorstore_py._index.numpy_terms import IndexMode, NumpyIndexingSpec, NumpyIndexTerm
-from tensorstore_py._index.problem import IndexingError
 from tensorstore_py._index.selection import DimSelectionLike
 from tensorstore_py._index.transform import (
     IndexTransform,
@@ -36,7 +35,6 @@ __all__ = [
     "IndexMode",
     "IndexTransform",
     "Indexable",
-    "IndexingError",
     "NumpyIndexTerm",
     "NumpyIndexingSpec",
     "OutputIndexMap",

@@ -31,8 +31,7 @@ from tensorstore_py._index.maps import (
     constant,
     single,
 )
-from tensorstore_py._index.problem import IndexingError
-from tensorstore_py.errors import OutOfRangeError
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 __all__ = ["collapse_array", "compose", "name_dim", "propagate", "propagate_domain"]
 

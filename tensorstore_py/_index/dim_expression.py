@@ -27,7 +27,6 @@ from tensorstore_py._index.operations import (
     translate,
     transpose_to,
 )
-from tensorstore_py._index.problem import IndexingError
 from tensorstore_py._index.selection import (
     DimSpec,
     format_specs,
@@ -41,6 +40,7 @@ from tensorstore_py._index.subscript import (
     parse_index_vector,
     parse_labels,
 )
+from tensorstore_py.errors import IndexingError
 
 __all__ = ["DimExpression", "DimSelection", "d"]
 

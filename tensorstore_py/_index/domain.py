@@ -28,7 +28,6 @@ from tensorstore_py._index.operations import (
     translate,
     transpose,
 )
-from tensorstore_py._index.problem import IndexingError
 from tensorstore_py._index.restriction import restrict
 from tensorstore_py._index.selection import (
     DimSelectionLike,
@@ -45,6 +44,7 @@ from tensorstore_py._index.subscript import (
     parse_labels,
 )
 from tensorstore_py._index.text import format_domain
+from tensorstore_py.errors import IndexingError
 
 __all__ = ["IndexDomain"]
 

@@ -15,7 +15,7 @@ from operator import sub
 
 from tensorstore_py._index.interval import INF, BoundState
 from tensorstore_py._index.maps import OutputIndexMap, constant, single
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 __all__ = ["MAX_RANK", "Frame", "check_rank", "identity_maps", "unbounded"]
 

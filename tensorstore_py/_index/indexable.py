@@ -21,7 +21,6 @@ from tensorstore_py._index.operations import (
     translate,
     transpose,
 )
-from tensorstore_py._index.problem import IndexingError
 from tensorstore_py._index.selection import DimSelectionLike, parse_specs, resolve
 from tensorstore_py._index.subscript import (
     IndexSubscript,
@@ -30,6 +29,7 @@ from tensorstore_py._index.subscript import (
     parse_index_vector,
     parse_labels,
 )
+from tensorstore_py.errors import IndexingError
 
 if TYPE_CHECKING:
     from tensorstore_py._index.domain import IndexDomain

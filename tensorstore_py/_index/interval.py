@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from operator import index as as_index
 
-from tensorstore_py._index.problem import IndexingError
-from tensorstore_py.errors import OutOfRangeError
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 __all__ = [
     "INF",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 __all__ = ["escape", "find_label", "merge_labels", "quote", "require_unique"]
 

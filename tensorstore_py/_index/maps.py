@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from tensorstore_py._index.dim import Dim
 from tensorstore_py._index.interval import INF, Interval, format_interval, int64_or_none
-from tensorstore_py._index.problem import IndexingError
 from tensorstore_py._index.selection import DimRange, resolve_range
+from tensorstore_py.errors import IndexingError
 
 __all__ = [
     "UNBOUNDED",

@@ -20,9 +20,8 @@ from tensorstore_py._index.interval import slice_interval
 from tensorstore_py._index.labels import find_label
 from tensorstore_py._index.maps import IndexArray, OutputIndexMap, array_map, constant, single
 from tensorstore_py._index.numpy_terms import ArrayTerm, IndexSpec, MaskTerm, SliceTerm
-from tensorstore_py._index.problem import IndexingError
 from tensorstore_py._index.selection import DimSpec, new_dims, normalize_index, resolve_range
-from tensorstore_py.errors import OutOfRangeError
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 __all__ = ["index_frame", "index_selected", "index_selected_first"]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tensorstore_py._index.interval import int64_or_none
 from tensorstore_py._index.maps import IndexArray
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 __all__ = [
     "ArrayTerm",

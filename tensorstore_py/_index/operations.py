@@ -25,9 +25,8 @@ from tensorstore_py._index.interval import (
 )
 from tensorstore_py._index.labels import require_unique
 from tensorstore_py._index.maps import OutputIndexMap, array_map, constant, single
-from tensorstore_py._index.problem import IndexingError
 from tensorstore_py._index.selection import DimRange, DimSpec, normalize_index, resolve_range
-from tensorstore_py.errors import OutOfRangeError
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 __all__ = [
     "IndexVector",

@@ -12,8 +12,7 @@ from tensorstore_py._index.frame import Frame
 from tensorstore_py._index.interval import format_interval
 from tensorstore_py._index.labels import find_label, quote
 from tensorstore_py._index.maps import OutputIndexMap, array_map
-from tensorstore_py._index.problem import IndexingError
-from tensorstore_py.errors import OutOfRangeError
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 __all__ = ["restrict"]
 

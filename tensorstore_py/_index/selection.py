@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tensorstore_py._index.interval import int64_or_none
 from tensorstore_py._index.labels import escape, find_label
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 __all__ = [
     "DimRange",

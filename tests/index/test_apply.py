@@ -2,7 +2,7 @@ import pytest
 
 from tensorstore_py._index import Dim, IndexDomain, IndexTransform, d
 from tensorstore_py._index.apply import IndexTerm, index_into
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 FRAME = IndexTransform(input_shape=[4, 6])._frame
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorstore_py._index import DimExpression, DimSelection, IndexTransform, d
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 EXPRESSIONS = [
     "d[2]",

@@ -3,7 +3,7 @@ import pytest
 from tensorstore_py._index.frame import MAX_RANK, Frame, check_rank, identity_maps, unbounded
 from tensorstore_py._index.interval import INF
 from tensorstore_py._index.maps import single
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 
 def frame(*bounds):

@@ -19,8 +19,7 @@ from tensorstore_py._index.interval import (
     shift,
     slice_interval,
 )
-from tensorstore_py._index.problem import IndexingError
-from tensorstore_py.errors import OutOfRangeError
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 UNBOUNDED = (-INF, INF + 1)
 

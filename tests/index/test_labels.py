@@ -1,7 +1,7 @@
 import pytest
 
 from tensorstore_py._index.labels import escape, find_label, merge_labels, quote, require_unique
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 
 def test_labels_that_are_not_empty_are_unique() -> None:

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tensorstore_py._index import Dim, IndexDomain, IndexTransform, OutputIndexMap, d
-from tensorstore_py._index.problem import IndexingError
-from tensorstore_py.errors import OutOfRangeError
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 
 def apply_to(view, array):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorstore_py._index.numpy_terms import ArrayTerm, MaskTerm, SliceTerm, parse_index
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 
 def parse(index, mode="default", use="direct"):

@@ -1,8 +1,7 @@
 import pytest
 
 from tensorstore_py._index import Dim, IndexDomain, IndexTransform, OutputIndexMap, d, inf
-from tensorstore_py._index.problem import IndexingError
-from tensorstore_py.errors import OutOfRangeError
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 
 @pytest.fixture

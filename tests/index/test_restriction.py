@@ -1,7 +1,7 @@
 import pytest
 
 from tensorstore_py._index import Dim, IndexDomain, IndexTransform, OutputIndexMap
-from tensorstore_py._index.problem import IndexingError
+from tensorstore_py.errors import IndexingError
 
 
 @pytest.fixture

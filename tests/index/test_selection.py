@@ -1,7 +1,6 @@
 import pytest
 
 from tensorstore_py._index import d
-from tensorstore_py._index.problem import IndexingError
 from tensorstore_py._index.selection import (
     DimRange,
     format_specs,
@@ -12,6 +11,7 @@ from tensorstore_py._index.selection import (
     resolve,
     resolve_range,
 )
+from tensorstore_py.errors import IndexingError
 
 
 def test_parse_flattens() -> None:

@@ -41,4 +41,4 @@ class Zarr3CodecSpec(CodecSpecModel):
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         if self.codecs is not None:
-            json["codecs"] = codecs_to_json(_FAMILY, self.codecs, include_defaults)
+            json["codecs"] = codecs_to_json(_FAMILY, self.codecs)

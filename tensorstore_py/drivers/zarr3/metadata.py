@@ -159,7 +159,7 @@ class MetadataConstraints:
         if self.fill_value is not None:
             json["fill_value"] = fill_value_to_json(self.fill_value)
         if self.codecs is not None:
-            json["codecs"] = codecs_to_json(FAMILY, self.codecs, include_defaults)
+            json["codecs"] = codecs_to_json(FAMILY, self.codecs)
         names = self.dimension_names
         if names is not None and any(name is not None for name in names):
             json["dimension_names"] = list(names)

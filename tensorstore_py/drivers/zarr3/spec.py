@@ -59,10 +59,10 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
     )
 
     def checked(self) -> Self:
-        super().checked()
+        spec = super().checked()
         if not (self.metadata is None and self.schema_ is None and self.dtype is None):
             self.known_schema()
-        return self
+        return spec
 
     def known_schema(self) -> Schema:
         return known_schema(super().known_schema(), self.metadata or _NOTHING)
