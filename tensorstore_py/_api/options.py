@@ -115,19 +115,19 @@ def _with_kvstore(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
 
 
 def _with_mode(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
-    changes: dict[str, object] = {}
+    """Flags can only be switched on, but "open" or "create" begin the whole mode anew."""
     mode = given.get("open_mode")
-    if mode is not None:
-        changes.update({name: getattr(mode, name) for name in _MODE})
-    present = model.open_mode() if any(name in given for name in _MODE) else None
-    for name in _MODE:
-        if name in given:
-            changes[name] = bool(given[name])
-    if present is not None and "open" not in changes:
-        # "open" defaults to "not create": what was asked explicitly must outlive the change.
-        explicit = getattr(model, "open_", None)
-        if explicit is not None:
-            changes["open"] = explicit
+    flags = {name: bool(given.get(name) or getattr(mode, name, False)) for name in _MODE}
+    anew = flags["open"] or flags["create"]
+    present = model.open_mode()
+    changes: dict[str, object] = {
+        name: flag
+        for name, flag in flags.items()
+        if flag != getattr(present, name) and (flag or anew)
+    }
+    if flags["create"]:
+        # beside "create" there is no "open" by default
+        changes["open"] = flags["open"]
     return _with_members(model, changes)
 
 

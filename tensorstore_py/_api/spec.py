@@ -146,7 +146,13 @@ class Spec(Indexable):
     def schema(self) -> Schema:
         """Every schema constraint, those that the metadata member implies included."""
         schema = self._model.known_schema()
-        return schema if self._model.transform is None else schema[self._model.transform]
+        transform = self._model.transform
+        if transform is None:
+            return schema
+        schema = schema[transform]
+        if schema.domain is None:
+            schema.update(domain=transform.domain)
+        return schema
 
     @property
     def dtype(self) -> dtype | None:

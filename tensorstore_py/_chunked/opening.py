@@ -30,12 +30,13 @@ async def open_chunked(spec: ChunkedSpec[M]) -> ChunkedDriver[M]:
         NotFoundError: nothing is there and `create` is off.
         AlreadyExistsError: something is there and `open` is off.
         MismatchError: what is there contradicts the spec.
-        SpecError: it can't be created from what the spec says.
+        SpecError: flags of the open mode exclude each other, or the array can't be created from
+            what the spec says.
     """
+    mode = spec.check_open_mode()
     store_spec = spec.store_spec()
     store = store_spec.open()
     file = MetadataFile(spec, store, store_spec.path)
-    mode = spec.open_mode()
     if mode.assume_metadata or mode.assume_cached_metadata:
         metadata = spec.new_metadata()
         state = MetadataState(metadata, spec.layout(metadata), UNKNOWN, time.time())

@@ -70,16 +70,15 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         return self.checked()
 
     def checked(self) -> Self:
-        mode = self.open_mode()
-        if mode.delete_existing and (mode.open or not mode.create):
-            raise SpecError('"delete_existing" needs "create": true and "open": false')
-        if (mode.assume_metadata or mode.assume_cached_metadata) and (
-            not mode.open or mode.delete_existing
-        ):
-            raise SpecError('"assume_metadata" and "assume_cached_metadata" need "open": true')
-        if self.kvstore is None:
-            return self
-        return self.replace(kvstore=self.store_spec(), path="")
+        changes: dict[str, object] = {}
+        if self.open_ is not None and not (self.open_ and self.create):
+            # "open" says something only beside "create"
+            changes["open_"] = None
+        if self.assume_metadata and self.assume_cached_metadata:
+            changes["assume_cached_metadata"] = False
+        if self.kvstore is not None:
+            changes.update(kvstore=self.store_spec(), path="")
+        return self.replace(**changes) if changes else self
 
     @property
     def inline(self) -> bool:
@@ -87,6 +86,21 @@ class ChunkedSpec(DriverSpec, Generic[M]):
 
     async def open(self) -> ChunkedDriver[M]:
         return await opening.open_chunked(self)
+
+    def check_open_mode(self) -> OpenMode:
+        """The open mode, if its flags go together.
+
+        Raises:
+            SpecError: they don't; names the members.
+        """
+        mode = self.open_mode()
+        if mode.delete_existing and (mode.open or not mode.create):
+            raise SpecError('"delete_existing" needs "create": true and "open": false')
+        if (mode.assume_metadata or mode.assume_cached_metadata) and (
+            not mode.open or mode.delete_existing
+        ):
+            raise SpecError('"assume_metadata" and "assume_cached_metadata" need "open": true')
+        return mode
 
     def open_mode(self) -> OpenMode:
         return OpenMode(
@@ -108,6 +122,13 @@ class ChunkedSpec(DriverSpec, Generic[M]):
 
     def minimal(self) -> Self:
         return self.replace(schema_=None, metadata=None)
+
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        super().add_json(json, include_defaults)
+        if not self.create:
+            json.pop("create", None)
+        if not self.path:
+            json.pop("path", None)
 
     def store_spec(self) -> KvStoreSpec:
         """The kvstore with this spec's path joined to its own, ending in "/" unless empty.

@@ -198,7 +198,7 @@ class DriverSpec(Model):
         raise UnsupportedError(f'driver "{self.driver}" cannot be opened')
 
     def known_schema(self) -> Schema:
-        """`schema`, `dtype`, `rank` and what the other members imply, as one schema.
+        """`schema`, `dtype`, `rank`, `transform` and what other members imply, as one schema.
 
         Raises:
             SpecError: they contradict each other.
@@ -208,6 +208,8 @@ class DriverSpec(Model):
             schema.update(dtype=self.dtype)
         if self.rank is not None:
             schema.update(rank=self.rank)
+        if self.transform is not None:
+            schema.update(rank=self.transform.output_rank)
         return schema
 
     def known_domain(self) -> IndexDomain | None:

@@ -46,7 +46,7 @@ class Future(Generic[T]):
     """
 
     __slots__ = (
-        "__weakref__", "_callbacks", "_cancel", "_claim", "_epoch", "_error", "_lock",
+        "__weakref__", "_callbacks", "_cancel", "_claim", "_epoch", "_error", "_hurry", "_lock",
         "_value", "_waiters",
     )  # fmt: skip
     __class_getitem__ = classmethod(lambda cls, _item: cls)  # cheap and picklable generics
@@ -59,6 +59,7 @@ class Future(Generic[T]):
     _waiters: list[Lock]
     _claim: Callable[[], bool] | None
     _cancel: Callable[[], None] | None
+    _hurry: Callable[[], None] | None
 
     def __new__(
         cls, future: FutureLike[T] = _UNSET, *, loop: asyncio.AbstractEventLoop | None = None
@@ -73,6 +74,7 @@ class Future(Generic[T]):
         self._waiters = []
         self._claim = None
         self._cancel = None
+        self._hurry = None
         self._epoch = epoch()
         if isinstance(future, Awaitable):
             adopt(self, future, loop)
@@ -82,6 +84,12 @@ class Future(Generic[T]):
 
     def done(self) -> bool:
         """Whether it has a result, failed, or was cancelled."""
+        settled = self._settled()
+        if not settled:
+            self.force()  # who polls waits for work that must not wait for them
+        return settled
+
+    def _settled(self) -> bool:
         return self._value is not _UNSET or self._error is not None
 
     def cancelled(self) -> bool:
@@ -102,7 +110,10 @@ class Future(Generic[T]):
         return True
 
     def force(self) -> None:
-        """Does nothing: work begins when it is asked for. Kept for code that calls it."""
+        """Begin the work now, on another thread, instead of within a millisecond."""
+        hurry = self._hurry
+        if hurry is not None:
+            hurry()
 
     def result(self, timeout: float | None = None, deadline: float | None = None) -> T:
         """Block until done and return the value.
@@ -132,11 +143,8 @@ class Future(Generic[T]):
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
         """Call `callback(self)` when done, on the thread that settles it; at once if it is."""
-        with self._lock:
-            if not self.done():
-                self._callbacks.append(callback)
-                return
-        self._call(callback)
+        self.follow(callback)
+        self.force()
 
     def remove_done_callback(self, callback: Callable[[Future[T]], None]) -> int:
         """Take back every registration of `callback`; returns how many there were."""
@@ -147,7 +155,7 @@ class Future(Generic[T]):
         return removed
 
     def __await__(self) -> Generator[Any, None, T]:
-        if not self.done():
+        if not self._settled():
             self._check_epoch()
             loop = asyncio.get_running_loop()
             waiter = loop.create_future()
@@ -168,6 +176,14 @@ class Future(Generic[T]):
             raise self._error
         return self._value
 
+    def follow(self, callback: Callable[[Future[T]], None]) -> None:
+        """`add_done_callback` without hurrying the work. For the runtime."""
+        with self._lock:
+            if not self._settled():
+                self._callbacks.append(callback)
+                return
+        self._call(callback)
+
     def claim(self) -> bool:
         """Run the work on this thread if nobody has begun it; whether it ran. For the runtime."""
         claim = self._claim
@@ -178,19 +194,20 @@ class Future(Generic[T]):
         return self._error
 
     def _wait(self, timeout: float | None, deadline: float | None) -> None:
-        if self.done():
+        if self._settled():
             return
         self._check_epoch()
         # Only without a limit: work that runs on this very thread could not be left when it ends.
         if timeout is None and deadline is None and self.claim():
             return
-        if self.done():
+        if self._settled():
             return
         if get_ident() == loop_thread[0]:
             raise RuntimeError(
                 "Future.result() on the library's own loop thread would block it for good; "
                 "await the Future instead"
             )
+        self.force()
         self._block(_limit(timeout, deadline))
 
     def _check_epoch(self) -> None:
@@ -203,13 +220,13 @@ class Future(Generic[T]):
         waiter = Lock()
         waiter.acquire()
         with self._lock:
-            if self.done():
+            if self._settled():
                 return
             self._waiters.append(waiter)
         if waiter.acquire(timeout=timeout):
             return
         with self._lock:
-            if self.done():
+            if self._settled():
                 return
             self._waiters.remove(waiter)
         raise TimeoutError(f"not done after {timeout:g} s")
@@ -217,7 +234,7 @@ class Future(Generic[T]):
     def _settle(self, value: T, error: BaseException | None) -> bool:
         """Set the outcome, once; later outcomes are dropped. Returns whether this one counted."""
         with self._lock:
-            if self.done():
+            if self._settled():
                 return False
             # What ran the work refers back to this future: without these two links a result is
             # freed as soon as nobody holds it, not when the cycle collector comes by.
@@ -278,9 +295,15 @@ class Settleable(Generic[T]):
     def __init__(self) -> None:
         self.future: Future[T] = Future()
 
-    def attach(self, claim: Callable[[], bool] | None, cancel: Callable[[], None]) -> None:
-        """Say how to run unbegun work on the calling thread, and how to stop begun work."""
+    def attach(
+        self,
+        claim: Callable[[], bool] | None,
+        cancel: Callable[[], None],
+        hurry: Callable[[], None] | None,
+    ) -> None:
+        """Say how to run unbegun work on this thread, to stop it, and to begin it elsewhere now."""
         self.future._claim = claim
+        self.future._hurry = hurry
         self.future._cancel = cancel
 
     def begun(self) -> None:

@@ -12,6 +12,7 @@ from threading import Lock, local
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tensorstore_py._runtime.future import Future, Settleable
+from tensorstore_py._runtime.hand_in import hand_in
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.workers import submit
@@ -31,17 +32,21 @@ class _Here(local):
 _here = _Here()
 
 
+_NOBODY: Settleable[Any] = Settleable()
+
+
 class Job(Generic[T]):
     """Inline work that is run once, by whoever comes first."""
 
-    __slots__ = ("_body", "_lock", "cancelled", "settle")
+    __slots__ = ("_body", "_lock", "_sent", "cancelled", "settle")
 
     def __init__(self, body: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._lock = Lock()
+        self._sent = False
         self.cancelled = False
         self.settle: Settleable[T] = Settleable()
-        self.settle.attach(self.run_here, self.stop)
+        self.settle.attach(self.run_here, self.stop, self.hurry)
 
     def run_here(self) -> bool:
         """Run the work on this thread if nobody has begun it. Returns whether it ran."""
@@ -49,16 +54,17 @@ class Job(Generic[T]):
             body, self._body = self._body, None
         if body is None:
             return False
-        self.settle.begun()
+        settle, self.settle = self.settle, _NOBODY  # a job that is done keeps no result alive
+        settle.begun()
         outer, _here.job = _here.job, self
         try:
             value = run_inline(body())
         except BaseException as error:  # the error is the outcome
-            self.settle.error(error)
+            settle.error(error)
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
         else:
-            self.settle.value(value)
+            settle.value(value)
         finally:
             _here.job = outer
         return True
@@ -69,6 +75,19 @@ class Job(Generic[T]):
             self.run_here()
         except (KeyboardInterrupt, SystemExit):
             pass  # the Future carries it to whoever waits
+
+    def claim_for_pool(self) -> bool:
+        """Whether the job still has to be sent to the pool; true for one caller only."""
+        with self._lock:
+            if self._sent or self._body is None:
+                return False
+            self._sent = True
+            return True
+
+    def hurry(self) -> None:
+        """Send the job to the pool now: somebody waits for it without running it."""
+        if self.claim_for_pool():
+            submit(self.run)
 
     def stop(self) -> None:
         """Ask the running body to stop between two steps."""
@@ -106,8 +125,9 @@ def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]
     """
     if inline:
         job: Job[T] = Job(body)
-        submit(job.run)
-        return job.settle.future
+        future = job.settle.future
+        hand_in(job)
+        return future
     return _start_on_loop(body)
 
 
@@ -129,7 +149,7 @@ def _start_on_loop(body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     def stop() -> None:
         loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
 
-    settle.attach(None, stop)
+    settle.attach(None, stop, None)
     loop.call_soon_threadsafe(begin, context=copy_context())
     return settle.future
 
@@ -145,6 +165,6 @@ def together(future: Future[Any]) -> Future[None]:
         else:
             settle.error(error)
 
-    settle.attach(future.claim, lambda: None)
-    future.add_done_callback(follow)
+    settle.attach(future.claim, lambda: None, future.force)
+    future.follow(follow)
     return settle.future

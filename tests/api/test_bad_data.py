@@ -130,7 +130,7 @@ class TestSources:
         return ts.open(spec, create=True, dtype="int16", shape=[3, 4]).result()
 
     def test_a_shape_that_does_not_broadcast(self, store):
-        with pytest.raises(MismatchError, match="dimension 1.*4"):
+        with pytest.raises(MismatchError, match=r"dimension 1.*4"):
             store.write(np.zeros((3, 5), "int16"))
 
     def test_too_many_dimensions(self, store):

@@ -16,7 +16,8 @@ ROOT = Path(__file__).absolute().parents[2]
 WRITER = """
 import itertools, sys
 import tensorstore_py as ts
-store = ts.open({"driver": sys.argv[2], "kvstore": {"driver": "file", "path": sys.argv[1]}}).result()
+kvstore = {"driver": "file", "path": sys.argv[1]}
+store = ts.open({"driver": sys.argv[2], "kvstore": kvstore}).result()
 for value in itertools.count(int(sys.argv[3])):
     store[...] = value % 60000 + 1
     print(value, flush=True)

@@ -127,23 +127,24 @@ class TestWrongForms:
             ts.open(spec)
 
 
+MODES = [
+    {},
+    {"open": True},
+    {"create": True},
+    {"open": True, "create": True},
+    {"create": True, "delete_existing": True},
+    {"open": False, "create": True},
+    {"delete_existing": True},
+    {"open": True, "delete_existing": True, "create": True},
+    {"assume_metadata": True},
+    {"open": True, "assume_metadata": True},
+    {"open": True, "assume_cached_metadata": True},
+    {"create": True, "assume_metadata": True},
+]
+
+
 class TestModes:
     """Each mode on an array that is there and one that is not, next to the reference."""
-
-    MODES = [
-        {},
-        {"open": True},
-        {"create": True},
-        {"open": True, "create": True},
-        {"create": True, "delete_existing": True},
-        {"open": False, "create": True},
-        {"delete_existing": True},
-        {"open": True, "delete_existing": True, "create": True},
-        {"assume_metadata": True},
-        {"open": True, "assume_metadata": True},
-        {"open": True, "assume_cached_metadata": True},
-        {"create": True, "assume_metadata": True},
-    ]
 
     @pytest.mark.parametrize("as_json", [False, True])
     @pytest.mark.parametrize("mode", MODES, ids=str)
@@ -183,7 +184,7 @@ class TestModes:
             ts.open(spec_at(tmp_path), create=True, open=True, dtype="uint8", shape=[n + 1])
             for n in range(8)
         ]
-        shapes = []
+        shapes: list[object] = []
         for future in futures:
             try:
                 shapes.append(future.result().shape)
@@ -253,9 +254,9 @@ class TestConstraints:
     def test_creating_without_a_shape_or_a_type_says_what_is_missing(self, tmp_path):
         with pytest.raises(SpecError, match="dtype"):
             ts.open(spec_at(tmp_path), create=True, shape=[1]).result()
-        with pytest.raises(SpecError, match="shape|domain|rank"):
+        with pytest.raises(SpecError, match=r"shape|domain|rank"):
             ts.open(spec_at(tmp_path), create=True, dtype="uint8").result()
 
     def test_an_unknown_keyword_names_the_nearest(self, tmp_path):
         with pytest.raises(TypeError, match='did you mean "create"'):
-            ts.open(spec_at(tmp_path), crate=True)
+            ts.open(spec_at(tmp_path), crate=True)  # type: ignore[call-arg]

@@ -1,5 +1,6 @@
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,8 +30,8 @@ def test_properties_are_those_of_the_reference(store):
     for index in (np.s_[...], np.s_[2:5, ::2], np.s_[:, 3], np.s_[None, 1]):
         a, b = store[index], theirs[index]
         for name in (
-            "rank", "ndim", "shape", "origin", "size", "mode", "readable", "writable", "transaction",
-            "base", "url",
+            "rank", "ndim", "shape", "origin", "size", "mode", "readable", "writable",
+            "transaction", "base", "url",
         ):  # fmt: skip
             assert getattr(a, name) == getattr(b, name), name
         for name in ("domain", "dtype", "chunk_layout", "schema", "codec"):
@@ -68,7 +69,7 @@ class TestIndexing:
         found = store.read(order="F").result()
         assert found.flags.f_contiguous
         np.testing.assert_array_equal(found, VALUES)
-        with pytest.raises(ValueError, match='"K"|\'K\''):
+        with pytest.raises(ValueError, match="order must be"):
             store.read(order="K")
 
     def test_every_result_is_fresh(self, store):
@@ -151,9 +152,9 @@ class TestResize:
         np.testing.assert_array_equal(again.read().result(), VALUES)
 
     def test_flags(self, store):
-        with pytest.raises(ValueError, match="dimension 0.*shrink"):
+        with pytest.raises(ValueError, match=r"dimension 0.*shrink"):
             store.resize(exclusive_max=[3, None], expand_only=True).result()
-        with pytest.raises(ValueError, match="dimension 1.*grow"):
+        with pytest.raises(ValueError, match=r"dimension 1.*grow"):
             store.resize(exclusive_max=[None, 11], shrink_only=True).result()
 
     def test_through_a_view(self, store):
@@ -200,7 +201,8 @@ class TestSpec:
             SPEC, create=True, dtype="int16", shape=[6, 10], context=wheel.Context(),
             chunk_layout=wheel.ChunkLayout(chunk_shape=[4, 4]), dimension_units=["nm", None],
         ).result()  # fmt: skip
-        for options in ({}, {"minimal_spec": True}, {"unbind_context": True}):
+        cases: list[dict[str, Any]] = [{}, {"minimal_spec": True}, {"unbind_context": True}]
+        for options in cases:
             assert store[1:3].spec(**options).to_json() == theirs[1:3].spec(**options).to_json()
 
     def test_copies(self, store):
@@ -215,14 +217,26 @@ def test_pickled_over_files(tmp_path):
     again = pickle.loads(pickle.dumps(store[2:4]))
     np.testing.assert_array_equal(again.read().result(), VALUES[2:4])
     assert again.mode == "rw"
+    spec_again = pickle.loads(pickle.dumps(store.spec()))
+    assert spec_again == store.spec()
+
+
+def test_pickled_together_over_one_context():
+    """What shares a memory store shares it after unpickling."""
+    context = ts.Context()
+    spec = {"driver": "zarr3", "kvstore": "memory://"}
+    store = ts.open(spec, create=True, dtype="uint8", shape=[2], context=context).result()
+    specs = [store.spec(retain_context=True) for _ in range(2)]
+    first, second = pickle.loads(pickle.dumps(specs))
+    made = ts.open(first, create=True).result()
+    made[...] = 4
+    assert (ts.open(second).result().read().result() == 4).all()
 
 
 @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
 def test_assumed_metadata_touches_no_document(tmp_path, driver):
     spec = {"driver": driver, "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
-    store = ts.open(
-        spec, open=True, assume_metadata=True, dtype="uint8", shape=[4]
-    ).result()
+    store = ts.open(spec, open=True, assume_metadata=True, dtype="uint8", shape=[4]).result()
     store[...] = 3
     assert (store.read().result() == 3).all()
     names = {each.name for each in tmp_path.rglob("*") if each.is_file()}
@@ -232,11 +246,9 @@ def test_assumed_metadata_touches_no_document(tmp_path, driver):
 
 
 class TestCache:
-    CONTEXT = {"cache_pool": {"total_bytes_limit": 10**7}}
-
     def open_pair(self, path, **members):
         spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{path}/"}, **members}
-        context = ts.Context(self.CONTEXT)
+        context = ts.Context({"cache_pool": {"total_bytes_limit": 10**7}})
         layout = ts.ChunkLayout(chunk_shape=[4])
         writer = ts.open(
             spec, create=True, open=True, dtype="uint8", shape=[8], chunk_layout=layout

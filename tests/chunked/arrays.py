@@ -23,7 +23,7 @@ from tensorstore_py._runtime.gate import Gate
 from tensorstore_py._runtime.start import start
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 
-CODECS = {
+CODECS: dict[str, list[object]] = {
     "raw": ["bytes"],
     "big": [{"name": "bytes", "configuration": {"endian": "big"}}],
     "gzip": ["bytes", {"name": "gzip", "configuration": {"level": 1}}],
@@ -55,6 +55,10 @@ def sharding(chunk_shape, codecs, index_location="end"):
     return [{"name": "sharding_indexed", "configuration": configuration}]
 
 
+def nothing(_operation, _key):
+    """Interfere with nothing."""
+
+
 class WatchedStore(KvStore):
     """A memory store that counts, and calls back before each operation.
 
@@ -68,7 +72,7 @@ class WatchedStore(KvStore):
         self.memory = MemoryStore(self.shared)
         self.counts: Counter[str] = Counter()
         self.bytes_read = 0
-        self.before = lambda operation, key: None
+        self.before = nothing
 
     @property
     def entries(self):

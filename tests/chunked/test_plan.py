@@ -94,7 +94,7 @@ def test_nothing_selected_is_no_step():
     nothing = np.zeros(0, int)
     gathered = Gathered((0,), (nothing,), nothing)
     empty = select(IndexTransform(input_shape=[10, 10])[3:3]).axes
-    for axes in (empty, [gathered, Strided(1, 0, 1, 10)]):
+    for axes in (empty, (gathered, Strided(1, 0, 1, 10))):
         plan = make_plan(axes, grid)
         assert (plan.count, list(plan.steps())) == (0, [])
 

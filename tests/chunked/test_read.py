@@ -43,9 +43,8 @@ class TestCounting:
         assert not opened.store.counts
 
     def test_a_whole_chunk_never_passes_through_scratch(self, monkeypatch):
-        opened = written()
         used: list[int] = []
-        monkeypatch.setattr(codec_chain, "scratch", lambda size: used.append(size) or bytearray(0))
+        monkeypatch.setattr(codec_chain, "scratch", used.append)
         opened = Opened((4, 5), (4, 5), "uint16", "gzip")
         opened.write(VALUES[:4, :5])
         np.testing.assert_array_equal(opened.read(), VALUES[:4, :5])
@@ -193,10 +192,12 @@ class TestShards:
         other.write(VALUES + 1000)
         replacements = iter(range(3))
 
-        def interfere(operation, key):
-            if key == "a/c/0/0" and opened.store.counts["read"] % 2 == 0 and next(
-                replacements, None
-            ) is not None:
+        def interfere(_operation, key):
+            if (
+                key == "a/c/0/0"
+                and opened.store.counts["read"] % 2 == 0
+                and next(replacements, None) is not None
+            ):
                 opened.store.poke(key, other.store.entries[key])
 
         opened.store.before = interfere
@@ -207,7 +208,7 @@ class TestShards:
     def test_a_shard_deleted_while_it_is_read_reads_as_missing(self):
         opened = sharded(fill=9)
 
-        def interfere(operation, key):
+        def interfere(_operation, key):
             if opened.store.counts["read"] == 2:
                 opened.store.poke(key, None)
 

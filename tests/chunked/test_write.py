@@ -121,7 +121,7 @@ class TestCorrupt:
 def test_an_error_of_the_store_is_the_outcome(inline):
     opened = Opened((100,), (1,), store=WatchedStore(inline=inline))
 
-    def full(operation, key):
+    def full(_operation, key):
         if key == "a/c/40":
             raise OSError("no space left")
 

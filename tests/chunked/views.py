@@ -137,9 +137,7 @@ def transpose(draw, transform, _distinct):
 
 @st.composite
 def shift(draw, transform, _distinct):
-    return transform.translate_by[
-        [draw(st.integers(-5, 5)) for _ in range(transform.input_rank)]
-    ]
+    return transform.translate_by[[draw(st.integers(-5, 5)) for _ in range(transform.input_rank)]]
 
 
 @st.composite

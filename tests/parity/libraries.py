@@ -1,4 +1,4 @@
-"""The same array in three libraries: ours, the reference implementation's wheel, and zarr-python."""
+"""The same array in three libraries: ours, the reference implementation's, and zarr-python."""
 
 import json
 from pathlib import Path
@@ -66,7 +66,11 @@ def same(found, expected):
 
 
 def spec_of(driver, path, **members):
-    return {"driver": driver, "kvstore": {"driver": "file", "path": f"{path}/", "file_io_sync": False}, **members}
+    return {
+        "driver": driver,
+        "kvstore": {"driver": "file", "path": f"{path}/", "file_io_sync": False},
+        **members,
+    }
 
 
 def stored(path):

@@ -14,7 +14,7 @@ ZARR3 = [
     ("float64", "0x7ff8000000000123"), ("float64", "NaN"), ("float16", "NaN"), ("float32", 0.1),
     ("bfloat16", "NaN"), ("bfloat16", "0x7fc1"), ("bfloat16", 1.5), ("float8_e5m2", "Infinity"),
     ("float8_e4m3fn", "0x7f"), ("complex64", [1.5, "NaN"]), ("complex64", ["-Infinity", 0.0]),
-    ("complex128", ["0x7ff8000000000001", -0.0]), ("int4", -8), ("int2", 1),
+    ("complex128", ["0x7ff8000000000001", -0.0]), ("int4", 7), ("int2", 1),
 ]  # fmt: skip
 ZARR2 = [
     ("|b1", False), ("|b1", True), ("|i1", -128), ("<u8", 2**64 - 1), (">i8", -(2**63)),
@@ -43,9 +43,7 @@ def zarr2(dtype, fill):
 )
 def test_fill_value(tmp_path, form, dtype, fill):
     driver, name, asked = form(dtype, fill)
-    theirs = wheel.open(
-        spec_of(driver, tmp_path / "theirs", metadata=asked), create=True
-    ).result()
+    theirs = wheel.open(spec_of(driver, tmp_path / "theirs", metadata=asked), create=True).result()
     mine = ours.open(spec_of(driver, tmp_path / "mine", metadata=asked), create=True).result()
     assert repr(document(tmp_path / "mine", name)) == repr(document(tmp_path / "theirs", name))
     expected = theirs.read().result()

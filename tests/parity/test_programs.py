@@ -1,7 +1,8 @@
 """Random programs on the reference implementation and on ours: the same results, the same refusals.
 
-A step is a piece of text in `ts` (the library), `np` and `s` (its state: `s.x` is the array as a
-whole, `s.v` a view of it), so that both run the very same thing and a failure can be pasted.
+A step is a piece of text in `ts` (the library), `np`, `count` and `s` (its state: `s.x` is the
+array as a whole, `s.v` a view of it), so that both run the very same thing and a failure can be
+pasted.
 """
 
 import itertools
@@ -19,7 +20,7 @@ RANK = st.integers(1, 3)
 def run(library, steps):
     """What every step shows: its value, or the class of what it raised."""
     state = SimpleNamespace(x=None, v=None)
-    names = {"ts": library, "np": np, "s": state, "context": library.Context()}
+    names = {"count": count, "ts": library, "np": np, "s": state, "context": library.Context()}
     shown: list[object] = []
     for step in steps:
         try:
@@ -31,6 +32,12 @@ def run(library, steps):
         except Exception as error:
             shown.append(error)
     return shown
+
+
+def count(view, first):
+    """Values for a view, one larger than the other."""
+    values = np.arange(first, first + view.size).reshape(view.shape)
+    return values.astype(view.dtype.numpy_dtype)
 
 
 def check(steps):
@@ -54,7 +61,10 @@ def creations(draw, rank):
     driver = draw(st.sampled_from(["zarr", "zarr3"]))
     members: dict[str, object] = {"driver": driver, "kvstore": "memory://a/"}
     if driver == "zarr":
-        members["metadata"] = {"chunks": chunks, "order": draw(st.sampled_from("CF" if rank > 1 else "C"))}
+        members["metadata"] = {
+            "chunks": chunks,
+            "order": draw(st.sampled_from("CF" if rank > 1 else "C")),
+        }
     elif draw(st.booleans()):
         shards = [size * draw(st.integers(1, 3)) for size in chunks]
         members["metadata"] = {
@@ -68,12 +78,9 @@ def creations(draw, rank):
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}}
         }
     fill = draw(st.sampled_from(["", ", fill_value=1"]))
-    labels = draw(st.sampled_from(["", f", dimension_units={['nm'] * rank}"]))
-    return (
-        f"s.x = s.v = ts.open({members}, context=context, create=True, shape={shape}, "
-        f"dtype={dtype!r}{fill}{labels}).result()",
-        shape,
-    )
+    units = draw(st.sampled_from(["", f", dimension_units={['nm'] * rank}"]))
+    options = f"create=True, shape={shape}, dtype={dtype!r}{fill}{units}"
+    return f"s.x = s.v = ts.open({members}, context=context, {options}).result()", shape
 
 
 def near(size):
@@ -129,8 +136,7 @@ def programs(draw):
         elif kind == "write":
             steps += [
                 f"s.v = s.x{chosen}",
-                f"s.v.size and s.v.write((np.arange(np.prod(s.v.shape)).reshape(s.v.shape) + "
-                f"{next(numbers) * 7}).astype(s.x.dtype.numpy_dtype)).result()",
+                f"s.v.size and s.v.write(count(s.v, {next(numbers) * 7})).result()",
                 "s.x.read().result()",
             ]
         elif kind == "read":

@@ -139,9 +139,7 @@ def test_changing_one_field_keeps_the_others(tmp_path):
 def test_fixed_strings_and_raw_bytes_are_one_more_dimension(tmp_path, encoded):
     """The wheel hands these out as elements of no size, so bytes on disk are compared."""
     asked = {"shape": [5], "chunks": [2], "dtype": encoded, "compressor": None, "fill_value": None}
-    theirs = wheel.open(
-        spec_of("zarr", tmp_path / "theirs", metadata=asked), create=True
-    ).result()
+    theirs = wheel.open(spec_of("zarr", tmp_path / "theirs", metadata=asked), create=True).result()
     mine = ours.open(spec_of("zarr", tmp_path / "mine", metadata=asked), create=True).result()
     assert document(tmp_path / "mine", ".zarray") == document(tmp_path / "theirs", ".zarray")
     assert mine.shape == theirs.shape == (5, 5)

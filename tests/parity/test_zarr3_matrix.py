@@ -22,7 +22,7 @@ from tests.parity.libraries import (
 )
 
 SHAPE = (7, 9)
-CODECS = {
+CODECS: dict[str, list[dict[str, object]]] = {
     "none": [],
     "gzip": [{"name": "gzip", "configuration": {"level": 3}}],
     "zstd": [{"name": "zstd", "configuration": {"level": 1, "checksum": True}}],
@@ -55,9 +55,7 @@ def metadata(dtype, codec, order, layout, separator, endian="little"):
     chunks, inner, location = LAYOUTS[layout]
     codecs = codec_list(codec, order, endian)
     if dtype in {"bool", "int8", "uint8"} or wheel.dtype(dtype).numpy_dtype.itemsize == 1:
-        codecs = [
-            {"name": "bytes"} if each["name"] == "bytes" else each for each in codecs
-        ]
+        codecs = [{"name": "bytes"} if each["name"] == "bytes" else each for each in codecs]
     if location == "nested":
         codecs = shard(inner, shard((2, 2), codecs, "start"), "end")
     elif inner is not None:

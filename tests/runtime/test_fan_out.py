@@ -98,7 +98,7 @@ def test_width_bounds_how_many_run_at_a_time(inline):
     inside, most = [0], [0]
     lock = threading.Lock()
 
-    async def work(step):
+    async def work(_step):
         with lock:
             inside[0] += 1
             most[0] = max(most[0], inside[0])
@@ -137,7 +137,7 @@ def test_few_submissions(count):
 def test_no_tasks_for_inline_steps():
     tasks: list[int] = []
 
-    async def work(step):
+    async def work(_step):
         tasks.append(len(asyncio.all_tasks()))
 
     async def main():
@@ -150,7 +150,7 @@ def test_no_tasks_for_inline_steps():
 def test_a_pump_for_each_of_the_width_on_the_loop():
     most = [0]
 
-    async def work(step):
+    async def work(_step):
         most[0] = max(most[0], len(asyncio.all_tasks()))
         await asyncio.sleep(0)
 
@@ -209,11 +209,11 @@ def test_helpers_see_the_cancellation_of_the_job_they_help():
     outcome: list[BaseException | None] = []
     begun, go_on = threading.Event(), threading.Event()
 
-    async def inner(step):
+    async def inner(_step):
         begun.set()
         go_on.wait()
 
-    async def outer(step):
+    async def outer(_step):
         try:
             await fan_out(True, range(1000), inner, count=1000, width=1)
         except asyncio.CancelledError as error:

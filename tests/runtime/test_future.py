@@ -4,6 +4,8 @@ import logging
 import threading
 import time
 import weakref
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,10 @@ from tests.runtime.processes import run_script
 
 async def seven():
     return 7
+
+
+def note(calls, future):
+    calls.append(future.result())
 
 
 def settle_from_a_thread(promise, value):
@@ -33,7 +39,8 @@ def test_a_plain_value_is_done():
 
 def test_a_future_is_returned_as_it_is():
     future = Future(3)
-    assert Future(future) is future
+    same: Future[int] = Future(future)  # type: ignore[arg-type]
+    assert same is future
 
 
 def test_type_parameters_cost_nothing():
@@ -45,7 +52,7 @@ def test_type_parameters_cost_nothing():
 
 class TestSettling:
     def test_the_first_outcome_counts(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         promise.set_result(1)
         promise.set_result(2)
         promise.set_exception(KeyError())
@@ -53,7 +60,7 @@ class TestSettling:
         assert not future.cancel()
 
     def test_an_error_is_raised_and_shown(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         error = KeyError("x")
         promise.set_exception(error)
         assert future.exception() is error
@@ -62,13 +69,13 @@ class TestSettling:
                 future.result()
 
     def test_result_blocks_until_another_thread_settles(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         thread = settle_from_a_thread(promise, [4])
         assert future.result() == [4]
         thread.join()
 
     def test_every_waiting_thread_wakes(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         results: list[int] = []
         threads = [
             threading.Thread(target=lambda: results.append(future.result())) for _ in range(8)
@@ -82,9 +89,9 @@ class TestSettling:
 
     def test_settled_exactly_once_however_many_threads_try(self):
         for _ in range(20):
-            promise, future = Promise.new()
+            promise, future = Promise[Any].new()
             calls: list[int] = []
-            future.add_done_callback(lambda each, calls=calls: calls.append(each.result()))
+            future.add_done_callback(partial(note, calls))
             threads = [settle_from_a_thread(promise, number) for number in range(4)]
             for thread in threads:
                 thread.join()
@@ -93,7 +100,7 @@ class TestSettling:
 
 class TestLimits:
     def test_timeout(self):
-        _, future = Promise.new()
+        _, future = Promise[Any].new()
         with pytest.raises(TimeoutError):
             future.result(timeout=0.001)
         with pytest.raises(TimeoutError):
@@ -101,20 +108,20 @@ class TestLimits:
         assert not future.done()
 
     def test_deadline(self):
-        _, future = Promise.new()
+        _, future = Promise[Any].new()
         with pytest.raises(TimeoutError):
             future.result(deadline=time.time() + 0.001)
         with pytest.raises(TimeoutError):
             future.result(deadline=time.time() - 1000)
 
     def test_the_nearer_of_the_two_counts(self):
-        _, future = Promise.new()
+        _, future = Promise[Any].new()
         with pytest.raises(TimeoutError):
             future.result(timeout=1000, deadline=time.time() + 0.001)
 
     @pytest.mark.parametrize("timeout", [float("inf"), 1e300])
     def test_limits_beyond_what_a_lock_can_wait(self, timeout):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         thread = settle_from_a_thread(promise, 1)
         assert future.result(timeout=timeout, deadline=timeout) == 1
         thread.join()
@@ -123,7 +130,7 @@ class TestLimits:
         assert Future(1).result(timeout=0) == 1
 
     def test_polling_leaves_nothing_behind(self):
-        _, future = Promise.new()
+        _, future = Promise[Any].new()
         for _ in range(5):
             with pytest.raises(TimeoutError):
                 future.result(timeout=0)
@@ -138,7 +145,7 @@ class TestLimits:
 
 class TestCallbacks:
     def test_called_with_the_future_once_settled(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         calls: list[Future] = []
         future.add_done_callback(calls.append)
         assert not calls
@@ -152,7 +159,7 @@ class TestCallbacks:
         assert calls == [future]
 
     def test_removed_by_value_every_time(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         calls: list[Future] = []
         future.add_done_callback(calls.append)
         future.add_done_callback(calls.append)
@@ -162,7 +169,7 @@ class TestCallbacks:
         assert not calls
 
     def test_an_exception_is_logged_and_the_others_still_run(self, caplog):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         calls: list[Future] = []
 
         def broken(_):
@@ -176,7 +183,7 @@ class TestCallbacks:
         assert [record.exc_info[0] for record in caplog.records] == [ZeroDivisionError]
 
     def test_a_callback_may_use_the_future(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         calls: list[int] = []
 
         def again(each):
@@ -189,7 +196,7 @@ class TestCallbacks:
 
 class TestCancelling:
     def test_marks_it_as_cancelled(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         assert future.cancel()
         assert not future.cancel()
         assert (future.done(), future.cancelled()) == (True, True)
@@ -200,7 +207,7 @@ class TestCancelling:
         assert future.cancelled()
 
     def test_wakes_whoever_waits(self):
-        _, future = Promise.new()
+        _, future = Promise[Any].new()
         outcome: list[type] = []
         waiting = threading.Event()
 
@@ -219,13 +226,13 @@ class TestCancelling:
         assert outcome == [asyncio.CancelledError]
 
     async def test_of_the_awaiting_task_reaches_the_future(self):
-        _, future = Promise.new()
+        _, future = Promise[Any].new()
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(future, 0.001)
         assert future.cancelled()
 
     async def test_of_the_future_reaches_the_awaiting_task(self):
-        _, future = Promise.new()
+        _, future = Promise[Any].new()
 
         async def wait():
             await future
@@ -269,20 +276,20 @@ class TestCancelling:
 class TestAwaiting:
     async def test_done_or_not(self):
         assert await Future(2) == 2
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         thread = settle_from_a_thread(promise, 3)
         assert await future == 3
         assert await future == 3
         thread.join()
 
     async def test_raises_the_error(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         asyncio.get_running_loop().call_soon(promise.set_exception, KeyError("x"))
         with pytest.raises(KeyError):
             await future
 
     async def test_by_many_tasks(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
 
         async def wait():
             return await future
@@ -293,7 +300,7 @@ class TestAwaiting:
         assert await asyncio.gather(*tasks) == [1] * 5
 
     def test_in_two_loops_one_after_the_other(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
 
         async def give_up():
             waiter = asyncio.ensure_future(wait())
@@ -309,7 +316,7 @@ class TestAwaiting:
         assert asyncio.run(wait()) == 9
 
     def test_in_two_loops_at_the_same_time(self):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         ready = threading.Barrier(3)
         results: list[int] = []
 
@@ -329,7 +336,7 @@ class TestAwaiting:
         assert results == [4, 4]
 
     def test_a_loop_that_closed_meanwhile_is_no_trouble(self, caplog):
-        promise, future = Promise.new()
+        promise, future = Promise[Any].new()
         loop = asyncio.new_event_loop()
 
         async def wait():
@@ -375,7 +382,7 @@ class TestAdopting:
 class TestOwnLoopThread:
     def test_blocking_it_is_refused(self):
         async def block():
-            Promise.new()[1].result()
+            Promise[Any].new()[1].result()
 
         with pytest.raises(RuntimeError, match="await the Future"):
             start(False, block).result()

@@ -24,14 +24,14 @@ def test_raises_what_the_coroutine_raises():
 
 
 def test_async_iteration_and_context_managers_need_no_loop():
-    class Door:
-        log: list[str] = []
+    log: list[str] = []
 
+    class Door:
         async def __aenter__(self):
-            self.log.append("in")
+            log.append("in")
 
         async def __aexit__(self, *_):
-            self.log.append("out")
+            log.append("out")
 
     async def numbers():
         for number in range(3):
@@ -42,7 +42,7 @@ def test_async_iteration_and_context_managers_need_no_loop():
             return [number async for number in numbers()]
 
     assert run_inline(body()) == [0, 1, 2]
-    assert Door.log == ["in", "out"]
+    assert log == ["in", "out"]
 
 
 def test_suspending_is_named_at_once_and_cleaned_up():
@@ -54,7 +54,7 @@ def test_suspending_is_named_at_once_and_cleaned_up():
         finally:
             cleaned.append(True)
 
-    with pytest.raises(InlineSuspendError, match="waits_for_the_network.*inline = False"):
+    with pytest.raises(InlineSuspendError, match=r"waits_for_the_network.*inline = False"):
         run_inline(waits_for_the_network())
     assert cleaned
 

@@ -1,4 +1,5 @@
 import asyncio
+from typing import Any
 
 import pytest
 import tensorstore
@@ -8,8 +9,8 @@ from tensorstore_py._runtime.write_futures import WriteFutures
 
 
 def pair():
-    copied, copy = Promise.new()
-    committed, commit = Promise.new()
+    copied, copy = Promise[Any].new()
+    committed, commit = Promise[Any].new()
     return copied, committed, WriteFutures(copy, commit)
 
 

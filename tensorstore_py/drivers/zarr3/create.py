@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py.drivers.zarr3.chain import (
-    chain_layout,
     completed,
     inside_shards,
     is_sharded,
@@ -89,8 +88,6 @@ def _encoding(
     layout = stated_layout(
         schema, stated, domain.rank, one_grid=stated.codecs is not None and not shards
     )
-    if shards:
-        layout.update(read_chunk_shape=chain_layout(codecs, domain.rank).read_chunk)
     read_chunk, chunk_shape = chosen_chunks(layout, domain)
     if read_chunk != chunk_shape and not shards:
         codecs = inside_shards(codecs)

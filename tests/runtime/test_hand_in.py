@@ -1,0 +1,130 @@
+"""Jobs reach the pool exactly when somebody needs another thread for them."""
+
+import asyncio
+import gc
+import threading
+import weakref
+
+from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.workers import submissions
+
+
+async def nothing():
+    return 7
+
+
+def test_a_result_asked_for_at_once_wakes_no_worker():
+    start(True, nothing).result()
+    before = submissions()
+
+    for _ in range(100):
+        start(True, nothing).result()
+
+    assert submissions() - before <= 5  # a tick may fall between a start and its result
+
+
+def test_a_job_that_nobody_asks_for_begins_all_the_same():
+    begun = threading.Event()
+
+    async def work():
+        begun.set()
+
+    future = start(True, work)
+
+    assert begun.wait(30)
+    future.result(30)
+
+
+def test_jobs_begin_although_the_ticker_fell_asleep():
+    for _ in range(3):
+        begun = threading.Event()
+
+        async def work(begun=begun):
+            begun.set()
+
+        start(True, work)
+        assert begun.wait(30)
+        # Longer than the ticker stays awake; nothing here depends on that it really does.
+        assert not threading.Event().wait(0.05)
+
+
+def test_every_one_of_many_jobs_runs_once():
+    runs = []
+
+    async def work(number):
+        runs.append(number)
+
+    futures = [start(True, lambda number=number: work(number)) for number in range(500)]
+    for future in futures:
+        future.result(30)
+
+    assert sorted(runs) == list(range(500))
+
+
+def test_many_threads_hand_in_at_once_and_nothing_is_lost():
+    done = []
+
+    async def work(number):
+        done.append(number)
+
+    def hand_in_many(first):
+        for number in range(first, first + 200):
+            start(True, lambda number=number: work(number))
+
+    threads = [threading.Thread(target=hand_in_many, args=(200 * k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    start(True, nothing).result(30)
+    until = threading.Event()
+    for _ in range(3000):
+        if len(done) == 800:
+            break
+        until.wait(0.01)
+
+    assert sorted(done) == list(range(800))
+
+
+def test_awaiting_and_polling_send_the_job_to_the_pool():
+    async def main():
+        return await start(True, nothing)
+
+    assert asyncio.run(main()) == 7
+
+    future = start(True, nothing)
+    while not future.done():
+        threading.Event().wait(0.001)
+    assert future.result() == 7
+
+
+def test_a_timeout_sends_the_job_to_the_pool():
+    assert start(True, nothing).result(timeout=30) == 7
+
+
+def test_force_begins_the_work_elsewhere():
+    where = []
+
+    async def work():
+        where.append(threading.get_ident())
+
+    future = start(True, work)
+    future.force()
+    future.result(timeout=30)
+
+    assert where != [threading.get_ident()]
+
+
+def test_a_finished_job_keeps_no_result_alive():
+    class Big:
+        pass
+
+    async def work():
+        return Big()
+
+    future = start(True, work)
+    link = weakref.ref(future.result())
+    del future
+    gc.collect()
+
+    assert link() is None
