@@ -1,99 +1,68 @@
-"""A store of your own: a whole array in one SQLite file, with conditional writes."""
+"""A store of your own that stores nothing: it computes a zarr array's chunks when they are read."""
 
-import sqlite3
-import tempfile
-from collections.abc import AsyncIterator
-from contextlib import closing
+import json
+
+import numpy as np
 
 import tensorstore_py as ts
 from tensorstore_py import plugin
-from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, WHOLE
-from tensorstore_py.plugin import TimestampedStorageGeneration as Stamp
 
-TABLE = (
-    "CREATE TABLE IF NOT EXISTS kv"
-    " (version INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE, value BLOB)"
-)
+SIZE, CHUNK = 4096, 256
+GRID = {"name": "regular", "configuration": {"chunk_shape": [CHUNK, CHUNK]}}
+METADATA = {"zarr_format": 3, "node_type": "array", "shape": [SIZE, SIZE], "data_type": "uint8"}
+METADATA |= {"chunk_grid": GRID, "chunk_key_encoding": {"name": "default"}}
+METADATA |= {"codecs": ["bytes"], "fill_value": 0}
+GENERATION = plugin.TimestampedStorageGeneration.now(b"the only one")
 
 
-@plugin.kvstore("sqlite")
-class SqliteSpec(plugin.KvStoreSpec):
-    """`{"driver": "sqlite", "file": "data.db", "path": "image/"}`."""
+@plugin.kvstore("mandelbrot")
+class MandelbrotSpec(plugin.KvStoreSpec):
+    """`{"driver": "mandelbrot", "steps": 32}`: a field is a member of the JSON."""
 
-    file: str
+    steps: plugin.PositiveInt = 32
 
     def open(self) -> plugin.KvStore:
-        """Makes the store; no I/O here."""
-        return SqliteStore(self.file)
+        """Makes the store."""
+        return MandelbrotStore(self.steps)
 
 
-class SqliteStore(plugin.KvStore):
-    """Keys and values in one table; a row's number, never used twice, is its generation."""
+class MandelbrotStore(plugin.KvStore):
+    """Read-only, and that by saying nothing of `write`; docs/plugins.md has one that writes."""
 
-    inline = True  # methods may block, and never suspend: worker threads run them
+    inline = True  # it never waits: worker threads run it, several chunks at a time
 
-    def __init__(self, file: str) -> None:
-        self._file = file
-
-    def _begin(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._file, isolation_level="IMMEDIATE")
-        connection.execute(TABLE)
-        return connection
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
 
     async def read(
         self,
         key: str,
-        byte_range: plugin.ByteRange = WHOLE,
+        byte_range: plugin.ByteRange = plugin.WHOLE,
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> plugin.ReadResult:
-        """Reads a value or a part of it."""
-        with closing(self._begin()) as db:
-            found = db.execute("SELECT version, value FROM kv WHERE key = ?", (key,)).fetchone()
-        if found is None:
-            return plugin.ReadResult("missing", b"", Stamp.now(NO_VALUE))
-        stamp, value = Stamp.now(b"%d" % found[0]), found[1]
-        if stamp.generation == if_not_equal or if_equal not in (None, UNKNOWN, stamp.generation):
-            return plugin.ReadResult("unspecified", b"", stamp)
+        """Makes up the metadata or a chunk."""
+        if if_not_equal == GENERATION.generation:
+            return plugin.ReadResult("unspecified", b"", GENERATION)
+        value = json.dumps(METADATA).encode() if key == "zarr.json" else self._chunk(key)
         start, stop = byte_range.resolve(len(value))
-        return plugin.ReadResult("value", value[start:stop], stamp)
+        return plugin.ReadResult("value", value[start:stop], GENERATION)
 
-    async def write(
-        self, key: str, value: plugin.Buffer | None, *, if_equal: bytes | None = None
-    ) -> Stamp:
-        """Replaces or (with None) deletes a value, if its generation is still `if_equal`."""
-        with closing(self._begin()) as db, db:
-            db.execute("BEGIN IMMEDIATE")  # nobody else writes until this ends
-            found = db.execute("SELECT version FROM kv WHERE key = ?", (key,)).fetchone()
-            present = NO_VALUE if found is None else b"%d" % found[0]
-            if if_equal not in (None, UNKNOWN, present):
-                return Stamp.now(UNKNOWN)
-            db.execute("DELETE FROM kv WHERE key = ?", (key,))
-            if value is None:
-                return Stamp.now(NO_VALUE)
-            row = db.execute("INSERT INTO kv (key, value) VALUES (?, ?)", (key, bytes(value)))
-            return Stamp.now(b"%d" % (row.lastrowid or 0))
-
-    async def list(self, key_range: plugin.KeyRange = ALL) -> AsyncIterator[plugin.ListEntry]:
-        """Yields keys and sizes."""
-        with closing(self._begin()) as db:
-            rows = db.execute("SELECT key, length(value) FROM kv").fetchall()
-        for key, size in rows:
-            if key in key_range:
-                yield plugin.ListEntry(key, size)
-
-
-def main() -> None:
-    """Runs the example."""
-    with tempfile.TemporaryDirectory() as directory:
-        place = {"driver": "sqlite", "file": f"{directory}/data.db", "path": "image/"}
-        spec = {"driver": "zarr3", "kvstore": place}
-        store = ts.open(spec, create=True, dtype="uint8", shape=[64, 64]).result()
-        store[10:20, 10:20] = 5
-        print(ts.open(spec).result()[9:12, 9:12].read().result())
-        print(sorted(ts.KvStore.open(place).result().list().result()))
+    def _chunk(self, key: str) -> bytes:
+        row, column = (int(index) * CHUNK for index in key.removeprefix("c/").split("/"))
+        y, x = np.ogrid[row : row + CHUNK, column : column + CHUNK]
+        point = (x * 3 / SIZE - 2.25) + (y * 3 / SIZE - 1.5) * 1j
+        z, count = np.zeros_like(point), np.zeros(point.shape, np.uint8)
+        for _ in range(self._steps):
+            inside = np.abs(z) <= 2
+            z = np.where(inside, z * z + point, z)
+            count += inside
+        return count.tobytes()
 
 
 if __name__ == "__main__":
-    main()
+    store = ts.open({"driver": "zarr3", "kvstore": {"driver": "mandelbrot"}}).result()
+    print(store.domain, "of", store.dtype.name, "and not a byte is stored")
+    for line in store[512:3585:192, 256:4096:64].read().result():
+        print("".join(" .:-=+*#@"[steps // 4] for steps in line))

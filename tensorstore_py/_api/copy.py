@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from tensorstore_py._index import IndexDomain, OutputIndexMethod
+from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, OutputIndexMethod
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import MismatchError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver
 
     T = TypeVar("T")
@@ -41,16 +40,20 @@ async def copy_array(
 
     Args:
         source: where from.
-        source_transform: its input shape must equal the target's (or be 1 to broadcast).
+        source_transform: its dimensions are matched with the target's by label if both have some,
+            else from the last one back; their extents must be equal, or 1 to broadcast.
         target: where to.
         target_transform: see above.
         convert: applied to each block before it is written.
+
+    Raises:
+        MismatchError: the shapes do not broadcast; names the dimension.
     """
     inline = source.inline and target.inline
     aligned = _aligned(source_transform, target_transform)
 
     async def copy(box: Box) -> None:
-        part = aligned[_domain(box, source_transform, target_transform)]
+        part = aligned[_within_bounds(box, aligned)]
         data = await _within(inline, source.inline, lambda: source.read(part, "C"))
         block = target_transform[_box_domain(box)]
         await _within(inline, target.inline, lambda: target.write(block, convert(data)))
@@ -67,32 +70,65 @@ async def _within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any
 
 
 def _aligned(source: IndexTransform, target: IndexTransform) -> IndexTransform:
-    """The source seen at the target's origin.
+    """The source seen from the target's positions; it has extent 1 where it is broadcast.
 
     Raises:
-        MismatchError: the shapes differ.
+        MismatchError: extents differ; names the dimension.
     """
-    if source.input_rank != target.input_rank:
-        raise MismatchError(
-            f"cannot copy an array of rank {source.input_rank} to one of rank {target.input_rank}"
-        )
-    for dim, (have, want) in enumerate(zip(source.input_shape, target.input_shape, strict=True)):
-        if have not in (1, want):
-            raise MismatchError(
-                f"Error aligning dimensions: source dimension {dim} has extent {have}, but the "
-                f"target's has extent {want}"
+    matches = _matches(source, target)
+    outputs = []
+    for dim, (low, extent, match) in enumerate(
+        zip(source.input_origin, source.input_shape, matches, strict=True)
+    ):
+        if match is not None and target.input_shape[match] == extent:
+            outputs.append(OutputIndexMap(match, low - target.input_origin[match]))
+        elif extent == 1:
+            matches[dim] = None
+            outputs.append(OutputIndexMap(low))
+        else:
+            wanted = (
+                "has no counterpart in the target"
+                if match is None
+                else f"has another extent than the target's dimension {match} "
+                f"({target.input_shape[match]})"
             )
-    return source.translate_to[target.input_origin]
-
-
-def _domain(box: Box, source: IndexTransform, target: IndexTransform) -> IndexDomain:
-    """The box, or the source's only position along dimensions that it broadcasts."""
-    origin = target.input_origin
-    kept = tuple(
-        (origin[dim], origin[dim] + 1) if source.input_shape[dim] == 1 else bounds
-        for dim, bounds in enumerate(box)
+            raise MismatchError(
+                f"Error aligning dimensions: source dimension {dim} of extent {extent} {wanted}"
+            )
+    shape = [
+        extent if dim in matches else min(extent, 1) for dim, extent in enumerate(target.input_shape)
+    ]
+    seen = IndexTransform(
+        input_inclusive_min=target.input_origin, input_shape=shape, output=outputs
     )
-    return _box_domain(kept)
+    return source[seen]
+
+
+def _matches(source: IndexTransform, target: IndexTransform) -> list[int | None]:
+    """The target's dimension for each of the source's: by label, or else from the last one back."""
+    if not any(source.input_labels) or not any(target.input_labels):
+        skipped = source.input_rank - target.input_rank
+        return [dim - skipped if dim >= skipped else None for dim in range(source.input_rank)]
+    unlabeled = [dim for dim, label in enumerate(target.input_labels) if not label]
+    found: list[int | None] = []
+    for label in reversed(source.input_labels):
+        if label:
+            found.append(target.input_labels.index(label) if label in target.input_labels else None)
+        else:
+            found.append(unlabeled.pop() if unlabeled else None)
+    return found[::-1]
+
+
+def _within_bounds(box: Box, aligned: IndexTransform) -> IndexDomain:
+    """The box, or the source's only position along dimensions that it broadcasts."""
+    return _box_domain(
+        tuple(
+            (low, low + 1) if extent == 1 else bounds
+            for bounds, low, extent in zip(
+                box, aligned.input_origin, aligned.input_shape, strict=True
+            )
+        )
+    )
 
 
 def _box_domain(box: Box) -> IndexDomain:

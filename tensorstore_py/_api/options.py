@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._chunked.spec import recheck_bound
+from tensorstore_py._index import identity
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.binding import bind, strip_context, unbind
@@ -71,7 +73,7 @@ def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
     """`model` with the options applied, in the reference's order: members, then context.
 
     Raises:
-        TypeError: an option that does not exist.
+        TypeError: an option that does not exist, or a bound on caching that is none.
         SpecError: a value is wrong, or contradicts what the spec says already.
     """
     given = {name: value for name, value in options.items() if value is not None}
@@ -84,7 +86,7 @@ def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
     model = _with_recheck(model, given)
     model = _with_schema(model, given)
     if given.get("minimal_spec"):
-        model = model.minimal()
+        model = _minimal(model)
     return _with_context(model, given)
 
 
@@ -133,11 +135,15 @@ def _with_mode(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
 
 def _with_recheck(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     both = given.get("recheck_cached")
-    changes = {
-        name: given.get(name, both)
-        for name in ("recheck_cached_metadata", "recheck_cached_data")
-        if given.get(name, both) is not None
-    }
+    changes: dict[str, object] = {}
+    for name in ("recheck_cached_metadata", "recheck_cached_data"):
+        bound = given.get(name) if both is None else both
+        if bound is None:
+            continue
+        try:
+            changes[name] = recheck_bound(bound)
+        except SpecError as error:
+            raise TypeError(f"{name}: {error}") from None
     return _with_members(model, changes)
 
 
@@ -161,6 +167,15 @@ def _with_schema(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     if rest:
         merged.update(**rest)
     return _with_members(model, {"schema": merged, "dtype": merged.dtype, "rank": merged.rank})
+
+
+def _minimal(model: DriverSpec) -> DriverSpec:
+    """Without metadata; the element type and the domain that it tells stay."""
+    domain = model.known_domain()
+    transform = model.transform
+    if transform is None and domain is not None:
+        transform = identity(domain)
+    return model.minimal().replace(dtype=model.known_schema().dtype, transform=transform)
 
 
 def _with_context(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:

@@ -46,8 +46,8 @@ def resize_request(
     rank = transform.input_rank
     lows = _bounds("inclusive_min", inclusive_min, rank)
     highs = _bounds("exclusive_max", exclusive_max, rank)
-    for dim in range(rank):
-        _check_implicit(transform, dim, lows[dim], highs[dim])
+    for axis in range(rank):
+        _check_implicit(transform, axis, lows[axis], highs[axis])
     new_low: list[int | None] = [None] * transform.output_rank
     new_high: list[int | None] = [None] * transform.output_rank
     for output, each in enumerate(transform.maps):

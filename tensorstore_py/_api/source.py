@@ -1,10 +1,14 @@
 """What may be written to an array, and how it becomes NumPy data of the array's type.
 
-Arrays are converted where no value can change (NumPy's rule "safe"); numbers, Python's or NumPy's,
-and lists are taken as literals of the array's type, as NumPy does with Python's.
+Arrays, and whatever turns itself into one, are converted where no value can change (NumPy's rule
+"safe"); numbers, Python's or NumPy's, and lists are taken as literals of the array's type, as
+NumPy does with Python's. What comes out broadcasts to the target; nothing is written here.
 """
 
 from __future__ import annotations
+
+from array import array
+from typing import TypeGuard
 
 import numpy as np
 
@@ -24,20 +28,34 @@ def as_source(source: object, dtype: np.dtype[np.generic], shape: tuple[int, ...
         ValueError: too many dimensions.
         MismatchError: extents that do not broadcast; names the dimension.
     """
-    if isinstance(source, np.number | np.bool_) and not np.can_cast(source.dtype, dtype, "safe"):
+    if _is_number(source) and not np.can_cast(source.dtype, dtype, "safe"):
         source = source.item()
-    if isinstance(source, np.ndarray) or hasattr(source, "__array_interface__"):
-        array = np.asarray(source)
-        if not np.can_cast(array.dtype, dtype, "safe"):
+    if _is_array(source):
+        found = np.asarray(source)
+        if not np.can_cast(found.dtype, dtype, "safe"):
             raise TypeError(
-                f"cannot write {array.dtype} data to an array of {dtype} without loss; "
+                f"cannot write {found.dtype} data to an array of {dtype} without loss; "
                 f"convert it first: source.astype({dtype.name!r})"
             )
-        array = array.astype(dtype, copy=False)
+        found = found.astype(dtype, copy=False)
     else:
-        array = np.asarray(source, dtype=dtype)
-    _check_shape(array.shape, shape)
-    return array
+        found = np.asarray(source, dtype=dtype)
+    _check_shape(found.shape, shape)
+    return found
+
+
+def _is_number(source: object) -> TypeGuard[np.generic]:
+    """Whether it is a scalar of NumPy, or of a type registered with NumPy, that is a number."""
+    return isinstance(source, np.generic) and not isinstance(
+        source, np.flexible | np.datetime64 | np.timedelta64 | np.object_
+    )
+
+
+def _is_array(source: object) -> bool:
+    """Whether it has an element type of its own."""
+    if isinstance(source, np.ndarray | memoryview | array):
+        return True
+    return hasattr(source, "__array_interface__") or hasattr(source, "__array__")
 
 
 def _check_shape(found: tuple[int, ...], wanted: tuple[int, ...]) -> None:

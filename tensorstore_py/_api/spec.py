@@ -225,7 +225,10 @@ class Spec(Indexable):
     def _get_transform(self) -> IndexTransform:
         transform = self._known_transform()
         if transform is None:
-            raise IndexingError("cannot index a Spec whose rank is unknown; specify rank or domain")
+            raise IndexingError(
+                "Cannot perform indexing operations on Spec with unspecified rank; "
+                "specify its rank or domain"
+            )
         return transform
 
     def _with_transform(self, transform: IndexTransform) -> Self:

@@ -24,7 +24,7 @@ from tensorstore_py._runtime.start import start, together
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.binding import spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
-from tensorstore_py.errors import PermissionDeniedError, UnsupportedError
+from tensorstore_py.errors import MismatchError, PermissionDeniedError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -233,9 +233,13 @@ class TensorStore(Indexable):
     async def _copy_from(self, source: TensorStore) -> None:
         here, there = self._driver, source._driver
         wanted = here.data_type.record.array_dtype
+        if not np.can_cast(there.data_type.record.array_dtype, wanted, "safe"):
+            raise MismatchError(
+                f"cannot copy {there.data_type.name} data to an array of {here.data_type.name} "
+                "without loss; read it, convert it, and write the result"
+            )
         to = propagate_bounds(here.domain.mark_bounds_implicit[False], self._transform)
         from_ = propagate_bounds(there.domain.mark_bounds_implicit[False], source._transform)
-        as_source(np.empty(0, there.data_type.record.array_dtype), wanted, (0,))
         await copy_array(there, from_, here, to, lambda data: data.astype(wanted, copy=False))
 
     def __setitem__(self, index: object, source: object) -> None:

@@ -26,14 +26,19 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.driver import ChunkedDriver
     from tensorstore_py._chunked.layout import ArrayLayout
 
-__all__ = ["ChunkedSpec", "RecheckBound"]
+__all__ = ["ChunkedSpec", "RecheckBound", "recheck_bound"]
 
 M = TypeVar("M")
 
 Recheck = bool | Literal["open"] | float
 
 
-def _recheck(json: object) -> Recheck:
+def recheck_bound(json: object) -> Recheck:
+    """A bound on how old cached things may be: true (not at all), false, "open", or a time.
+
+    Raises:
+        SpecError: it is none of these.
+    """
     if isinstance(json, bool) or json == "open":
         return json
     if isinstance(json, (int, float)):
@@ -44,7 +49,7 @@ def _recheck(json: object) -> Recheck:
     )
 
 
-RecheckBound = Annotated[Recheck, PlainValidator(_recheck)]
+RecheckBound = Annotated[Recheck, PlainValidator(recheck_bound)]
 
 
 class ChunkedSpec(DriverSpec, Generic[M]):
@@ -121,7 +126,7 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         return self.driver
 
     def minimal(self) -> Self:
-        return self.replace(schema_=None, metadata=None)
+        return self.replace(metadata=None)
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         super().add_json(json, include_defaults)

@@ -229,8 +229,8 @@ class DriverSpec(Model):
         return self
 
     def minimal(self) -> Self:
-        """Without the constraints that are not needed to open what exists."""
-        return self.replace(schema_=None)
+        """Without the members that are not needed to open what exists, such as the metadata."""
+        return self
 
     def to_url(self) -> str:
         """The URL form.

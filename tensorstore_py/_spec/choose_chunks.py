@@ -3,13 +3,13 @@
 A size that is constrained is taken as it is. The others grow together, in proportion to the aspect
 ratio and up to the domain, until the chunk has the wanted number of elements (or as near below as
 possible). Read chunks divide write chunks. For every input the result equals the reference's, so
-the search proceeds by the same bisection of a common floating-point factor.
+the search takes the same steps, in floating point, to the factor that the extents have in common.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
@@ -241,7 +241,11 @@ class _FactorSearch:
         low = step
         high_elements = self.elements(high)
         while low + step < high:
-            middle = low + (high - low) / 2.0
+            # Halve the exponent first: the range spans several orders of magnitude.
+            far = high > 4 * low
+            middle = sqrt(low * high) if far else low + (high - low) / 2.0
+            if not low < middle < high:
+                break  # ratios so extreme that floating point has no factor in between
             elements = self.elements(middle)
             if elements >= self.target:
                 high, high_elements = middle, elements

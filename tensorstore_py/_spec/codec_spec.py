@@ -78,6 +78,10 @@ class CodecSpec:
 
     Raises:
         SpecError: unknown driver, or a wrong member.
+
+    Example:
+        >>> CodecSpec({"driver": "zarr3", "codecs": ["gzip"]})
+        CodecSpec({'codecs': [{'name': 'gzip'}], 'driver': 'zarr3'})
     """
 
     __slots__ = ("_model",)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import tensorstore_py as ts
+from tests.api.loop_memory import LoopMemorySpec
 
 SIZES = st.integers(0, 12)
 
@@ -19,8 +20,9 @@ class LifeMachine(RuleBasedStateMachine):
         chunks=st.tuples(st.integers(1, 5), st.integers(1, 5)),
         fill=st.sampled_from([0, 5]),
         cached=st.booleans(),
+        kvstore=st.sampled_from(["memory", LoopMemorySpec.driver]),
     )
-    def create(self, driver, shape, chunks, fill, cached):
+    def create(self, driver, shape, chunks, fill, cached, kvstore):
         layout = ts.ChunkLayout(chunk_shape=chunks)
         if driver == "sharded":
             layout = ts.ChunkLayout(
@@ -30,7 +32,7 @@ class LifeMachine(RuleBasedStateMachine):
         self.context = ts.Context({"cache_pool": {"total_bytes_limit": limit}})
         self.spec = {
             "driver": "zarr" if driver == "zarr" else "zarr3",
-            "kvstore": "memory://a/",
+            "kvstore": {"driver": kvstore, "path": "a/"},
         }
         self.store = ts.open(
             self.spec, create=True, dtype="int32", shape=shape, chunk_layout=layout,

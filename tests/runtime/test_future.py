@@ -39,7 +39,7 @@ def test_a_plain_value_is_done():
 
 def test_a_future_is_returned_as_it_is():
     future = Future(3)
-    same: Future[int] = Future(future)  # type: ignore[arg-type]
+    same: Future[int] = Future(future)
     assert same is future
 
 

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import threading
 import weakref
+from functools import partial
 
 from tensorstore_py._runtime.hand_in import _desk
 from tensorstore_py._runtime.start import start
@@ -55,7 +56,7 @@ def test_every_one_of_many_jobs_runs_once():
     async def work(number):
         runs.append(number)
 
-    futures = [start(True, lambda number=number: work(number)) for number in range(500)]
+    futures = [start(True, partial(work, number)) for number in range(500)]
     for future in futures:
         future.result(30)
 
@@ -70,7 +71,7 @@ def test_many_threads_hand_in_at_once_and_nothing_is_lost():
 
     def hand_in_many(first):
         for number in range(first, first + 200):
-            start(True, lambda number=number: work(number))
+            start(True, partial(work, number))
 
     threads = [threading.Thread(target=hand_in_many, args=(200 * k,)) for k in range(4)]
     for thread in threads:

@@ -25,8 +25,12 @@ def test_runs_on_a_worker():
 
 def test_as_many_at_a_time_as_the_pool_is_wide():
     together = threading.Barrier(width() + 1)
+
+    def meet():
+        together.wait(30)
+
     for _ in range(width()):
-        submit(lambda: together.wait(30) and None)
+        submit(meet)
     together.wait(30)
 
 

@@ -71,6 +71,18 @@ def test_read_chunks_divide_write_chunks(constraints, read, write):
     )
 
 
+def test_the_search_proceeds_as_in_the_reference():
+    # An exact search would find 137 x 100, which is nearer to a million elements.
+    layout = ChunkLayout(chunk_aspect_ratio=[2.75405507306722, 2, 1, 1]).constraints
+
+    assert choose_chunk_shape(layout.read_chunk, IndexDomain(shape=[4704, 2869, 19, 4])) == (
+        137,
+        99,
+        19,
+        4,
+    )
+
+
 def test_the_full_extent():
     grid = ChunkLayout(chunk_shape=[-1, 5]).read_chunk.constraints
 
@@ -89,6 +101,18 @@ def test_the_grid_is_aligned_with_the_domain_unless_it_says_where():
     placed = ChunkLayout(grid_origin=[None, 2, None], chunk_shape=[10, 10, 10]).constraints
 
     assert choose_chunk_grid(placed.grid_origin, placed.read_chunk, domain)[0] == (5, 2, 0)
+
+
+@pytest.mark.parametrize(
+    "ratios", [[1e-300, 1e300], [1e-320, 1.0], [1e308, 1e308], [5e-324, 5e-324]]
+)
+def test_extreme_ratios_end(ratios):
+    grid = ChunkLayout(chunk_aspect_ratio=ratios).read_chunk.constraints
+
+    for domain in (IndexDomain(shape=[5000, 5000]), IndexDomain(rank=2)):
+        shape = choose_chunk_shape(grid, domain)
+
+        assert all(1 <= extent <= 2**20 for extent in shape)
 
 
 @pytest.mark.parametrize(

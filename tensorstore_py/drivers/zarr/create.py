@@ -146,7 +146,7 @@ def _implied_without_type(schema: Schema, constraints: MetadataConstraints) -> S
     if schema.rank is None:
         return schema
     schema.update(chunk_layout=layout_constraints(schema, schema.rank, one_grid=True))
-    if constraints.shape is None or len(constraints.shape) != schema.rank:
+    if constraints.shape is not None and len(constraints.shape) != schema.rank:
         return schema
     domain = known_domain(schema, constraints.shape)
     return schema if domain is None else _with_domain(schema, domain, 0)

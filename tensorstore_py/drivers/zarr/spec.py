@@ -97,7 +97,7 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         return (self.field or "", separator, *(self._labels() or ()))
 
     def minimal(self) -> Self:
-        return self.replace(schema_=None, metadata=_NOTHING)
+        return self.replace(metadata=_NOTHING)
 
     def known_schema(self) -> Schema:
         return implied_schema(super().known_schema(), self.metadata, self._known_field())

@@ -79,10 +79,12 @@ def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:
     read: tuple[int, ...] | None = None
     if isinstance(stages.to_bytes, ShardedSpec):
         shard = stages.to_bytes
-        inner = shard.codecs or ()
-        order, read = chain_layout(inner, rank)
-        if not is_sharded(inner):
+        inner = split_chain(shard.codecs or ()).to_bytes
+        order, read = chain_layout(shard.codecs or (), rank)
+        if not isinstance(inner, ShardedSpec):
             read = shard.chunk_shape
+        elif inner.codecs is None:
+            read = None  # shards inside shards may go on inside
     elif stages.to_bytes is not None:
         order = tuple(range(rank))
     for transpose in reversed(stages.to_array):

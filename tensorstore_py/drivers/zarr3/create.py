@@ -19,11 +19,13 @@ from tensorstore_py.drivers.zarr3.schema import (
     check_metadata,
     dimension_labels,
     known_schema,
+    metadata_schema,
     stated_layout,
 )
 from tensorstore_py.errors import MismatchError
 from tensorstore_py.plugin import (
     ChunkType,
+    check_schema,
     chosen_chunks,
     chosen_dtype,
     chosen_fill_value,
@@ -73,6 +75,7 @@ def new_metadata(asked: Schema, stated: MetadataConstraints) -> Metadata:
     )
     # What was put in must not contradict what was asked, or the array could not be opened again.
     check_metadata(stated, metadata)
+    check_schema(asked, metadata_schema(metadata))
     return metadata
 
 

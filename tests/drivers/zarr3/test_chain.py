@@ -38,6 +38,7 @@ def shards(*codecs: object, shape: list[int] | None = None) -> dict:
         ([shards(transpose(2, 0, 1), "bytes")], (2, 0, 1), None),
         ([shards(shards("bytes", shape=[1, 1, 2]), shape=[4, 4, 4])], (0, 1, 2), (1, 1, 2)),
         ([shards(shards("bytes"), shape=[4, 4, 4])], (0, 1, 2), None),
+        ([shards(shards(shape=[1, 1, 2]), shape=[4, 4, 4])], None, None),
     ],
 )
 def test_the_layout_that_codecs_mean(codecs: list, order: object, read: object) -> None:

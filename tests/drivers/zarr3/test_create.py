@@ -144,6 +144,18 @@ def test_what_is_missing_or_impossible(asked: dict, stated: dict, message: str) 
         ),
         (layout(inner_order=[2, 0, 1]), {"codecs": ["gzip"]}),
         (
+            {
+                **layout(chunk={"shape": [1, 1, 2]}),
+                "codec": {
+                    "driver": "zarr3",
+                    "codecs": [
+                        {"name": "sharding_indexed", "configuration": {"chunk_shape": [1, 1, 1]}}
+                    ],
+                },
+            },
+            {},
+        ),
+        (
             {"dtype": "uint8", "domain": {"shape": [3, 5], "labels": ["x", ""]}},
             {"dimension_names": [None, "b"]},
         ),

@@ -78,7 +78,9 @@ def test_the_usual_place_of_a_shard_index_is_said_in_specs_and_not_in_documents(
     explicit = codecs_to_json("zarr3", explicit_codecs(codecs))
     metadata = Metadata.parse(stored(codecs=explicit))
 
-    assert explicit[0]["configuration"]["index_location"] == "end"
+    configuration = explicit[0]["configuration"]
+    assert isinstance(configuration, dict)
+    assert configuration["index_location"] == "end"
     assert metadata.constraints.to_json()["codecs"] == explicit
     written = json.loads(metadata.serialize())["codecs"][0]["configuration"]
     assert "index_location" not in written

@@ -25,6 +25,8 @@ REFUSED_BY_REFERENCE = (
     'Expected "dimension_names" of',
     "does not evenly divide chunk shape",
     "not unique",
+    # it merges its own merged constraints again, which can fail for shards inside shards
+    "Mismatch in number of array -> array codecs",
     "not compatible with subsequent bytes -> bytes codecs",
 )
 
@@ -241,7 +243,7 @@ def sample(data_type: str) -> np.ndarray:
     if data_type in ("bool", "int2", "int4"):
         return rng.integers(0, 2, SHAPE).astype(native)
     if native.kind in "iu":
-        limits = np.iinfo(native)
+        limits = np.iinfo(native.name)
         return rng.integers(limits.min, limits.max, SHAPE, dtype=native, endpoint=True)
     if native.kind == "c":
         return (rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)).astype(native)

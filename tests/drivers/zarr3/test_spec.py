@@ -34,7 +34,7 @@ def create(context: ts.Context, **members: object) -> ts.TensorStore:
 
 
 def document(kvstore: ts.KvStore) -> dict:
-    found = json.loads(kvstore.read("zarr.json").result().value)
+    found = json.loads(kvstore["zarr.json"])
     assert isinstance(found, dict)
     return found
 

@@ -4,7 +4,6 @@ import struct
 import pytest
 import tensorstore as reference
 
-from tensorstore_py.kvstores.file import generations
 from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at, generation_of
 from tensorstore_py.plugin import NO_VALUE
 
@@ -77,7 +76,7 @@ def test_coarse_file_systems_take_longer_steps(path, monkeypatch, resolution_ns)
     def coarse(target, *, ns):
         utime(target, ns=(ns[0], ns[1] // resolution_ns * resolution_ns))
 
-    monkeypatch.setattr(generations.os, "utime", coarse)
+    monkeypatch.setattr(os, "utime", coarse)
     advance(path, future_ns)
 
     assert os.stat(path).st_mtime_ns == future_ns + resolution_ns

@@ -1,5 +1,6 @@
 import fcntl
 import os
+import time
 
 import pytest
 import tensorstore as reference
@@ -125,7 +126,7 @@ def test_we_wait_for_a_lock_as_the_reference_takes_it(path):
 
 def test_waits_grow_up_to_the_longest(monkeypatch):
     slept: list[float] = []
-    monkeypatch.setattr(locking.time, "sleep", slept.append)
+    monkeypatch.setattr(time, "sleep", slept.append)
     backoff = Backoff(1000, longest_s=0.001)
     for _ in range(10):
         backoff.wait("a")

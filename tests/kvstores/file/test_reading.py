@@ -66,7 +66,7 @@ def test_direct_mode_falls_back_where_the_file_system_cannot(path, monkeypatch):
             raise OSError(22, "Invalid argument")
         return os_open(path, flags)
 
-    monkeypatch.setattr(reading.os, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     fd = reading.open_direct(path)
 
     assert bytes(FETCHERS["direct"][1](fd, 1, 9, SIZE)) == VALUE[1:9]

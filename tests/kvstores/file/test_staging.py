@@ -67,7 +67,7 @@ def test_on_windows_a_rename_waits_for_readers(monkeypatch, key, tmp_path):
             raise PermissionError(13, "The file is used by another process")
         replace(old, new)
 
-    monkeypatch.setattr(staging.os, "replace", refuse_twice)
+    monkeypatch.setattr(os, "replace", refuse_twice)
     stage = open_stage("none", key, 1)
     write_all(stage.fd, b"new")
     stage.publish(key)
@@ -78,7 +78,7 @@ def test_on_windows_a_rename_waits_for_readers(monkeypatch, key, tmp_path):
 
 def test_writes_on_where_the_system_stopped(key, monkeypatch):
     write = os.write
-    monkeypatch.setattr(staging.os, "write", lambda fd, data: write(fd, bytes(data)[:7]))
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data)[:7]))
     fd = os.open(key, os.O_WRONLY | os.O_CREAT)
 
     write_all(fd, memoryview(bytes(range(40))))
@@ -106,7 +106,7 @@ def test_makes_them_again_when_somebody_removes_them_meanwhile(tmp_path, monkeyp
             os.rmdir(os.path.dirname(path)) if os.path.exists(os.path.dirname(path)) else None
         mkdir(path)
 
-    monkeypatch.setattr(staging.os, "mkdir", remove_first)
+    monkeypatch.setattr(os, "mkdir", remove_first)
     make_parents(f"{tmp_path}/x/y/file", sync=False)
 
     assert os.path.isdir(tmp_path / "x/y")

@@ -1,5 +1,6 @@
 import os
 import stat
+import time
 
 import pytest
 import tensorstore as reference
@@ -260,7 +261,7 @@ class TestRetries:
     @pytest.fixture
     def slept(self, monkeypatch):
         slept: list[float] = []
-        monkeypatch.setattr(store_module.time, "sleep", slept.append)
+        monkeypatch.setattr(time, "sleep", slept.append)
         return slept
 
     @staticmethod

@@ -172,7 +172,7 @@ def test_a_file_that_appears_meanwhile_stays(root, monkeypatch):
             open(path + "/new", "w").close()
         rmdir(path)
 
-    monkeypatch.setattr(tree.os, "rmdir", write_first)
+    monkeypatch.setattr(os, "rmdir", write_first)
     delete(root)
 
     assert left(root) == ["a", "a/new"]
