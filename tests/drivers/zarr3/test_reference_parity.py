@@ -25,8 +25,6 @@ REFUSED_BY_REFERENCE = (
     'Expected "dimension_names" of',
     "does not evenly divide chunk shape",
     "not unique",
-    # it merges its own merged constraints again, which can fail for shards inside shards
-    "Mismatch in number of array -> array codecs",
     "not compatible with subsequent bytes -> bytes codecs",
 )
 
@@ -149,6 +147,9 @@ def specs(draw):
         spec["dtype"] = data_type
     if "domain" not in spec["schema"]:
         spec["metadata"]["shape"] = shape
+    both = [spec["metadata"].get("codecs", []), spec["schema"].get("codec", {})]
+    if all(both) and "sharding_indexed" in json.dumps(both):
+        del spec["schema"]["codec"]  # the reference merges two lists with shards in its own ways
     return spec
 
 
