@@ -51,7 +51,13 @@ from tensorstore_py._interface.driver import (
     ResizeRequest,
     StorageStatistics,
 )
-from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
+from tensorstore_py._interface.generation import (
+    NO_VALUE,
+    UNKNOWN,
+    TimestampedStorageGeneration,
+    content_generation,
+    holds,
+)
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
@@ -157,6 +163,7 @@ __all__ = [
     "codec_spec",
     "codec_to_json",
     "codecs_to_json",
+    "content_generation",
     "context_resource",
     "decode_key",
     "decode_path",
@@ -168,6 +175,7 @@ __all__ = [
     "encode_path",
     "field_validator",
     "freeze",
+    "holds",
     "known_domain",
     "kvstore",
     "layout_constraints",

@@ -81,10 +81,12 @@ def _aligned(source: IndexTransform, target: IndexTransform) -> IndexTransform:
         zip(source.input_origin, source.input_shape, matches, strict=True)
     ):
         if match is not None and target.input_shape[match] == extent:
-            outputs.append(OutputIndexMap(match, low - target.input_origin[match]))
+            outputs.append(
+                OutputIndexMap(input_dimension=match, offset=low - target.input_origin[match])
+            )
         elif extent == 1:
             matches[dim] = None
-            outputs.append(OutputIndexMap(low))
+            outputs.append(OutputIndexMap(offset=low))
         else:
             wanted = (
                 "has no counterpart in the target"
@@ -96,7 +98,8 @@ def _aligned(source: IndexTransform, target: IndexTransform) -> IndexTransform:
                 f"Error aligning dimensions: source dimension {dim} of extent {extent} {wanted}"
             )
     shape = [
-        extent if dim in matches else min(extent, 1) for dim, extent in enumerate(target.input_shape)
+        extent if dim in matches else min(extent, 1)
+        for dim, extent in enumerate(target.input_shape)
     ]
     seen = IndexTransform(
         input_inclusive_min=target.input_origin, input_shape=shape, output=outputs

@@ -170,7 +170,9 @@ class ChunkedDriver(Driver, Generic[M]):
         await self._recheck_metadata()
         state, array, source, _ = self._state
         resolved = propagate_bounds(state.layout.domain, transform)
-        stored, total = await count_stored(array, source, select(resolved).axes)
+        stored = total = 0
+        if 0 not in resolved.input_shape:
+            stored, total = await count_stored(array, source, select(resolved).axes)
         return StorageStatistics(
             not_stored=stored == 0 if not_stored else None,
             fully_stored=stored == total if fully_stored else None,
@@ -202,8 +204,14 @@ class ChunkedDriver(Driver, Generic[M]):
                 f"metadata at {self._file.describe()} does not exist any more; "
                 "the array was deleted after it was opened"
             )
-        if found.layout is not state.layout:
-            _check_same_array(state.layout, found.layout, self._file.describe())
+        latest, *bound = self._state
+        if found.time < latest.time:
+            # asked before, answered after another thread's refresh or resize
+            return latest
+        if found.layout is latest.layout:
+            self._state = (found, *bound)
+        else:
+            _check_same_array(latest.layout, found.layout, self._file.describe())
             self._adopt(found)
         return found
 

@@ -8,12 +8,36 @@ failed") and `NO_VALUE` (the key is known to be absent).
 from __future__ import annotations
 
 import time as _time
+from hashlib import blake2b
 from typing import Final
 
-__all__ = ["NO_VALUE", "UNKNOWN", "TimestampedStorageGeneration"]
+__all__ = ["NO_VALUE", "UNKNOWN", "TimestampedStorageGeneration", "content_generation", "holds"]
 
 UNKNOWN: Final = b""
 NO_VALUE: Final = b"\x02"
+
+
+def holds(if_equal: bytes | None, generation: bytes) -> bool:
+    """Whether the condition `if_equal` is met by what is stored at `generation`.
+
+    Example:
+        >>> holds(None, b"a"), holds(b"a", b"a"), holds(b"b", b"a")
+        (True, True, False)
+    """
+    return if_equal is None or if_equal in (UNKNOWN, generation)
+
+
+def content_generation(value: bytes | bytearray | memoryview | None) -> bytes:
+    """A generation made from the value itself, for stores that have no version of their own.
+
+    Two equal values have the same one, which is harmless for read-modify-write: who finds it
+    unchanged finds the same bytes.
+
+    Example:
+        >>> content_generation(None) == NO_VALUE, len(content_generation(b"abc"))
+        (True, 16)
+    """
+    return NO_VALUE if value is None else blake2b(value, digest_size=16).digest()
 
 
 class TimestampedStorageGeneration:

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._interface.generation import TimestampedStorageGeneration
+from tensorstore_py._interface.generation import TimestampedStorageGeneration, holds
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.model import Model
@@ -56,6 +56,44 @@ class ReadResult:
         self.state = state
         self.value = value.encode() if isinstance(value, str) else value
         self.stamp = TimestampedStorageGeneration() if stamp is None else stamp
+
+    @classmethod
+    def of(
+        cls,
+        value: Buffer | None,
+        generation: bytes,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        """The answer of a store that has the whole value at hand.
+
+        Args:
+            value: what is stored; None if nothing is.
+            generation: of what is stored.
+            byte_range: what the caller of `KvStore.read` asked for.
+            if_equal: the caller's condition.
+            if_not_equal: the caller's condition.
+
+        Raises:
+            OutOfRangeError: the byte range reaches outside the value.
+
+        Example:
+            >>> ReadResult.of(b"abcdef", b"1", ByteRange(2, 4)).value
+            b'cd'
+            >>> ReadResult.of(b"abcdef", b"1", if_not_equal=b"1").state
+            'unspecified'
+        """
+        stamp = TimestampedStorageGeneration.now(generation)
+        if value is None:
+            return cls("missing", b"", stamp)
+        if generation == if_not_equal or not holds(if_equal, generation):
+            return cls("unspecified", b"", stamp)
+        if not byte_range.is_whole:
+            start, stop = byte_range.resolve(len(value))
+            value = value[start:stop]
+        return cls("value", value, stamp)
 
     def __copy__(self) -> ReadResult:
         return ReadResult(self.state, self.value, self.stamp.copy())

@@ -41,6 +41,7 @@ from tensorstore_py.plugin import (
     decode_path,
     encode_key,
     encode_path,
+    holds,
     kvstore,
     root_url_rest,
 )
@@ -114,17 +115,10 @@ class MemoryStore(KvStore):
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         # One dictionary lookup is atomic, and what it finds is immutable: no lock is needed.
-        found = self._shared.entries.get(key)
-        if found is None:
-            return ReadResult("missing", b"", TimestampedStorageGeneration.now(NO_VALUE))
-        value, generation = found
-        stamp = TimestampedStorageGeneration.now(generation)
-        if generation == if_not_equal or if_equal not in (None, UNKNOWN, generation):
-            return ReadResult("unspecified", b"", stamp)
-        if not byte_range.is_whole:
-            start, stop = byte_range.resolve(len(value))
-            value = value[start:stop]
-        return ReadResult("value", value, stamp)
+        value, generation = self._shared.entries.get(key, (None, NO_VALUE))
+        return ReadResult.of(
+            value, generation, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
+        )
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
@@ -134,7 +128,7 @@ class MemoryStore(KvStore):
         shared = self._shared
         with shared.mutex:
             _, present = shared.entries.get(key, (b"", NO_VALUE))
-            if if_equal not in (None, UNKNOWN, present):
+            if not holds(if_equal, present):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             if kept is None:
                 shared.entries.pop(key, None)
