@@ -3,18 +3,22 @@
 Entries carry the generation they were read at and when that was last known to be current, so a
 reader decides by its own staleness bound whether to use one, to ask the store whether it is
 still current, or to read again. A pool of zero bytes keeps nothing and costs nothing.
+
+What was read before a write of this process is never kept after it, however late it arrives.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tensorstore_py._chunked.layout import Remembered
 from tensorstore_py._runtime.gate import Mutex
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     import numpy as np
 
@@ -41,8 +45,16 @@ class CachedChunk:
         return 256 + (0 if self.chunk is None else self.chunk.nbytes)
 
 
+@dataclass(slots=True)
+class _Readers:
+    """How many are reading a key, and whether it was dropped meanwhile."""
+
+    count: int = 0
+    outdated: bool = False
+
+
 class ChunkCache:
-    """A byte-bounded map from `(array, cell)` to decoded chunks.
+    """A byte-bounded map from `(scope of the array, cell)` to decoded chunks.
 
     Args:
         limit_bytes: total size of what is kept.
@@ -52,6 +64,8 @@ class ChunkCache:
         self.limit_bytes = limit_bytes
         self._entries: OrderedDict[Hashable, CachedChunk] = OrderedDict()
         self._held_bytes = 0
+        self._scopes: Remembered[object] = Remembered(1024)
+        self._readers: dict[Hashable, _Readers] = {}
         self._mutex = Mutex()
 
     def __len__(self) -> int:
@@ -61,6 +75,24 @@ class ChunkCache:
     def held_bytes(self) -> int:
         """Size of what is kept now."""
         return self._held_bytes
+
+    def scope(self, identity: Hashable) -> object:
+        """What stands for an array here: the same object for the same identity."""
+        return self._scopes.get(identity, object)
+
+    @contextmanager
+    def reading(self, key: Hashable) -> Iterator[None]:
+        """Around a read that ends in `put`: if the key is dropped meanwhile, nothing is kept."""
+        with self._mutex:
+            readers = self._readers.setdefault(key, _Readers())
+            readers.count += 1
+        try:
+            yield
+        finally:
+            with self._mutex:
+                readers.count -= 1
+                if not readers.count:
+                    del self._readers[key]
 
     def get(self, key: Hashable) -> CachedChunk | None:
         """The entry, which becomes the most recently used; None if there is none."""
@@ -73,6 +105,9 @@ class ChunkCache:
     def put(self, key: Hashable, entry: CachedChunk) -> None:
         """Keep an entry and drop the least recently used ones that no longer fit."""
         with self._mutex:
+            readers = self._readers.get(key)
+            if readers is not None and readers.outdated:
+                return
             self._drop(key)
             if entry.size_bytes > self.limit_bytes:
                 return
@@ -82,8 +117,11 @@ class ChunkCache:
                 self._drop(next(iter(self._entries)))
 
     def drop(self, key: Hashable) -> None:
-        """Forget an entry, if there is one."""
+        """Forget an entry, if there is one, and what is being read to replace it."""
         with self._mutex:
+            readers = self._readers.get(key)
+            if readers is not None:
+                readers.outdated = True
             self._drop(key)
 
     def _drop(self, key: Hashable) -> None:

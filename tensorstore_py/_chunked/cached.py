@@ -37,12 +37,14 @@ class CachedReads:
 
     Args:
         cache: the pool.
-        array: what to read; its source stands for it in the pool.
+        scope: what stands for the array in the pool.
+        array: what to read.
         fresh: entries known to be current at this time or later are used unasked.
     """
 
-    def __init__(self, cache: ChunkCache, array: ChunkedArray, fresh: float) -> None:
+    def __init__(self, cache: ChunkCache, scope: object, array: ChunkedArray, fresh: float) -> None:
         self.cache = cache
+        self.scope = scope
         self.array = array
         self.fresh = fresh
 
@@ -54,16 +56,17 @@ class CachedReads:
             return
         plan = make_plan(axes, array.grid)
         source = array.source
-        width = None if source.inline else source.width
         reader = _CachedReader(self, plan, view)
-        await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=width)
+        await fan_out(
+            source.inline, plan.steps(), reader.step, count=plan.count, width=source.width
+        )
 
 
-def forget(cache: ChunkCache, array: ChunkedArray, axes: Sequence[Axis]) -> None:
+def forget(cache: ChunkCache, scope: object, array: ChunkedArray, axes: Sequence[Axis]) -> None:
     """Drop what the pool holds of the chunks that a selection touches: they were written to."""
     if array.sharded is None:
         for step in make_plan(axes, array.grid).steps():
-            cache.drop((array.source, step.cell))
+            cache.drop((scope, step.cell))
 
 
 class _CachedReader(Reader):
@@ -75,26 +78,31 @@ class _CachedReader(Reader):
 
     async def step(self, step: Step) -> None:
         reads = self._reads
-        source = reads.array.source
-        key = (source, step.cell)
+        inline = reads.array.source.inline
+        key = (reads.scope, step.cell)
         entry = reads.cache.get(key)
         if entry is None or entry.time < reads.fresh:
-            known = None if entry is None else entry.generation
-            result = await source.read(step.cell, if_not_equal=known)
-            stamp = result.stamp
-            if result.state == "unspecified" and entry is not None:
-                entry.time = max(entry.time, stamp.time)
-            else:
-                chunk = None
-                if result.state == "value":
-                    decode = partial(self._decode_whole, step, result.value)
-                    chunk = await offload(source.inline, decode)
-                entry = CachedChunk(chunk, stamp.generation, stamp.time)
+            with reads.cache.reading(key):
+                entry = await self._read(step, entry)
                 reads.cache.put(key, entry)
         if entry.chunk is None:
             self.fill(step)
         else:
-            await offload(source.inline, partial(self._copy, step, entry.chunk))
+            await offload(inline, partial(self._copy, step, entry.chunk))
+
+    async def _read(self, step: Step, before: CachedChunk | None) -> CachedChunk:
+        """The chunk as it is now; what was kept of it, if the store says that it still is."""
+        source = self._reads.array.source
+        result = await source.read(
+            step.cell, if_not_equal=None if before is None else before.generation
+        )
+        stamp = result.stamp
+        if result.state == "unspecified" and before is not None:
+            return CachedChunk(before.chunk, before.generation, max(before.time, stamp.time))
+        chunk = None
+        if result.state == "value":
+            chunk = await offload(source.inline, partial(self._decode_whole, step, result.value))
+        return CachedChunk(chunk, stamp.generation, stamp.time)
 
     def _decode_whole(self, step: Step, data: Buffer) -> Array:
         chain = self._reads.array.chain

@@ -8,7 +8,7 @@ or the new one, never a mixture.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, StorageStatistics
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.gate import Gate
+from tensorstore_py._runtime.gate import Gate, Mutex
 from tensorstore_py.errors import (
     FailedPreconditionError,
     NotFoundError,
@@ -44,6 +44,16 @@ __all__ = ["ChunkedDriver"]
 
 M = TypeVar("M")
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+class _Known(NamedTuple, Generic[M]):
+    """What follows from the metadata as last known; `scope` is the array's in the cache pool."""
+
+    state: MetadataState[M]
+    array: ChunkedArray
+    source: StoredChunks
+    bounds: IndexDomain
+    scope: object
 
 
 class ChunkedDriver(Driver, Generic[M]):
@@ -72,10 +82,15 @@ class ChunkedDriver(Driver, Generic[M]):
         self.data_type = state.layout.data_type
         self._gate = Gate(inline=self.inline)
         self._cache = spec.cache_pool.value
-        self._adopt(state)
+        self._mutex = Mutex()
+        self._known = self._bound(state)
 
-    def _adopt(self, state: MetadataState[M]) -> None:
-        source = StoredChunks(self._file.store, self._file.prefix, state.layout.keys)
+    def _bound(self, state: MetadataState[M]) -> _Known[M]:
+        store = self._file.store
+        # Remote stores wait far more than they compute: there the limit is on requests alone.
+        limit = min(store.width, self._spec.data_copy_concurrency.value)
+        width = limit if store.inline else store.width
+        source = StoredChunks(store, self._file.prefix, state.layout.keys, width)
         array = ChunkedArray(
             source,
             state.layout.grid,
@@ -85,22 +100,23 @@ class ChunkedDriver(Driver, Generic[M]):
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
-        self._state = (state, array, source, bounds)
+        scope = self._cache.scope((self._spec.store_spec(), state.layout.chain))
+        return _Known(state, array, source, bounds, scope)
 
     @property
     def domain(self) -> IndexDomain:
-        return self._state[0].layout.domain
+        return self._known.state.layout.domain
 
     @property
     def schema(self) -> Schema:
-        return self._state[0].layout.schema
+        return self._known.state.layout.schema
 
     @property
     def kvstore(self) -> tuple[KvStoreSpec, KvStore]:
         return self._spec.store_spec(), self._file.store
 
     def spec(self) -> ChunkedSpec[M]:
-        spec = self._spec.with_metadata(self._state[0].metadata)
+        spec = self._spec.with_metadata(self._known.state.metadata)
         # that was about the moment of opening
         return spec.replace(assume_cached_metadata=False)
 
@@ -110,7 +126,8 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         await self._recheck_metadata()
-        _, array, _, bounds = self._state
+        known = self._known
+        array, bounds = known.array, known.bounds
         resolved = propagate_bounds(bounds, transform)
         dtype = array.chain.chunk.dtype
         out = np.empty(resolved.input_shape, dtype, order="F" if order == "F" else "C")
@@ -121,7 +138,7 @@ class ChunkedDriver(Driver, Generic[M]):
         apart = not np.may_share_memory(view, out) and out.size > 0
         if self._cache.limit_bytes:
             bound = self._spec.recheck_cached_data
-            reads = CachedReads(self._cache, array, self._fresh(bound))
+            reads = CachedReads(self._cache, known.scope, array, self._fresh(bound))
             await reads.read_into(selection.axes, view)
         else:
             await read_into(array, selection.axes, view)
@@ -132,18 +149,19 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
         await self._recheck_metadata()
-        _, array, stored, bounds = self._state
-        resolved = propagate_bounds(bounds, transform)
+        known = self._known
+        array = known.array
+        resolved = propagate_bounds(known.bounds, transform)
         selection = select(resolved)
         view = selection.view(np.broadcast_to(source, resolved.input_shape))
         if not view.size:
             return
         view = view[(0,) * selection.free]
         try:
-            await write_from(array, stored, self._gate, selection.axes, view)
+            await write_from(array, known.source, self._gate, selection.axes, view)
         finally:
             if self._cache.limit_bytes:
-                forget(self._cache, array, selection.axes)
+                forget(self._cache, known.scope, array, selection.axes)
 
     async def resize(self, request: ResizeRequest) -> None:
         if self._assumed:
@@ -160,7 +178,8 @@ class ChunkedDriver(Driver, Generic[M]):
             written = await self._file.write(metadata, if_equal=state.generation)
             if written is not None:
                 break
-        self._adopt(written)
+        with self._mutex:
+            self._adopt(written)
         if not request.metadata_only:
             await self._delete_outside(state)
 
@@ -168,11 +187,11 @@ class ChunkedDriver(Driver, Generic[M]):
         self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
     ) -> StorageStatistics:
         await self._recheck_metadata()
-        state, array, source, _ = self._state
-        resolved = propagate_bounds(state.layout.domain, transform)
+        known = self._known
+        resolved = propagate_bounds(known.state.layout.domain, transform)
         stored = total = 0
         if 0 not in resolved.input_shape:
-            stored, total = await count_stored(array, source, select(resolved).axes)
+            stored, total = await count_stored(known.array, known.source, select(resolved).axes)
         return StorageStatistics(
             not_stored=stored == 0 if not_stored else None,
             fully_stored=stored == total if fully_stored else None,
@@ -190,39 +209,42 @@ class ChunkedDriver(Driver, Generic[M]):
         bound = self._spec.recheck_cached_metadata
         if bound == "open" or bound is False or self._assumed:
             return
-        if self._state[0].time < self._fresh(bound):
+        if self._known.state.time < self._fresh(bound):
             await self._refresh()
 
     async def _refresh(self) -> MetadataState[M]:
         """Ask the store for the metadata, which costs no body when nothing changed."""
-        state = self._state[0]
-        if self._assumed:
-            return state
-        found = await self._file.read(state)
-        if found is None:
-            raise NotFoundError(
-                f"metadata at {self._file.describe()} does not exist any more; "
-                "the array was deleted after it was opened"
-            )
-        latest, *bound = self._state
-        if found.time < latest.time:
-            # asked before, answered after another thread's refresh or resize
-            return latest
-        if found.layout is latest.layout:
-            self._state = (found, *bound)
+        while True:
+            known = self._known.state
+            if self._assumed:
+                return known
+            found = await self._file.read(known)
+            if found is None:
+                raise NotFoundError(
+                    f"metadata at {self._file.describe()} does not exist any more; "
+                    "the array was deleted after it was opened"
+                )
+            _check_same_array(known.layout, found.layout, self._file.describe())
+            with self._mutex:
+                # If another thread learned of a change meanwhile, this answer may be the older one.
+                if self._known.state.generation == known.generation:
+                    self._adopt(found)
+                    return found
+
+    def _adopt(self, state: MetadataState[M]) -> None:
+        if state.layout is self._known.state.layout:
+            self._known = self._known._replace(state=state)
         else:
-            _check_same_array(latest.layout, found.layout, self._file.describe())
-            self._adopt(found)
-        return found
+            self._known = self._bound(state)
 
     async def _delete_outside(self, before: MetadataState[M]) -> None:
         """Delete chunks that lie wholly outside the new bounds."""
         store, prefix = self._file.store, self._file.prefix
-        counts = tuple(axis.count for axis in self._state[0].layout.grid)
+        counts = tuple(axis.count for axis in self._known.state.layout.grid)
         old = tuple(axis.count for axis in before.layout.grid)
         if all(now >= then for now, then in zip(counts, old, strict=True)):
             return
-        keys = self._state[0].layout.keys
+        keys = self._known.state.layout.keys
         doomed: list[str] = []
         async for entry in store.list(KeyRange.prefix(prefix)):
             cell = keys.decode(entry.key[len(prefix) :])
@@ -234,8 +256,7 @@ class ChunkedDriver(Driver, Generic[M]):
         async def delete(key: str) -> None:
             await store.write(key, None)
 
-        width = None if store.inline else store.width
-        await fan_out(store.inline, doomed, delete, count=len(doomed), width=width)
+        await fan_out(store.inline, doomed, delete, count=len(doomed), width=store.width)
 
 
 def _new_shape(layout: ArrayLayout, request: ResizeRequest) -> tuple[int, ...]:

@@ -56,8 +56,7 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     source = array.source
     kind = Reader if array.sharded is None else _ShardReader
     reader = kind(array, plan, view)
-    width = None if source.inline else source.width
-    await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=width)
+    await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=source.width)
 
 
 class Reader:
@@ -148,8 +147,7 @@ class _ShardReader(Reader):
         for each in missing:
             reader.fill(each)
         source = self._array.source
-        width = None if source.inline else source.width
-        await fan_out(source.inline, steps, work, count=len(steps), width=width)
+        await fan_out(source.inline, steps, work, count=len(steps), width=source.width)
 
 
 async def _read_batch(reader: Reader, shard: OpenShard, batch: Batch) -> None:

@@ -55,16 +55,19 @@ class StoredChunks(ChunkSource):
         store: where.
         prefix: the array's path, ending in "/" unless empty.
         keys: names of the chunks below it.
+        width: how many chunks are worked on at a time; what the store makes good use of by default.
     """
 
     __slots__ = ("_keys", "inline", "prefix", "store", "width")
 
-    def __init__(self, store: KvStore, prefix: str, keys: ChunkKeys) -> None:
+    def __init__(
+        self, store: KvStore, prefix: str, keys: ChunkKeys, width: int | None = None
+    ) -> None:
         self.store = store
         self.prefix = prefix
         self._keys = keys
         self.inline = store.inline
-        self.width = store.width
+        self.width = store.width if width is None else width
 
     def key(self, cell: Cell) -> str:
         """The whole key of a chunk."""

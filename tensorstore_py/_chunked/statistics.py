@@ -42,6 +42,5 @@ async def count_stored(
             stored = sum(shard.extent_of(each.cell) is not None for each in inner.steps())
         tallies.append((stored, inner.count))
 
-    width = None if source.inline else source.width
-    await fan_out(source.inline, plan.steps(), look, count=plan.count, width=width)
+    await fan_out(source.inline, plan.steps(), look, count=plan.count, width=source.width)
     return sum(stored for stored, _ in tallies), sum(total for _, total in tallies)

@@ -54,8 +54,7 @@ async def write_from(
     plan = make_plan(axes, array.grid)
     kind = _Writer if array.sharded is None else _ShardWriter
     writer = kind(array, source, gate, plan, view)
-    width = None if source.inline else source.width
-    await fan_out(source.inline, plan.steps(), writer.step, count=plan.count, width=width)
+    await fan_out(source.inline, plan.steps(), writer.step, count=plan.count, width=source.width)
 
 
 def encode_part(
@@ -149,8 +148,10 @@ class _ShardWriter(_Writer):
         axes, view = descend(self._plan.axes, step, self._view)
         plan = make_plan(axes, inner_grid(self._sharded))
         inner = _InnerWriter(self._array, self._sharded, view, self._stored_chunks(stored))
-        inline = self._source.inline
-        await fan_out(inline, plan.steps(), partial(inner.step, inline), count=plan.count)
+        inline, width = self._source.inline, self._source.width
+        await fan_out(
+            inline, plan.steps(), partial(inner.step, inline), count=plan.count, width=width
+        )
         return self._sharded.assemble(inner.chunks)
 
     def _stored_chunks(self, stored: Buffer | None) -> dict[int, Buffer]:

@@ -120,11 +120,11 @@ class KvStore(ABC):
 
     Attributes:
         inline: the temperament, see the head of this file.
-        width: how many requests in flight the store makes good use of (loop stores only).
+        width: how many operations at a time the store makes good use of, or allows.
     """
 
     inline: bool
-    width: int = 1
+    width: int = 64
 
     @abstractmethod
     async def read(

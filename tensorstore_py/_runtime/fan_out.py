@@ -46,14 +46,14 @@ async def fan_out(
         steps: what to work on; consumed lazily.
         work: the body of one step.
         count: how many steps there are.
-        width: how many run at a time; the pool's width by default.
+        width: how many run at a time; the pool's width by default, and at most when inline.
 
     Raises:
         Whatever the first failing step raised; steps not begun by then are dropped.
     """
     wide = min(count, pool_width() if width is None else width)
     if inline:
-        _Drain(iter(steps), work, count, wide).run()
+        _Drain(iter(steps), work, count, min(wide, pool_width())).run()
     elif wide <= 1:
         for step in steps:
             await work(step)
