@@ -53,6 +53,18 @@ class _Readers:
     outdated: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scope:
+    """One array's part of the cache."""
+
+    store: object
+    form: object
+
+
+#: How many arrays at one path, in different stores or forms, are told apart.
+_SCOPES_PER_PATH = 8
+
+
 class ChunkCache:
     """A byte-bounded map from `(scope of the array, cell)` to decoded chunks.
 
@@ -64,7 +76,7 @@ class ChunkCache:
         self.limit_bytes = limit_bytes
         self._entries: OrderedDict[Hashable, CachedChunk] = OrderedDict()
         self._held_bytes = 0
-        self._scopes: Remembered[object] = Remembered(1024)
+        self._scopes: Remembered[list[_Scope]] = Remembered(1024)
         self._readers: dict[Hashable, _Readers] = {}
         self._mutex = Mutex()
 
@@ -76,9 +88,24 @@ class ChunkCache:
         """Size of what is kept now."""
         return self._held_bytes
 
-    def scope(self, identity: Hashable) -> object:
-        """What stands for an array here: the same object for the same identity."""
-        return self._scopes.get(identity, object)
+    def scope(self, path: str, store: object, form: object) -> object:
+        """What stands for an array here, whoever opens it.
+
+        Args:
+            path: where it is in its store.
+            store: the bound spec of that store; equal specs mean the same one.
+            form: how its chunks are encoded; the same object means the same way.
+        """
+        scopes = self._scopes.get(path, list)
+        with self._mutex:
+            for scope in scopes:
+                if scope.form is form and scope.store == store:
+                    return scope
+            scope = _Scope(store, form)
+            # Whatever was opened long ago, or before a resize, may begin anew.
+            scopes[:-_SCOPES_PER_PATH] = []
+            scopes.append(scope)
+            return scope
 
     @contextmanager
     def reading(self, key: Hashable) -> Iterator[None]:

@@ -100,7 +100,10 @@ class ChunkedDriver(Driver, Generic[M]):
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
-        scope = self._cache.scope((self._spec.store_spec(), state.layout.chain))
+        scope: object = None
+        if self._cache.limit_bytes:
+            store_spec = self._spec.store_spec()
+            scope = self._cache.scope(self._file.prefix, store_spec, state.layout.chain)
         return _Known(state, array, source, bounds, scope)
 
     @property

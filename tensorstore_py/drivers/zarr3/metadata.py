@@ -250,6 +250,12 @@ class Metadata(NamedTuple):
         """The constraints that only this document satisfies."""
         return MetadataConstraints(zarr_format=3, **self._asdict())
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Metadata) and self.serialize() == other.serialize()
+
+    def __hash__(self) -> int:
+        return hash(self.serialize())
+
     def serialize(self) -> bytes:
         """The document to store."""
         json = self.constraints.to_json()

@@ -56,6 +56,14 @@ def test_a_document_written_again_is_the_same(members: dict) -> None:
     assert json.loads(Metadata.parse(data).serialize()) == json.loads(data)
 
 
+def test_equal_documents_are_equal() -> None:
+    nan = {"data_type": "float32", "fill_value": "NaN"}
+
+    assert Metadata.parse(stored(**nan)) == Metadata.parse(stored(**nan))
+    assert hash(Metadata.parse(stored(**nan))) == hash(Metadata.parse(stored(**nan)))
+    assert Metadata.parse(stored()) != Metadata.parse(stored(shape=[10, 21]))
+
+
 def test_what_a_document_may_leave_out_or_say_in_more_words() -> None:
     metadata = Metadata.parse(
         stored(

@@ -1,0 +1,239 @@
+"""Reads through a cache pool, counted: what is asked of the store, and what is decoded."""
+
+import time
+
+import numpy as np
+import pytest
+
+import tensorstore_py as ts
+from tensorstore_py._interface.codec_chain import CodecChain
+from tensorstore_py.errors import DataLossError, NotFoundError
+from tensorstore_py.testing import FaultyStore
+from tests.chunked.stores import Hooked, counting, created, once, opened, pool
+
+CHUNKS = ["a/c/0", "a/c/1", "a/c/2"]
+VALUES = np.arange(1, 13, dtype="uint8")
+
+
+@pytest.fixture(params=[True, False], ids=["inline", "loop"])
+def store(request):
+    return counting(request.param)
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """Counts the chunks that are decoded."""
+    count = [0]
+    decode_into, decode_scratch = CodecChain.decode_into, CodecChain.decode_scratch
+
+    def into(self, data, out):
+        count[0] += 1
+        return decode_into(self, data, out)
+
+    def scratch(self, data):
+        count[0] += 1
+        return decode_scratch(self, data)
+
+    monkeypatch.setattr(CodecChain, "decode_into", into)
+    monkeypatch.setattr(CodecChain, "decode_scratch", scratch)
+    return count
+
+
+def filled(store, **options):
+    """Another handle has written the array; the one returned reads it through a pool."""
+    created(store, [12], [4]).write(VALUES).result()
+    array = opened(store, context=pool(), **options)
+    store.reset()
+    return array
+
+
+def chunk_reads(store):
+    return {key: count for key, count in store.reads.items() if key in CHUNKS}
+
+
+class TestRecheck:
+    def test_by_default_each_read_asks_but_nothing_is_sent_or_decoded_again(self, store, decoded):
+        array = filled(store)
+        for _ in range(3):
+            assert array.read().result().tolist() == VALUES.tolist()
+        assert chunk_reads(store) == dict.fromkeys(CHUNKS, 3)
+        assert [store.bytes_read[key] for key in CHUNKS] == [4, 4, 4]
+        assert decoded == [3]
+
+    def test_what_changed_is_read_again(self, store, decoded):
+        array = filled(store)
+        array.read().result()
+        opened(store)[5] = 99
+        decoded[0] = 0
+        assert array.read().result()[5] == 99
+        assert decoded == [1]
+
+    def test_never(self, store, decoded):
+        array = filled(store, recheck_cached_data=False)
+        for index in (np.s_[2:9], np.s_[...], np.s_[::-1], np.s_[[0, 11, 5]]):
+            assert array[index].read().result().tolist() == VALUES[index].tolist()
+        assert chunk_reads(store) == dict.fromkeys(CHUNKS, 1)
+        assert decoded == [3]
+
+    def test_since_it_was_opened(self, store):
+        context = pool()
+        filled(store)
+        first = opened(store, context=context, recheck_cached_data="open")
+        first.read().result()
+        second = opened(store, context=context, recheck_cached_data="open")
+        store.reset()
+        for _ in range(3):
+            first.read().result()
+        assert chunk_reads(store) == {}
+        for _ in range(3):
+            second.read().result()
+        assert chunk_reads(store) == dict.fromkeys(CHUNKS, 1)
+        assert sum(store.bytes_read[key] for key in CHUNKS) == 0
+
+    def test_since_a_time(self, store):
+        context = pool()
+        filled(store)
+        opened(store, context=context).read().result()
+        store.reset()
+        opened(store, context=context, recheck_cached_data=time.time() - 60).read().result()
+        assert chunk_reads(store) == {}
+        opened(store, context=context, recheck_cached_data=time.time() + 60).read().result()
+        assert chunk_reads(store) == dict.fromkeys(CHUNKS, 1)
+
+
+class TestWhatIsKept:
+    def test_that_a_chunk_is_missing(self, store):
+        created(store, [12], [4])
+        array = opened(store, context=pool(), recheck_cached_data=False)
+        for _ in range(2):
+            assert array.read().result().tolist() == [0] * 12
+        assert chunk_reads(store) == dict.fromkeys(CHUNKS, 1)
+
+    def test_a_missing_chunk_may_be_an_error_every_time(self, store):
+        created(store, [12], [4])
+        members = {"fill_missing_data_reads": False}
+        array = opened(store, context=pool(), recheck_cached_data=False, members=members)
+        for _ in range(2):
+            with pytest.raises(NotFoundError, match="a/c/0"):
+                array[:4].read().result()
+
+    def test_as_much_as_fits(self, store):
+        filled(store)
+        array = opened(store, context=pool(2 * 260), recheck_cached_data=False)
+        for number in (0, 1, 0, 2, 0):
+            array[4 * number].read().result()
+        assert chunk_reads(store) == dict.fromkeys(CHUNKS, 1)
+        array[4].read().result()
+        assert store.reads["a/c/1"] == 2
+
+    def test_nothing_in_a_pool_of_nothing(self, store):
+        filled(store)
+        array = opened(store, context=pool(0), recheck_cached_data=False)
+        for _ in range(2):
+            array.read().result()
+        assert chunk_reads(store) == dict.fromkeys(CHUNKS, 2)
+
+    def test_everyone_who_opens_the_array_in_the_same_context_has_the_use_of_it(self, store):
+        filled(store)
+        context = pool()
+        for _ in range(3):
+            array = opened(store, context=context, recheck_cached_data=False)
+            assert array.read().result().tolist() == VALUES.tolist()
+        assert chunk_reads(store) == dict.fromkeys(CHUNKS, 1)
+
+    def test_arrays_are_told_apart(self, store):
+        context = pool()
+        arrays = [
+            created(store, [4], [4], path=path, context=context, recheck_cached_data=False)
+            for path in ("a/", "b/")
+        ]
+        other = created(counting(), [4], [4], context=context, recheck_cached_data=False)
+        arrays.append(other)
+        for number, array in enumerate(arrays):
+            array.write(number + 1).result()
+        for _ in range(2):
+            assert [int(array[0].read().result()) for array in arrays] == [1, 2, 3]
+
+    def test_an_array_of_another_form_at_the_same_place_is_another(self, store):
+        context = pool()
+        filled(store)
+        opened(store, context=context, recheck_cached_data=False).read().result()
+        replaced = opened(
+            store, create=True, delete_existing=True, dtype="uint16", shape=[12], context=context,
+            chunk_layout=ts.ChunkLayout(chunk_shape=[4]), recheck_cached_data=False,
+        )  # fmt: skip
+        assert replaced.read().result().tolist() == [0] * 12
+
+    def test_no_reader_can_change_it(self, store):
+        array = filled(store, recheck_cached_data=False)
+        array.read().result()[...] = 0
+        array[0:4].read().result()[...] = 0
+        assert array.read().result().tolist() == VALUES.tolist()
+
+
+class TestWrites:
+    def test_ones_own_are_seen(self, store):
+        array = filled(store, recheck_cached_data=False)
+        array.read().result()
+        array[5] = 99
+        assert array[5].read().result() == 99
+        assert store.reads["a/c/0"] == 1
+
+    def test_those_of_another_handle_in_the_context_are_seen(self, store):
+        filled(store)
+        context = pool()
+        reader, writer = (
+            opened(store, context=context, recheck_cached_data=False) for _ in range(2)
+        )
+        reader.read().result()
+        writer[5] = 99
+        assert reader[5].read().result() == 99
+
+    def test_one_that_overtakes_a_read_outlives_it(self):
+        store = Hooked()
+        array = filled(store, recheck_cached_data=False)
+        # The reader has the old bytes in hand when the writer stores new ones.
+        store.after = once(lambda: array.__setitem__(0, 99), "read", "a/c/0")
+        array[0].read().result()
+        assert array[0].read().result() == 99
+
+    def test_one_that_failed_halfway_is_not_hidden(self):
+        store = FaultyStore(counting())
+        created(store.base, [12], [4]).write(VALUES).result()
+        array = opened(store, context=pool(), recheck_cached_data=False)
+        array.read().result()
+        store.fail("write", OSError("the answer was lost"), key="a/c/1", afterwards=True)
+        with pytest.raises(OSError, match="lost"):
+            array.write(7).result()
+        assert array[4:8].read().result().tolist() == [7, 7, 7, 7]
+
+
+class TestErrors:
+    def test_a_corrupt_chunk_is_named_and_not_kept(self, store):
+        array = filled(store, recheck_cached_data=False)
+        good = store.base.base._shared if hasattr(store.base, "base") else store.base._shared
+        good_bytes = good.entries["a/c/1"]
+        good.entries["a/c/1"] = (b"123", b"rotten")
+        with pytest.raises(DataLossError, match='"a/c/1"'):
+            array.read().result()
+        good.entries["a/c/1"] = good_bytes
+        assert array.read().result().tolist() == VALUES.tolist()
+
+    def test_an_error_of_the_store_is_not_kept(self):
+        store = FaultyStore(counting())
+        created(store.base, [12], [4]).write(VALUES).result()
+        array = opened(store, context=pool(), recheck_cached_data=False)
+        store.fail("read", OSError("unplugged"), key="a/c/1")
+        with pytest.raises(OSError, match="unplugged"):
+            array.read().result()
+        assert array.read().result().tolist() == VALUES.tolist()
+
+
+def test_shards_are_read_past_the_pool(store):
+    shards = ts.ChunkLayout(write_chunk_shape=[8], read_chunk_shape=[2])
+    writer = opened(store, create=True, dtype="uint8", shape=[8], chunk_layout=shards)
+    writer.write(VALUES[:8]).result()
+    array = opened(store, context=pool(), recheck_cached_data=False)
+    for _ in range(2):
+        assert array[2:4].read().result().tolist() == [3, 4]
+    assert store.reads["a/c/0"] == 4
