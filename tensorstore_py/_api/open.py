@@ -10,7 +10,7 @@ from tensorstore_py._api.kvstore_spec import as_context
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
-from tensorstore_py._index import identity
+from tensorstore_py._index import IndexTransform, identity
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
@@ -96,12 +96,22 @@ def _access(read: bool | None, write: bool | None) -> tuple[bool, bool]:
 
 
 def _handle(driver: Driver, model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
-    transform = identity(driver.domain) if model.transform is None else model.transform
+    transform = _whole(driver, model) if model.transform is None else model.transform
     store = TensorStore(
         driver, transform, readable and driver.readable, writable and driver.writable
     )
     # Implicit bounds are those of today, and what lies outside explicit ones is an error now.
     return store if model.transform is None else store._resolved(driver.domain)
+
+
+def _whole(driver: Driver, model: DriverSpec) -> IndexTransform:
+    """The view of everything; the spec may name dimensions that the stored array leaves unnamed."""
+    whole = identity(driver.domain)
+    asked = None if model.schema_ is None else model.schema_.domain
+    if asked is None or not any(asked.labels):
+        return whole
+    stored = driver.domain.labels
+    return whole.label[tuple(a or b for a, b in zip(stored, asked.labels, strict=True))]
 
 
 def _as_model(spec: object) -> DriverSpec:

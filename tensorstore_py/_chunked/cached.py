@@ -58,7 +58,12 @@ class CachedReads:
         source = array.source
         reader = _CachedReader(self, plan, view)
         await fan_out(
-            source.inline, plan.steps(), reader.step, count=plan.count, width=source.width
+            source.inline,
+            plan.steps(),
+            reader.step,
+            count=plan.count,
+            width=source.width,
+            step_bytes=reader.step_bytes(),
         )
 
 

@@ -56,7 +56,14 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     source = array.source
     kind = Reader if array.sharded is None else _ShardReader
     reader = kind(array, plan, view)
-    await fan_out(source.inline, plan.steps(), reader.step, count=plan.count, width=source.width)
+    await fan_out(
+        source.inline,
+        plan.steps(),
+        reader.step,
+        count=plan.count,
+        width=source.width,
+        step_bytes=reader.step_bytes(),
+    )
 
 
 class Reader:
@@ -69,6 +76,10 @@ class Reader:
         self._view = view
         self._direct = view.ndim == len(plan.axes)
         self.plan = plan
+
+    def step_bytes(self) -> int:
+        """How much one step decodes."""
+        return self._array.chain.chunk.size_bytes
 
     async def step(self, step: Step) -> None:
         source = self._array.source
@@ -118,6 +129,11 @@ class _ShardReader(Reader):
         assert array.sharded is not None
         self._sharded = array.sharded
 
+    def step_bytes(self) -> int:
+        """How much one step decodes: the inner chunks that it touches, about."""
+        wanted = self._view.nbytes // max(1, self.plan.count)
+        return max(wanted, self._sharded.inner.chunk.size_bytes)
+
     async def step(self, step: Step) -> None:
         for _ in range(_SHARD_ATTEMPTS):
             try:
@@ -147,7 +163,14 @@ class _ShardReader(Reader):
         for each in missing:
             reader.fill(each)
         source = self._array.source
-        await fan_out(source.inline, steps, work, count=len(steps), width=source.width)
+        await fan_out(
+            source.inline,
+            steps,
+            work,
+            count=len(steps),
+            width=source.width,
+            step_bytes=plan.count * inner.chain.chunk.size_bytes // max(1, len(steps)),
+        )
 
 
 async def _read_batch(reader: Reader, shard: OpenShard, batch: Batch) -> None:

@@ -26,6 +26,9 @@ __all__ = ["fan_out", "offload"]
 S = TypeVar("S")
 T = TypeVar("T")
 
+#: One thread for every so many bytes that the steps compute on (see `fan_out`).
+_SHARE_BYTES = 2**19
+
 #: Steps a thread takes at a time are 1/`_SHARE` of what is left for it, so that threads finish
 #: together; at most `_BATCH`, so that a generator of many steps is never held in memory.
 _BATCH = 16
@@ -38,6 +41,7 @@ async def fan_out(
     *,
     count: int,
     width: int | None = None,
+    step_bytes: int | None = None,
 ) -> None:
     """Run `work(step)` for every step, in no promised order, several at a time.
 
@@ -47,13 +51,18 @@ async def fan_out(
         work: the body of one step.
         count: how many steps there are.
         width: how many run at a time; the pool's width by default, and at most when inline.
+        step_bytes: how much data a step computes on, if that is what it costs. Waking a thread
+            costs as much as decoding some hundred KiB, so less is not shared out.
 
     Raises:
         Whatever the first failing step raised; steps not begun by then are dropped.
     """
     wide = min(count, pool_width() if width is None else width)
     if inline:
-        _Drain(iter(steps), work, count, min(wide, pool_width())).run()
+        wide = min(wide, pool_width())
+        if step_bytes is not None:
+            wide = min(wide, max(1, count * step_bytes // _SHARE_BYTES))
+        _Drain(iter(steps), work, count, wide).run()
     elif wide <= 1:
         for step in steps:
             await work(step)

@@ -18,6 +18,7 @@ from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.chunk_keys import SeparatedKeys
 from tensorstore_py._interface.codec import ChunkType
 from tensorstore_py._interface.codec_json import parse_codec_list
+from tensorstore_py._interface.key_range import ALL
 from tensorstore_py._interface.kvstore import KvStore
 from tensorstore_py._runtime.gate import Gate
 from tensorstore_py._runtime.start import start
@@ -95,6 +96,11 @@ class WatchedStore(KvStore):
     async def write(self, key, value, *, if_equal=None):
         await self._enter("write" if value is not None else "delete", key)
         return await self.memory.write(key, value, if_equal=if_equal)
+
+    async def list(self, key_range=ALL):
+        self.counts["list"] += 1
+        async for entry in self.memory.list(key_range):
+            yield entry
 
     def poke(self, key, value):
         """What another process would do between two operations of ours."""

@@ -1,0 +1,89 @@
+import pytest
+
+from tensorstore_py._chunked.layout import Remembered
+from tensorstore_py._chunked.metadata import MetadataFile
+from tensorstore_py._interface.generation import NO_VALUE
+from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py.errors import DataLossError, UnsupportedError
+from tests.chunked.arrays import WatchedStore
+from tests.chunked.specs import spec_over
+
+
+@pytest.fixture
+def file():
+    store = WatchedStore()
+    return MetadataFile(spec_over(store, "m", create=True), store, "m/")
+
+
+def create(file):
+    return run_inline(file.write(file.spec.new_metadata(), if_equal=NO_VALUE))
+
+
+def test_nothing_is_stored_at_first(file):
+    assert run_inline(file.read()) is None
+    assert file.describe() == '"m/zarr.json"'
+
+
+def test_what_was_written_is_read(file):
+    written = create(file)
+    found = run_inline(file.read())
+    assert found.metadata == written.metadata
+    assert found.layout is written.layout
+    assert found.generation == written.generation
+
+
+def test_written_on_condition_only(file):
+    first = create(file)
+    assert create(file) is None
+    bigger = file.spec.resized(first.metadata, (9,))
+    second = run_inline(file.write(bigger, if_equal=first.generation))
+    assert second.layout.domain.shape == (9,)
+    assert run_inline(file.write(bigger, if_equal=first.generation)) is None
+
+
+def test_equal_documents_are_parsed_once(file):
+    create(file)
+    first, second = run_inline(file.read()), run_inline(file.read())
+    assert first.metadata is second.metadata
+    assert first.layout is second.layout
+
+
+def test_what_is_still_current_costs_no_body(file):
+    known = create(file)
+    file.store.bytes_read = 0
+    found = run_inline(file.read(known))
+    assert found.layout is known.layout
+    assert found.time >= known.time
+    assert file.store.bytes_read == 0
+
+
+def test_what_changed_is_read_anew(file):
+    known = create(file)
+    run_inline(file.write(file.spec.resized(known.metadata, (9,)), if_equal=known.generation))
+    assert run_inline(file.read(known)).layout.domain.shape == (9,)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b'{"zarr_format": 3}', b"\xff\xfe"])
+def test_what_is_no_metadata_is_named(file, text):
+    file.store.poke("m/zarr.json", text)
+    with pytest.raises(DataLossError, match=r'Error reading "m/zarr\.json"'):
+        run_inline(file.read())
+
+
+def test_what_we_cannot_do_is_named(file):
+    create(file)
+    text = file.store.entries["m/zarr.json"]
+    file.store.poke("m/zarr.json", text.replace(b'"uint8"', b'"string"'))
+    with pytest.raises((DataLossError, UnsupportedError), match=r"m/zarr\.json.*string"):
+        run_inline(file.read())
+
+
+def test_what_cannot_be_bound_is_not_stored(file, monkeypatch):
+    def refuse(_spec, _metadata):
+        raise UnsupportedError("no such chunk grid")
+
+    monkeypatch.setattr(type(file.spec), "layout", refuse)
+    monkeypatch.setattr("tensorstore_py._chunked.metadata._parsed", Remembered(1))
+    with pytest.raises(UnsupportedError, match="chunk grid"):
+        create(file)
+    assert not file.store.entries
