@@ -1,4 +1,8 @@
-"""`open`: the one door. A spec in any of its forms becomes a TensorStore, in a Future."""
+"""`open`: the one door. A spec in any of its forms becomes a TensorStore, in a Future.
+
+Forms and keywords are turned into one bound driver spec here, at once, so that what is wrong with
+them is raised where the call is; everything that may wait is the driver's, in the Future.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["OPTIONS", "Options", "SpecOptions", "updated"]
 
 _MODE = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
-_SCHEMA = ("domain", "shape", "chunk_layout", "codec", "fill_value", "dimension_units")
+_SCHEMA = (
+    "rank",
+    "dtype",
+    "domain",
+    "shape",
+    "chunk_layout",
+    "codec",
+    "fill_value",
+    "dimension_units",
+    "schema",
+)
 
 
 class Options(TypedDict, total=False):
@@ -148,24 +158,18 @@ def _with_recheck(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
 
 
 def _with_schema(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
-    rank, dtype = given.get("rank"), given.get("dtype")
-    schema = given.get("schema")
-    rest = {name: given[name] for name in _SCHEMA if name in given}
-    if rank is None and dtype is None and schema is None and not rest:
+    constraints = {name: given[name] for name in _SCHEMA if name in given}
+    if not constraints:
         return model
     merged = Schema() if model.schema_ is None else model.schema_.copy()
     if model.dtype is not None:
         merged.update(dtype=model.dtype)
     if model.rank is not None:
         merged.update(rank=model.rank)
-    if schema is not None:
-        merged.update(schema=schema if isinstance(schema, Schema) else Schema(schema))
-    if dtype is not None:
-        merged.update(dtype=dtype)
-    if rank is not None:
-        merged.update(rank=rank)
-    if rest:
-        merged.update(**rest)
+    schema = constraints.get("schema")
+    if schema is not None and not isinstance(schema, Schema):
+        constraints["schema"] = Schema(schema)
+    merged.update(**constraints)
     return _with_members(model, {"schema": merged, "dtype": merged.dtype, "rank": merged.rank})
 
 

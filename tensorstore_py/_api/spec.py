@@ -224,12 +224,15 @@ class Spec(Indexable):
 
     def _get_transform(self) -> IndexTransform:
         transform = self._known_transform()
-        if transform is None:
+        if transform is not None:
+            return transform
+        rank = self.rank
+        if rank is None:
             raise IndexingError(
                 "Cannot perform indexing operations on Spec with unspecified rank; "
                 "specify its rank or domain"
             )
-        return transform
+        return IndexTransform(input_rank=rank)
 
     def _with_transform(self, transform: IndexTransform) -> Self:
         return self.of(self._model.replace(transform=transform))

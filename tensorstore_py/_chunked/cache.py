@@ -94,15 +94,15 @@ class ChunkCache:
         Args:
             path: where it is in its store.
             store: the bound spec of that store; equal specs mean the same one.
-            form: how its chunks are encoded; the same object means the same way.
+            form: how its chunks are encoded.
         """
         scopes = self._scopes.get(path, list)
         with self._mutex:
             for scope in scopes:
-                if scope.form is form and scope.store == store:
+                if scope.form == form and scope.store == store:
                     return scope
             scope = _Scope(store, form)
-            # Whatever was opened long ago, or before a resize, may begin anew.
+            # Whatever was opened long ago may begin anew.
             scopes[:-_SCOPES_PER_PATH] = []
             scopes.append(scope)
             return scope

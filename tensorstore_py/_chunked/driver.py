@@ -100,11 +100,14 @@ class ChunkedDriver(Driver, Generic[M]):
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
-        scope: object = None
-        if self._cache.limit_bytes:
-            store_spec = self._spec.store_spec()
-            scope = self._cache.scope(self._file.prefix, store_spec, state.layout.chain)
+        scope = self._scope(state) if self._cache.limit_bytes else None
         return _Known(state, array, source, bounds, scope)
+
+    def _scope(self, state: MetadataState[M]) -> object:
+        """The array's part of the cache pool, the same for every size that it may have."""
+        unsized = self._spec.resized(state.metadata, (0,) * len(state.layout.grid))
+        form = (self._spec.layout_variant, self._spec.serialize_metadata(unsized))
+        return self._cache.scope(self._file.prefix, self._spec.store_spec(), form)
 
     @property
     def domain(self) -> IndexDomain:
@@ -242,12 +245,12 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def _delete_outside(self, before: MetadataState[M]) -> None:
         """Delete chunks that lie wholly outside the new bounds."""
-        store, prefix = self._file.store, self._file.prefix
-        counts = tuple(axis.count for axis in self._known.state.layout.grid)
+        store, prefix, known = self._file.store, self._file.prefix, self._known
+        counts = tuple(axis.count for axis in known.state.layout.grid)
         old = tuple(axis.count for axis in before.layout.grid)
         if all(now >= then for now, then in zip(counts, old, strict=True)):
             return
-        keys = self._known.state.layout.keys
+        keys = known.state.layout.keys
         doomed: list[str] = []
         async for entry in store.list(KeyRange.prefix(prefix)):
             cell = keys.decode(entry.key[len(prefix) :])
@@ -257,7 +260,10 @@ class ChunkedDriver(Driver, Generic[M]):
                 doomed.append(entry.key)
 
         async def delete(key: str) -> None:
-            await store.write(key, None)
+            try:
+                await store.write(key, None)
+            finally:
+                self._cache.drop((known.scope, keys.decode(key[len(prefix) :])))
 
         await fan_out(store.inline, doomed, delete, count=len(doomed), width=store.width)
 

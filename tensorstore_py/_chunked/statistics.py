@@ -1,4 +1,8 @@
-"""Storage statistics: how many of the chunks that a selection touches are stored."""
+"""Storage statistics: how many of the chunks that a selection touches are stored.
+
+Here chunks are only looked for, never fetched or decoded: a chunk is asked for none of its bytes,
+a shard for its index. A chunk counts once, however little of it the selection touches.
+"""
 
 from __future__ import annotations
 

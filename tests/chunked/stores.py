@@ -1,4 +1,4 @@
-"""Arrays opened by the public door over a store of the test's own: counting, failing, suspending."""
+"""Arrays opened by the public door over a store of the test's own: it counts, fails, suspends."""
 
 from typing import ClassVar
 
@@ -16,6 +16,9 @@ class GivenSpec(KvStoreSpec):
 
     def open(self):
         return self.given
+
+    def to_json(self, include_defaults=False):
+        return {"driver": "given", "path": self.path}
 
 
 def counting(inline=True):
@@ -52,8 +55,7 @@ class Hooked(CountingStore):
 
     def __init__(self, base=None):
         super().__init__(MemoryStore(SharedMap()) if base is None else base)
-        self.before = lambda operation, key: None
-        self.after = lambda operation, key: None
+        self.before = self.after = lambda _operation, _key: None
 
     async def read(self, key, *args, **named):
         self.before("read", key)

@@ -1,4 +1,4 @@
-"""An open array and its metadata: when it is read again, how it is resized, what others do to it."""
+"""An open array and its metadata: when it is read again, resized, or changed by others."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ def store(request):
 
 def keys(store):
     """What is stored, without the document."""
-    found = ts.KvStore.of(opened(store).kvstore.spec().model, store).list().result()
+    found = opened(store).kvstore.list().result()
     return sorted(key.decode() for key in found if key != b"zarr.json")
 
 
@@ -71,7 +71,7 @@ class TestRecheckMetadata:
         calm = opened(store)
         other = opened(store)
         other.resize(exclusive_max=[2, 6]).result()
-        assert watchful.read().result().shape == (4, 4) or watchful.shape == (4, 4)
+        assert watchful.read().result().shape == (2, 6)
         with pytest.raises(OutOfRangeError):
             watchful[3, 0].read().result()
         with pytest.raises(OutOfRangeError):
@@ -128,7 +128,7 @@ class TestResolve:
         opened(
             store, create=True, delete_existing=True, dtype="uint8", shape=[4, 4],
             chunk_layout=ts.ChunkLayout(chunk_shape=[4, 1]),
-            codec={"driver": "zarr3", "codecs": ["gzip"]},
+            codec=ts.CodecSpec({"driver": "zarr3", "codecs": ["gzip"]}),
         ).write(5).result()  # fmt: skip
         array = array.resolve().result()
         assert (array.read().result() == 5).all()
@@ -211,19 +211,19 @@ class TestResize:
         assert opened(store).shape == tuple(range(2, 10))
 
     @pytest.mark.parametrize(
-        ("options", "kind", "named"),
+        ("options", "kind", "dimension"),
         [
-            ({"exclusive_max": [3, None], "expand_only": True}, FailedPreconditionError, "dimension 0"),
-            ({"exclusive_max": [None, 7], "shrink_only": True}, FailedPreconditionError, "dimension 1"),
-            ({"exclusive_max": [None, -1]}, OutOfRangeError, "dimension 1"),
+            ({"exclusive_max": [3, None], "expand_only": True}, FailedPreconditionError, 0),
+            ({"exclusive_max": [None, 7], "shrink_only": True}, FailedPreconditionError, 1),
+            ({"exclusive_max": [None, -1]}, OutOfRangeError, 1),
         ],
         ids=["expand_only", "shrink_only", "negative"],
-    )  # fmt: skip
-    def test_what_is_refused_changes_nothing(self, store, options, kind, named):
+    )
+    def test_what_is_refused_changes_nothing(self, store, options, kind, dimension):
         array = created(store, [6, 6], [2, 2])
         array.write(1).result()
         before = array.kvstore["zarr.json"]
-        with pytest.raises(kind, match=named):
+        with pytest.raises(kind, match=f"dimension {dimension}"):
             array.resize(**options).result()
         assert array.kvstore["zarr.json"] == before
         assert len(keys(store)) == 9
