@@ -207,6 +207,8 @@ class KvStore:
         Raises:
             OutOfRangeError: (by the Future) the range reaches outside the value.
             ValueError: the slice has a negative stop, or stops before it starts.
+            TypeError: a key, a generation or a slice is of another type.
+            UnsupportedError: a batch was given.
         """
         if batch is not None:
             raise UnsupportedError("batches are not supported yet; pass batch=None")
@@ -238,6 +240,10 @@ class KvStore:
 
         Returns:
             A Future of the new generation; it is `b""` if the condition did not hold.
+
+        Raises:
+            TypeError: a key, a value or a generation is of another type.
+            UnsupportedError: (by the Future) the store is read-only.
         """
         whole = self.path + as_key(key)
         data = _as_value(value)
@@ -250,6 +256,10 @@ class KvStore:
         Args:
             range: only these; relative to `path`.
             strip_prefix_length: how many bytes to drop from the front of each key.
+
+        Raises:
+            TypeError: the range is none, or the length is negative.
+            UnsupportedError: (by the Future) the store cannot list its keys.
         """
         wanted = (ALL if range is None else _as_range(range)).with_base(self.path)
         strip = index(strip_prefix_length)
@@ -268,6 +278,10 @@ class KvStore:
 
         Args:
             range: relative to `path`; `KvStore.KeyRange()` is everything below it.
+
+        Raises:
+            TypeError: the range is none.
+            UnsupportedError: (by the Future) the store is read-only or cannot list its keys.
         """
         wanted = _as_range(range).with_base(self.path)
         return start(self._store.inline, lambda: self._store.delete_range(wanted))
@@ -284,6 +298,10 @@ class KvStore:
             target: where to; keys keep their names relative to the two paths.
             source_range: only these; relative to `path`.
             source_staleness_bound: as for `read`.
+
+        Raises:
+            TypeError: the target is no KvStore, or the range is none.
+            UnsupportedError: (by the Future) the source cannot list, or the target is read-only.
         """
         if not isinstance(target, KvStore):
             raise TypeError(f"target must be a KvStore, not {type(target).__name__}")

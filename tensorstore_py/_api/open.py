@@ -67,7 +67,11 @@ def open(  # the reference's name
         SpecError: (at once) the spec is wrong; names the JSON path and the nearest valid name.
         NotFoundError: (by the Future) nothing is there and `create` is off.
         AlreadyExistsError: (by the Future) something is there and `open` is off.
-        MismatchError: (by the Future) what is there contradicts the spec.
+        MismatchError: (at once) keywords contradict the spec; (by the Future) what is there does.
+        TypeError: (at once) a keyword that does not exist, or a context that is none.
+        UnsupportedError: a transaction or a batch was given, or (by the Future) the array needs a
+            codec or a data type that is not here.
+        DataLossError: (by the Future) the metadata document is corrupt; names its key.
 
     Example:
         >>> import tensorstore_py as ts

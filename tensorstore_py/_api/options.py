@@ -84,7 +84,8 @@ def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
 
     Raises:
         TypeError: an option that does not exist, or a bound on caching that is none.
-        SpecError: a value is wrong, or contradicts what the spec says already.
+        SpecError: a value is wrong, or the driver has no such member.
+        MismatchError: a value contradicts what the spec says already.
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:

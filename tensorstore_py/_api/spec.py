@@ -99,7 +99,9 @@ class Spec(Indexable):
         `minimal_spec`.
 
         Raises:
-            SpecError: a value is wrong, or contradicts what the spec says already.
+            TypeError: an option that does not exist.
+            SpecError: a value is wrong, or the driver has no such member.
+            MismatchError: a value contradicts what the spec says already.
         """
         self._model = updated(self._model, options)
 

@@ -181,8 +181,12 @@ class TensorStore(Indexable):
 
         Raises:
             PermissionDeniedError: not opened for reading.
+            ValueError: `order` is neither `"C"` nor `"F"`.
+            UnsupportedError: a batch was given.
             OutOfRangeError: (by the Future) the view reaches outside the array as it is now.
             DataLossError: (by the Future) a chunk is corrupt; names its key.
+            NotFoundError: (by the Future) a chunk is missing, and the spec says
+                `"fill_missing_data_reads": false`; names its key.
         """
         if batch is not None:
             raise UnsupportedError("batches are not supported yet; pass None")
@@ -212,15 +216,26 @@ class TensorStore(Indexable):
             WriteFutures: `copy` is done when the source may change, `commit` when all is stored.
 
         Raises:
-            PermissionDeniedError: not opened for writing.
+            PermissionDeniedError: not opened for writing, or the source not for reading.
+            UnsupportedError: a batch was given.
             TypeError: the source's values might not survive conversion to this array's type.
-            MismatchError: the source's shape does not broadcast.
+            OverflowError: a number that this array's type cannot hold.
+            ValueError: the source has too many dimensions.
+            MismatchError: the source's shape does not broadcast; by the Future, like a type that
+                might not survive, if it is a TensorStore.
+            OutOfRangeError: (by the Future) the view reaches outside the array as it is now.
+            DataLossError: (by the Future) a chunk that is changed in part is corrupt; names its
+                key.
         """
         if batch is not None:
             raise UnsupportedError("batches are not supported yet; pass None")
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
         if isinstance(source, TensorStore):
+            if not source._readable:
+                raise PermissionDeniedError(
+                    "the source is not opened for reading; open it with read=True"
+                )
             commit = start(
                 self._driver.inline and source._driver.inline, partial(self._copy_from, source)
             )
@@ -275,7 +290,15 @@ class TensorStore(Indexable):
         Args:
             fix_resizable_bounds: make those bounds explicit, so that later resizes don't matter.
             batch: not supported yet; must be None.
+
+        Raises:
+            UnsupportedError: a batch was given.
+            NotFoundError: (by the Future) the array was deleted; names its metadata's key.
+            FailedPreconditionError: (by the Future) it was replaced by one of another type or rank.
+            OutOfRangeError: (by the Future) the view's explicit bounds lie outside it now.
         """
+        if batch is not None:
+            raise UnsupportedError("batches are not supported yet; pass None")
 
         async def body() -> TensorStore:
             domain = await self._driver.resolve()
@@ -306,7 +329,13 @@ class TensorStore(Indexable):
             A Future of this view with the new bounds.
 
         Raises:
-            ValueError: a bound can't be changed, or not through this view; names the dimension.
+            PermissionDeniedError: not opened for writing.
+            ValueError: a list of bounds has the wrong length.
+            FailedPreconditionError: a bound can't be changed through this view, or (by the Future)
+                against `expand_only`, `shrink_only` or assumed metadata; names the dimension.
+            OutOfRangeError: a lower bound above the upper, or (by the Future) a negative extent.
+            UnsupportedError: (by the Future) a bound that the format cannot change.
+            NotFoundError: (by the Future) the array was deleted.
         """
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
@@ -329,7 +358,17 @@ class TensorStore(Indexable):
     def storage_statistics(
         self, *, query_not_stored: bool = False, query_fully_stored: bool = False
     ) -> Future[TensorStore.StorageStatistics]:
-        """Whether nothing, or everything, of this view is stored."""
+        """Whether nothing, or everything, of this view is stored; chunks are not read for it.
+
+        Args:
+            query_not_stored: ask for `not_stored`; else it is None.
+            query_fully_stored: ask for `fully_stored`; else it is None.
+
+        Raises:
+            UnsupportedError: (by the Future) the driver knows nothing of the kind.
+            OutOfRangeError: (by the Future) the view reaches outside the array as it is now.
+            DataLossError: (by the Future) the index of a shard is corrupt; names its key.
+        """
         return start(
             self._driver.inline,
             partial(
@@ -352,7 +391,11 @@ class TensorStore(Indexable):
         return self._with_transform(resolved)
 
     def with_transaction(self, transaction: None) -> TensorStore:
-        """This view bound to a transaction; only None is supported yet."""
+        """This view bound to a transaction; only None is supported yet.
+
+        Raises:
+            UnsupportedError: a transaction was given.
+        """
         if transaction is not None:
             raise UnsupportedError("transactions are not supported yet; pass None")
         return self

@@ -273,6 +273,7 @@ def _new_shape(layout: ArrayLayout, request: ResizeRequest) -> tuple[int, ...]:
 
     Raises:
         UnsupportedError: a bound that the format cannot change.
+        OutOfRangeError: an extent would be negative.
         FailedPreconditionError: it would grow or shrink against the request's flags.
     """
     domain = layout.domain
@@ -306,7 +307,11 @@ def _new_shape(layout: ArrayLayout, request: ResizeRequest) -> tuple[int, ...]:
 
 
 def _check_same_array(before: ArrayLayout, now: ArrayLayout, where: str) -> None:
-    """Refuse to go on if the array was replaced by one of another form under our hands."""
+    """Refuse to go on if the array was replaced by one of another form under our hands.
+
+    Raises:
+        FailedPreconditionError: it was; names the key, what was there and what is.
+    """
     if before.data_type != now.data_type or before.domain.rank != now.domain.rank:
         raise FailedPreconditionError(
             f"metadata at {where} was replaced: it was {before.data_type.name} of rank "

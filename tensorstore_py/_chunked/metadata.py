@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
 from tensorstore_py._interface.generation import UNKNOWN
-from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
+from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from tensorstore_py._chunked.spec import ChunkedSpec
@@ -63,6 +63,7 @@ class MetadataFile(Generic[M]):
 
         Raises:
             DataLossError: the document is not valid metadata; names its key and the member.
+            UnsupportedError: it asks for what is not here, by name; names its key.
         """
         before = known.generation if known is not None and known.generation != UNKNOWN else None
         result = await self.store.read(self._key, if_not_equal=before)
@@ -75,7 +76,11 @@ class MetadataFile(Generic[M]):
         return MetadataState(metadata, layout, stamp.generation, stamp.time)
 
     async def write(self, metadata: M, *, if_equal: bytes) -> MetadataState[M] | None:
-        """Store `metadata` if the stored generation is `if_equal`; None if it was not."""
+        """Store `metadata` if the stored generation is `if_equal`; None if it was not.
+
+        Raises:
+            SpecError, UnsupportedError: it cannot be bound, and so is not stored.
+        """
         data = self.spec.serialize_metadata(metadata)
         layout = self._layout(metadata, data)  # before the write: what can't be bound isn't stored
         stamp = await self.store.write(self._key, data, if_equal=if_equal)
@@ -96,6 +101,8 @@ class MetadataFile(Generic[M]):
             try:
                 metadata = spec.parse_metadata(data)
                 return metadata, spec.layout(metadata)
+            except MismatchError as error:
+                raise MismatchError(f"Error opening {self.describe()}: {error}") from error
             except (SpecError, DataLossError) as error:
                 raise DataLossError(f"Error reading {self.describe()}: {error}") from error
             except UnsupportedError as error:

@@ -30,6 +30,8 @@ async def open_chunked(spec: ChunkedSpec[M]) -> ChunkedDriver[M]:
         NotFoundError: nothing is there and `create` is off.
         AlreadyExistsError: something is there and `open` is off.
         MismatchError: what is there contradicts the spec.
+        DataLossError, UnsupportedError: its metadata document is corrupt, or asks for what is not
+            here; names its key.
         SpecError: flags of the open mode exclude each other, or the array can't be created from
             what the spec says.
     """

@@ -51,6 +51,7 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     Raises:
         DataLossError: a chunk is corrupt; names its key.
         NotFoundError: a chunk is missing and `fill_missing` is off; names its key.
+        AbortedError: a shard was replaced again and again while it was read; names its key.
     """
     plan = make_plan(axes, array.grid)
     source = array.source

@@ -12,6 +12,7 @@ from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.shard import OpenShard, descend_axes, inner_grid
 from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,11 @@ _NOTHING = ByteRange(0, 0)
 async def count_stored(
     array: ChunkedArray, source: StoredChunks, axes: Sequence[Axis]
 ) -> tuple[int, int]:
-    """How many chunks are stored, and how many there are; inner chunks count where sharded."""
+    """How many chunks are stored, and how many there are; inner chunks count where sharded.
+
+    Raises:
+        DataLossError: the index of a shard is truncated or corrupt; names its key.
+    """
     plan = make_plan(axes, array.grid)
     sharded = array.sharded
     tallies: list[tuple[int, int]] = []
@@ -40,7 +45,11 @@ async def count_stored(
             tallies.append((int(result.state == "value"), 1))
             return
         inner = make_plan(descend_axes(axes, step), inner_grid(sharded))
-        shard = await OpenShard.open(source, step.cell, sharded)
+        try:
+            shard = await OpenShard.open(source, step.cell, sharded)
+        except DataLossError as error:
+            where = source.describe(step.cell)
+            raise DataLossError(f"Error reading {where}: {error}") from error
         stored = 0
         if shard is not None:
             stored = sum(shard.extent_of(each.cell) is not None for each in inner.steps())

@@ -229,6 +229,7 @@ class ArrayToArraySpec(CodecModel):
 
         Raises:
             SpecError: a member does not fit the chunk's rank, shape or type.
+            UnsupportedError: the codec only exists as a name.
         """
         raise UnsupportedError(f'codec "{self.codec_id}" cannot be bound')
 
@@ -241,6 +242,7 @@ class ArrayToBytesSpec(CodecModel):
 
         Raises:
             SpecError: a member does not fit the chunk's rank, shape or type.
+            UnsupportedError: the codec only exists as a name.
         """
         raise UnsupportedError(f'codec "{self.codec_id}" cannot be bound')
 
@@ -253,5 +255,6 @@ class BytesToBytesSpec(CodecModel):
 
         Raises:
             SpecError: a member is not possible for this chunk.
+            UnsupportedError: the codec only exists as a name.
         """
         raise UnsupportedError(f'codec "{self.codec_id}" cannot be bound')

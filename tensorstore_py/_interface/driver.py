@@ -134,6 +134,10 @@ class Driver(ABC):
         Args:
             transform: from the reader's positions to this array's; bounds may be implicit.
             order: memory order of the result, `"C"` or `"F"`.
+
+        Raises:
+            OutOfRangeError: it selects something outside the array as it is now.
+            DataLossError: what is stored is corrupt; names the key.
         """
 
     async def write(
@@ -146,17 +150,32 @@ class Driver(ABC):
         Args:
             transform: from the source's positions to this array's; bounds may be implicit.
             source: of this array's NumPy data type.
+
+        Raises:
+            OutOfRangeError: it selects something outside the array as it is now.
+            UnsupportedError: the driver cannot write.
         """
         raise UnsupportedError(f"{type(self).__name__} cannot be written")
 
     async def resize(self, request: ResizeRequest) -> None:
-        """Change the bounds."""
+        """Change the bounds.
+
+        Raises:
+            FailedPreconditionError: against the request's flags, or what was assumed.
+            OutOfRangeError: an extent would be negative.
+            UnsupportedError: the driver cannot resize, or not this bound.
+        """
         raise UnsupportedError(f"{type(self).__name__} cannot be resized")
 
     async def storage_statistics(
         self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
     ) -> StorageStatistics:
-        """Whether what `transform` selects is stored at all, and entirely."""
+        """Whether what `transform` selects is stored at all, and entirely.
+
+        Raises:
+            OutOfRangeError: it selects something outside the array as it is now.
+            UnsupportedError: the driver cannot tell.
+        """
         raise UnsupportedError(f"{type(self).__name__} has no storage statistics")
 
     @abstractmethod
@@ -186,14 +205,21 @@ class DriverSpec(Model):
 
     @property
     def inline(self) -> bool:
-        """The temperament that opening has, and the open driver."""
+        """The temperament that opening has, and the open driver.
+
+        Raises:
+            UnsupportedError: the driver cannot be opened.
+        """
         raise UnsupportedError(f'driver "{self.driver}" cannot be opened')
 
     async def open(self) -> Driver:
         """The open array; resource members are bound by now.
 
         Raises:
-            NotFoundError, AlreadyExistsError, MismatchError: see the class.
+            NotFoundError: nothing is there, and the open mode does not create.
+            AlreadyExistsError: something is there, and the open mode only creates.
+            MismatchError: what is there contradicts the constraints.
+            UnsupportedError: the driver cannot be opened.
         """
         raise UnsupportedError(f'driver "{self.driver}" cannot be opened')
 
@@ -201,7 +227,7 @@ class DriverSpec(Model):
         """`schema`, `dtype`, `rank`, `transform` and what other members imply, as one schema.
 
         Raises:
-            SpecError: they contradict each other.
+            MismatchError: they contradict each other.
         """
         schema = Schema() if self.schema_ is None else self.schema_.copy()
         if self.dtype is not None:
@@ -224,7 +250,7 @@ class DriverSpec(Model):
         """This spec, after the checks that concern several members.
 
         Raises:
-            SpecError: members contradict each other.
+            SpecError, MismatchError: members contradict each other.
         """
         return self
 

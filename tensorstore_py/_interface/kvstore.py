@@ -152,6 +152,9 @@ class KvStore(ABC):
         """Read several parts of one value; all results have one generation or are missing.
 
         The default reads them one by one. Stores override it to open once or to coalesce.
+
+        Raises:
+            OutOfRangeError: a byte range reaches outside the value.
         """
         return [await self.read(key, byte_range) for byte_range in ranges]
 
@@ -167,16 +170,27 @@ class KvStore(ABC):
 
         Returns:
             The new stamp; its generation is `UNKNOWN` (`b""`) if the condition did not hold.
+
+        Raises:
+            UnsupportedError: the store is read-only.
         """
         raise UnsupportedError(f"{type(self).__name__} is read-only: cannot write {key!r}")
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
-        """Delete every key of the range. Not atomic over keys."""
+        """Delete every key of the range. Not atomic over keys.
+
+        Raises:
+            UnsupportedError: the store is read-only, or cannot list its keys.
+        """
         async for entry in self.list(key_range):
             await self.write(entry.key, None)
 
     def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
-        """Yield the keys of the range, in no promised order."""
+        """Yield the keys of the range, in no promised order.
+
+        Raises:
+            UnsupportedError: the store cannot list its keys.
+        """
         raise UnsupportedError(f"{type(self).__name__} cannot list its keys")
 
     def describe_key(self, key: str) -> str:
@@ -202,7 +216,11 @@ class KvStoreSpec(Model):
     context: ContextSpec = NO_CONTEXT
 
     def open(self) -> KvStore:
-        """The live store for this bound spec. No I/O; equal specs may share one store."""
+        """The live store for this bound spec. No I/O; equal specs may share one store.
+
+        Raises:
+            UnsupportedError: the store cannot be opened in this installation.
+        """
         raise UnsupportedError(f'kvstore driver "{self.driver}" cannot be opened')
 
     def to_url(self) -> str:
@@ -215,5 +233,9 @@ class KvStoreSpec(Model):
 
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:
-        """The JSON spec for a URL of one of the registered schemes."""
+        """The JSON spec for a URL of one of the registered schemes.
+
+        Raises:
+            UnsupportedError: the store has no URL form.
+        """
         raise UnsupportedError(f'kvstore driver "{cls.driver}" has no URL form like {url}')

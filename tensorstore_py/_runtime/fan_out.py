@@ -74,7 +74,7 @@ class _Drain(Generic[S]):
     """One inline fan-out, shared by the calling thread and its helpers."""
 
     __slots__ = ("_batch", "_count", "_error", "_finished", "_helpers", "_job", "_lock", "_open",
-                 "_steps", "_work")  # fmt: skip
+                 "_over", "_steps", "_work")  # fmt: skip
 
     def __init__(
         self,
@@ -91,6 +91,7 @@ class _Drain(Generic[S]):
         self._lock = Lock()
         self._open = 0
         self._error: BaseException | None = None
+        self._over = False
         self._finished = Lock()
         self._job: Job[Any] | None = current_job()
 
@@ -101,13 +102,20 @@ class _Drain(Generic[S]):
                 submit(self._help)
         self._drain()
         self._join()
-        if self._error is not None:
-            raise self._error
+        self._over = True
+        error, self._error = self._error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # or the traceback would keep this frame, and so the output, alive
         if self._job is not None and self._job.cancelled:
             raise asyncio.CancelledError
 
     def _stopped(self) -> bool:
-        return self._error is not None or (self._job is not None and self._job.cancelled)
+        return (
+            self._over or self._error is not None or (self._job is not None and self._job.cancelled)
+        )
 
     def _help(self) -> None:
         run_within(self._job, self._drain)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._runtime import fan_out
-from tensorstore_py._runtime.workers import width
+from tensorstore_py._runtime.workers import submit, width
 
 SHAPE = [64, 64, 64]
 
@@ -24,13 +23,12 @@ def opened(tmp_path, **context):
 def asked_for(monkeypatch):
     """How many helpers a piece of work invites to its fan-outs."""
     invited = []
-    submit = fan_out.submit
 
     def watch(work):
         invited.append(work)
         submit(work)
 
-    monkeypatch.setattr(fan_out, "submit", watch)
+    monkeypatch.setattr("tensorstore_py._runtime.fan_out.submit", watch)
 
     def count(work):
         invited.clear()

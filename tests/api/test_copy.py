@@ -7,9 +7,9 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py.errors import DataLossError, MismatchError
+from tensorstore_py.errors import DataLossError, MismatchError, PermissionDeniedError
 from tensorstore_py.testing import FaultyStore
-from tests.chunked.stores import counting, created
+from tests.chunked.stores import counting, created, opened
 from tests.chunked.views import SHAPES, brute_coordinates, look_up, views
 
 DTYPES = ["uint8", "int16", "int32", "float32", "float64", "bool", "complex64"]
@@ -181,6 +181,12 @@ class TestErrors:
         source, target = created(stores[0], [8], [4], "int16"), created(stores[1], [8], [4])
         with pytest.raises(MismatchError, match="int16 data to an array of uint8"):
             target.write(source).result()
+
+    def test_a_source_must_be_readable(self, stores):
+        created(stores[0], [8], [4])
+        source, target = opened(stores[0], write=True), created(stores[1], [8], [4])
+        with pytest.raises(PermissionDeniedError, match="source is not opened for reading"):
+            target.write(source)
 
     def test_a_corrupt_chunk_of_the_source_is_named(self):
         store = FaultyStore(counting())

@@ -4,6 +4,7 @@ import pytest
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.statistics import count_stored
 from tensorstore_py._runtime.start import start
+from tensorstore_py.errors import DataLossError
 from tests.chunked.arrays import Opened, WatchedStore, sharding
 
 
@@ -37,3 +38,13 @@ def test_no_chunk_is_read_for_it():
     opened.store.bytes_read = 0
     count(opened)
     assert opened.store.bytes_read == 0
+
+
+def test_a_corrupt_index_is_named():
+    opened = Opened((16,), (8,), "uint8", sharding([2], ["bytes"]))
+    opened.write(np.arange(1, 17))
+    shard = opened.store.entries["a/c/1"]
+    for rotten in (shard[:10], shard[:-1] + b"!"):
+        opened.store.poke("a/c/1", rotten)
+        with pytest.raises(DataLossError, match='"a/c/1"'):
+            count(opened)

@@ -28,7 +28,7 @@ from tensorstore_py.drivers.zarr3.members import (
     require,
     without_empty_units,
 )
-from tensorstore_py.errors import DataLossError, SpecError, did_you_mean
+from tensorstore_py.errors import DataLossError, MismatchError, SpecError, did_you_mean
 from tensorstore_py.plugin import (
     CodecModel,
     Unit,
@@ -209,6 +209,7 @@ class Metadata(NamedTuple):
 
         Raises:
             DataLossError: not JSON.
+            MismatchError: the document of a group.
             SpecError: a member is missing, unknown or not possible; has the path to it.
         """
         try:
@@ -218,10 +219,7 @@ class Metadata(NamedTuple):
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
         if json.get("node_type") == "group":
-            raise SpecError(
-                "this is a group, not an array: open one of its arrays by its path",
-                ("node_type",),
-            )
+            raise MismatchError("this is a group, not an array; open one of its arrays by its path")
         for name in _REQUIRED:
             if name not in json:
                 raise SpecError("this member is required", (name,))
