@@ -6,10 +6,13 @@ are ordered by their encoded bytes, which for valid text is also code-point orde
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from dataclasses import dataclass
 from typing import Final
 
 __all__ = ["ALL", "KeyRange", "decode_key", "encode_key"]
+
+_Decoder: Final = getincrementaldecoder("utf-8")
 
 
 def decode_key(key: str | bytes) -> str:
@@ -77,7 +80,8 @@ class KeyRange:
             return ""
         for size in range(len(low), 0, -1):
             if high <= prefix_successor(low[:size]) or prefix_successor(low[:size]) == b"":
-                return low[:size].decode("utf-8", "ignore")
+                # Without the beginning of a character that the keys go on with in several ways.
+                return _Decoder("surrogateescape").decode(low[:size], final=False)
         return ""
 
 

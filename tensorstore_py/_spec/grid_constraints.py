@@ -20,7 +20,7 @@ from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import integral
 from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
 
-__all__ = ["GridConstraints", "json_array", "json_integer", "merge_dims", "merge_rank"]
+__all__ = ["NO_GRID", "GridConstraints", "json_array", "json_integer", "merge_dims", "merge_rank"]
 
 T = TypeVar("T", int, float)
 
@@ -75,6 +75,10 @@ class GridConstraints:
         Raises:
             MismatchError: hard constraints that differ.
         """
+        if other == NO_GRID:
+            return self
+        if self == NO_GRID:
+            return other
         return GridConstraints(
             merge_dims(self.shape, other.shape),
             merge_dims(self.aspect_ratio, other.aspect_ratio),
@@ -133,6 +137,9 @@ class GridConstraints:
             if constraint is not None and constraint.values:
                 return len(constraint.values)
         return None
+
+
+NO_GRID = GridConstraints()
 
 
 def _parse_member(name: str, json: object) -> GridConstraints:

@@ -15,6 +15,7 @@ from tensorstore_py._spec.constraints import PerDim, origins
 from tensorstore_py._spec.dim_order import input_order, output_order
 from tensorstore_py._spec.dim_transform import DimMapping
 from tensorstore_py._spec.grid_constraints import (
+    NO_GRID,
     GridConstraints,
     json_array,
     json_integer,
@@ -40,7 +41,6 @@ _JSON_MEMBERS = (
     "chunk",
     *_GRIDS,
 )
-_NO_GRID = GridConstraints()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class LayoutConstraints:
     rank: int | None = None
     inner_order: tuple[tuple[int, ...], bool] | None = None
     grid_origin: PerDim[int] | None = None
-    write_chunk: GridConstraints = _NO_GRID
-    read_chunk: GridConstraints = _NO_GRID
-    codec_chunk: GridConstraints = _NO_GRID
+    write_chunk: GridConstraints = NO_GRID
+    read_chunk: GridConstraints = NO_GRID
+    codec_chunk: GridConstraints = NO_GRID
 
     @property
     def needs_rank(self) -> bool:
@@ -101,7 +101,9 @@ class LayoutConstraints:
             rank,
             order,
             merge_dims(self.grid_origin, other.grid_origin),
-            *(self.grid(name).merged(other.grid(name)) for name in _GRIDS),
+            self.write_chunk.merged(other.write_chunk),
+            self.read_chunk.merged(other.read_chunk),
+            self.codec_chunk.merged(other.codec_chunk),
         )
 
     def with_grid(self, name: str, grid: GridConstraints) -> LayoutConstraints:

@@ -55,6 +55,20 @@ def test_every_key_of_a_range_begins_with_its_common_prefix(key_range, key):
         assert encode_key(key).startswith(encode_key(key_range.common_prefix()))
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "prefix"),
+    [
+        (b"\xffb", b"\xffba", "\udcffb"),
+        ("aé".encode(), "aê".encode(), "aé"),
+        ("aé".encode()[:2], "aé".encode(), "a"),
+        (b"ab", b"ad", "a"),
+        (b"ab", b"", ""),
+    ],
+)
+def test_no_character_is_cut_in_two(low, high, prefix):
+    assert KeyRange(low, high).common_prefix() == prefix
+
+
 @given(TEXT)
 def test_the_common_prefix_of_a_prefix_is_that(prefix):
     if not prefix.endswith("\U0010ffff"):

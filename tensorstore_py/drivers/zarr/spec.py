@@ -24,6 +24,7 @@ from tensorstore_py.plugin import (
     BeforeValidator,
     ChunkedSpec,
     Field,
+    Remembered,
     Schema,
     check_schema,
     describe,
@@ -35,6 +36,9 @@ __all__ = ["ZarrSpec"]
 
 _SEPARATORS = (".", "/")
 _NOTHING = MetadataConstraints()
+
+
+_schemas: Remembered[tuple[object, Schema]] = Remembered(64)
 
 
 @driver("zarr", aliases=["zarr2"], schemes=["zarr2"])
@@ -100,7 +104,15 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         return self.replace(metadata=_NOTHING)
 
     def known_schema(self) -> Schema:
-        return implied_schema(super().known_schema(), self.metadata, self._known_field())
+        # Asked for several times while a spec is checked and an array made of it. The parts are
+        # kept with the result, so that their ids stay theirs.
+        parts = (self.metadata, self.schema_, self.dtype, self.rank, self.field)
+        asked = super().known_schema()
+
+        def make() -> tuple[object, Schema]:
+            return parts, implied_schema(asked, self.metadata, self._known_field())
+
+        return _schemas.get(tuple(map(id, parts)), make)[1].copy()
 
     def parse_metadata(self, data: bytes) -> ZarrMetadata:
         return ZarrMetadata.parse(data)

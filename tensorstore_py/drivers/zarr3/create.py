@@ -18,13 +18,13 @@ from tensorstore_py.drivers.zarr3.metadata import Metadata, explicit_codecs
 from tensorstore_py.drivers.zarr3.schema import (
     check_metadata,
     dimension_labels,
-    known_schema,
     metadata_schema,
     stated_layout,
 )
 from tensorstore_py.errors import MismatchError
 from tensorstore_py.plugin import (
     ChunkType,
+    Schema,
     check_schema,
     chosen_chunks,
     chosen_dtype,
@@ -40,15 +40,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
-    from tensorstore_py.plugin import CodecModel, IndexDomain, Schema, dtype
+    from tensorstore_py.plugin import CodecModel, IndexDomain, dtype
 
 __all__ = ["new_metadata"]
 
+_UNCONSTRAINED = Schema()
 
-def new_metadata(asked: Schema, stated: MetadataConstraints) -> Metadata:
+
+def new_metadata(schema: Schema, asked: Schema, stated: MetadataConstraints) -> Metadata:
     """The whole document that satisfies the constraints.
 
     Args:
+        schema: everything that the spec says, from `known_schema`.
         asked: the spec's schema constraints.
         stated: the spec's metadata constraints.
 
@@ -56,7 +59,6 @@ def new_metadata(asked: Schema, stated: MetadataConstraints) -> Metadata:
         SpecError: the data type or the domain is missing, or a value is not possible.
         MismatchError: the constraints contradict each other.
     """
-    schema = known_schema(asked, stated)
     data_type = chosen_dtype(schema)
     fill_value = _fill_value(asked, stated, data_type)
     domain = new_domain(asked, stated.shape, dimension_labels(stated.dimension_names))
@@ -75,7 +77,8 @@ def new_metadata(asked: Schema, stated: MetadataConstraints) -> Metadata:
     )
     # What was put in must not contradict what was asked, or the array could not be opened again.
     check_metadata(stated, metadata)
-    check_schema(asked, metadata_schema(metadata))
+    if asked != _UNCONSTRAINED:
+        check_schema(asked, metadata_schema(metadata))
     return metadata
 
 

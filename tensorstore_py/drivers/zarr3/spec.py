@@ -23,6 +23,7 @@ from tensorstore_py.plugin import (
     IndexDomain,
     PlainValidator,
     RegularAxis,
+    Remembered,
     Schema,
     bind_chain,
     check_schema,
@@ -32,6 +33,7 @@ from tensorstore_py.plugin import (
 __all__ = ["Zarr3Spec"]
 
 _NOTHING = MetadataConstraints()
+_schemas: Remembered[tuple[object, Schema]] = Remembered(64)
 
 
 @driver("zarr3", schemes=["zarr3"])
@@ -65,7 +67,15 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         return spec
 
     def known_schema(self) -> Schema:
-        return known_schema(super().known_schema(), self.metadata or _NOTHING)
+        # Asked for several times while a spec is checked and an array made of it. The parts are
+        # kept with the result, so that their ids stay theirs.
+        parts = (self.metadata, self.schema_, self.dtype, self.rank)
+        asked = super().known_schema()
+
+        def make() -> tuple[object, Schema]:
+            return parts, known_schema(asked, self.metadata or _NOTHING)
+
+        return _schemas.get(tuple(map(id, parts)), make)[1].copy()
 
     def known_domain(self) -> IndexDomain | None:
         return self.known_schema().domain
@@ -87,7 +97,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         return metadata.serialize()
 
     def new_metadata(self) -> Metadata:
-        return new_metadata(super().known_schema(), self.metadata or _NOTHING)
+        asked = super().known_schema()
+        return new_metadata(self.known_schema(), asked, self.metadata or _NOTHING)
 
     def check_metadata(self, metadata: Metadata) -> None:
         if self.metadata is not None:

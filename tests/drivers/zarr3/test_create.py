@@ -4,6 +4,7 @@ import pytest
 
 from tensorstore_py.drivers.zarr3.create import new_metadata
 from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
+from tensorstore_py.drivers.zarr3.schema import known_schema
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import Schema
 
@@ -12,7 +13,9 @@ LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 
 
 def created(asked: dict, **stated: object) -> dict:
-    metadata = new_metadata(Schema(asked), MetadataConstraints.parse(stated))
+    constraints = MetadataConstraints.parse(stated)
+    known = known_schema(Schema(asked), constraints)
+    metadata = new_metadata(known, Schema(asked), constraints)
     document = json.loads(metadata.serialize())
     assert isinstance(document, dict)
     return document

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorstore_py.drivers.zarr3.metadata import Metadata, MetadataConstraints, explicit_codecs
-from tensorstore_py.errors import DataLossError, SpecError
+from tensorstore_py.errors import DataLossError, MismatchError, SpecError
 from tensorstore_py.plugin import codecs_to_json, dtype, parse_codec_list
 
 DOCUMENT: dict[str, object] = {
@@ -102,10 +102,14 @@ def test_every_member_is_required(name: str) -> None:
         Metadata.parse(json.dumps(document).encode())
 
 
+def test_a_group_is_no_damaged_array() -> None:
+    with pytest.raises(MismatchError, match="this is a group, not an array"):
+        Metadata.parse(stored(node_type="group"))
+
+
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({"node_type": "group"}, "node_type: this is a group"),
         ({"zarr_format": 2}, "zarr_format: expected 3, but found 2"),
         ({"zarr_format": True}, "zarr_format: expected 3"),
         ({"data_type": "string"}, 'data_type: data type "string" is not supported'),

@@ -139,13 +139,20 @@ def test_assumed_metadata_is_not_read_and_not_written(
     assert (create(context).read().result() == 7).all()
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b'{"zarr_format": 3, "node_type": "group"}'])
+@pytest.mark.parametrize("data", [b"", b"[]"])
 def test_a_document_that_is_none_names_its_key(
     context: ts.Context, kvstore: ts.KvStore, data: bytes
 ) -> None:
     kvstore.write("zarr.json", data).result()
 
     with pytest.raises(DataLossError, match=r"a/zarr\.json"):
+        ts.open(SPEC, context=context).result()
+
+
+def test_a_group_names_its_key(context: ts.Context, kvstore: ts.KvStore) -> None:
+    kvstore.write("zarr.json", b'{"zarr_format": 3, "node_type": "group"}').result()
+
+    with pytest.raises(MismatchError, match=r"a/zarr\.json.*group"):
         ts.open(SPEC, context=context).result()
 
 
