@@ -49,7 +49,7 @@ def run_file(path: Path, package: str, timeout_s: float) -> Outcome:
     """Run one test file with the alias in front of the import path."""
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch, "tensorstore.py").write_text(ALIAS.format(package=package), "utf-8")
-        Path(scratch, "pytest.ini").write_text("[pytest]\n", "utf-8")
+        Path(scratch, "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n", "utf-8")
         report = Path(scratch, "report.xml")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += ["-c", f"{scratch}/pytest.ini", f"--junit-xml={report}", str(path)]

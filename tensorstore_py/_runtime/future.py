@@ -13,9 +13,11 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from threading import TIMEOUT_MAX, Lock, get_ident
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from tensorstore_py._runtime.fork import epoch
+from tensorstore_py.errors import AbortedError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -36,9 +38,11 @@ class Future(Generic[T]):
     """The result of an asynchronous operation.
 
     Args:
-        future: a Future (returned as is), an awaitable (run on `loop`, or on the running event
-            loop, or else on the library's own loop), or a plain value.
-        loop: the event loop on which an awaitable runs.
+        future: a Future (returned as is), an awaitable (run on `loop`), or a plain value.
+        loop: the event loop on which an awaitable runs; the running one by default.
+
+    Raises:
+        ValueError: an awaitable, but no loop is given and none is running.
 
     Example:
         >>> Future(3).result()
@@ -49,7 +53,7 @@ class Future(Generic[T]):
         "__weakref__", "_callbacks", "_cancel", "_claim", "_epoch", "_error", "_hurry", "_lock",
         "_value", "_waiters",
     )  # fmt: skip
-    __class_getitem__ = classmethod(lambda cls, _item: cls)  # cheap and picklable generics
+    __class_getitem__: ClassVar[classmethod[Any, Any, GenericAlias]] = classmethod(GenericAlias)
 
     _lock: Lock
     _epoch: int
@@ -268,9 +272,16 @@ class Promise(Generic[T]):
     """
 
     __slots__ = ("_future",)
+    __class_getitem__: ClassVar[classmethod[Any, Any, GenericAlias]] = classmethod(GenericAlias)
 
     def __init__(self, future: Future[T]) -> None:
         self._future = future
+
+    def __del__(self) -> None:
+        if not self._future._settled():
+            self._future._settle(
+                _UNSET, AbortedError("the Promise was dropped before it was fulfilled")
+            )
 
     @staticmethod
     def new() -> tuple[Promise[T], Future[T]]:
@@ -334,15 +345,24 @@ def _release(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
+def _running_loop(awaitable: Awaitable[T]) -> asyncio.AbstractEventLoop:
+    """The loop that runs in this thread; `awaitable` is disposed of if there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        if isinstance(awaitable, Coroutine):
+            awaitable.close()
+        raise ValueError(
+            "no event loop specified, and none is running in this thread: "
+            "pass loop=, or call this from a coroutine"
+        ) from None
+
+
 def adopt(
     future: Future[T], awaitable: Awaitable[T], loop: asyncio.AbstractEventLoop | None
 ) -> None:
     """Settle `future` with what `awaitable` gives, run on `loop`."""
-    if loop is None:
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            loop = own_loop[0]()
+    target = _running_loop(awaitable) if loop is None else loop
 
     async def follow() -> None:
         try:
@@ -353,7 +373,6 @@ def adopt(
             future._settle(value, None)
 
     tasks: list[asyncio.Task[None]] = []
-    target = loop
 
     def begin() -> None:
         if not future.done():
@@ -370,7 +389,3 @@ def adopt(
 
     future._cancel = cancel
     target.call_soon_threadsafe(begin)
-
-
-#: How to get the library's loop; `loop` puts itself here (it lies above this module).
-own_loop: list[Callable[[], asyncio.AbstractEventLoop]] = []

@@ -85,6 +85,5 @@ def is_running() -> bool:
     return _own.loop is not None
 
 
-_future.own_loop.append(library_loop)
 on_fork(_own.forget)
 atexit.register(_own.stop)

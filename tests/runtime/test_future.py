@@ -13,6 +13,7 @@ import pytest
 from tensorstore_py._runtime.future import Future, Promise
 from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.start import start
+from tensorstore_py.errors import AbortedError
 from tests.runtime.processes import run_script
 
 
@@ -130,10 +131,11 @@ class TestLimits:
         assert Future(1).result(timeout=0) == 1
 
     def test_polling_leaves_nothing_behind(self):
-        _, future = Promise[Any].new()
+        promise, future = Promise[Any].new()
         for _ in range(5):
             with pytest.raises(TimeoutError):
                 future.result(timeout=0)
+        promise.set_result(None)
         assert not future._waiters
 
     def test_a_limited_wait_does_not_run_the_work_on_the_waiting_thread(self):
@@ -354,11 +356,9 @@ class TestAwaiting:
 
 
 class TestAdopting:
-    def test_a_coroutine_runs_on_the_library_loop_by_default(self):
-        async def where():
-            return asyncio.get_running_loop()
-
-        assert Future(where()).result() is library_loop()
+    def test_a_coroutine_needs_a_loop(self):
+        with pytest.raises(ValueError, match="no event loop specified"):
+            Future(seven())
 
     async def test_a_coroutine_runs_on_the_running_loop(self):
         async def where():
@@ -376,13 +376,33 @@ class TestAdopting:
         async def fail():
             raise KeyError("x")
 
-        assert isinstance(Future(fail()).exception(), KeyError)
+        assert isinstance(Future(fail(), loop=library_loop()).exception(), KeyError)
+
+
+class TestDroppedPromise:
+    def test_its_future_fails_instead_of_waiting_for_ever(self):
+        promise, future = Promise[Any].new()
+        errors = []
+        future.add_done_callback(lambda done: errors.append(done.exception()))
+        del promise
+
+        assert future.done()
+        assert isinstance(errors[0], AbortedError)
+
+    def test_a_settled_one_is_no_trouble(self):
+        promise, future = Promise[Any].new()
+        promise.set_result(3)
+        del promise
+
+        assert future.result() == 3
 
 
 class TestOwnLoopThread:
     def test_blocking_it_is_refused(self):
         async def block():
-            Promise[Any].new()[1].result()
+            promise, future = Promise[Any].new()
+            future.result()
+            promise.set_result(None)
 
         with pytest.raises(RuntimeError, match="await the Future"):
             start(False, block).result()

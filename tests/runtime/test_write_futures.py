@@ -45,7 +45,7 @@ def test_an_error_shows_at_commit():
 
 
 def test_cancelling_cancels_both():
-    _, _, write = pair()
+    _copied, _committed, write = pair()
     assert write.cancel()
     assert write.cancelled()
     assert write.copy.cancelled()

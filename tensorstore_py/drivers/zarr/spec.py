@@ -106,8 +106,9 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
     def known_schema(self) -> Schema:
         # Asked for several times while a spec is checked and an array made of it. The parts are
         # kept with the result, so that their ids stay theirs.
-        parts = (self.metadata, self.schema_, self.dtype, self.rank, self.field)
         asked = super().known_schema()
+        # The transform's part is the rank.
+        parts = (self.metadata, self.schema_, self.dtype, asked.rank, self.field)
 
         def make() -> tuple[object, Schema]:
             return parts, implied_schema(asked, self.metadata, self._known_field())

@@ -69,8 +69,9 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
     def known_schema(self) -> Schema:
         # Asked for several times while a spec is checked and an array made of it. The parts are
         # kept with the result, so that their ids stay theirs.
-        parts = (self.metadata, self.schema_, self.dtype, self.rank)
         asked = super().known_schema()
+        # The transform's part is the rank.
+        parts = (self.metadata, self.schema_, self.dtype, asked.rank)
 
         def make() -> tuple[object, Schema]:
             return parts, known_schema(asked, self.metadata or _NOTHING)
