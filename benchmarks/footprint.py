@@ -4,9 +4,11 @@ Each figure comes from a fresh process, since both can be observed only once.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from benchmarks.layouts import Layout
@@ -49,13 +51,14 @@ print(time.perf_counter() - began)
 """
 
 
-def _output_of(code: str, *arguments: str) -> float:
+def _output_of(code: str, *arguments: str, environment: dict[str, str] | None = None) -> float:
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
+        env=environment,
     )
     return float(json.loads(done.stdout))
 
@@ -70,10 +73,17 @@ def memory_beyond_output(library: str, layout: Layout, place: Path, rounds: int 
 
 
 def import_seconds(modules: list[str], rounds: int = 15) -> dict[str, float]:
-    """Median seconds that importing each module adds to a process that has numpy, interleaved."""
+    """Median seconds that importing each module adds to a process that has numpy, interleaved.
+
+    With bytecode, as installed packages have it, whatever the environment says of writing it.
+    """
     taken: dict[str, list[float]] = {module: [] for module in modules}
-    for _ in range(rounds):
-        for module in modules:
-            taken[module].append(_output_of(IMPORT.format(module=module)))
-    # the first round may have written bytecode
+    with tempfile.TemporaryDirectory() as bytecode:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for _ in range(rounds):
+            for module in modules:
+                code = IMPORT.format(module=module)
+                taken[module].append(_output_of(code, environment=environment))
+    # the first round wrote the bytecode
     return {module: statistics.median(seconds[1:]) for module, seconds in taken.items()}

@@ -51,7 +51,16 @@ def run_file(path: Path, package: str, timeout_s: float) -> Outcome:
         Path(scratch, "tensorstore.py").write_text(ALIAS.format(package=package), "utf-8")
         Path(scratch, "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n", "utf-8")
         report = Path(scratch, "report.xml")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "pytest_asyncio.plugin",
+        ]
         command += ["-c", f"{scratch}/pytest.ini", f"--junit-xml={report}", str(path)]
         search = [scratch, str(ROOT), os.environ.get("PYTHONPATH", "")]
         environment = {

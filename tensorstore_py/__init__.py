@@ -17,13 +17,17 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._chunked.spec import RecheckCacheOption
 from tensorstore_py._index import (
     Dim,
     DimExpression,
     DimSelection,
+    DimSelectionLike,
     Indexable,
     IndexDomain,
     IndexTransform,
+    NumpyIndexingSpec,
+    NumpyIndexTerm,
     OutputIndexMap,
     OutputIndexMaps,
     OutputIndexMethod,
@@ -31,7 +35,7 @@ from tensorstore_py._index import (
     inf,
     newaxis,
 )
-from tensorstore_py._runtime.future import Future, Promise
+from tensorstore_py._runtime.future import Future, FutureLike, Promise
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
@@ -68,7 +72,7 @@ from tensorstore_py._spec.data_types import (
     uint64,
     ustring,
 )
-from tensorstore_py._spec.dtype import dtype
+from tensorstore_py._spec.dtype import DTypeLike, dtype
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.units import Unit
@@ -96,12 +100,15 @@ __all__ = [
     "ChunkLayout",
     "CodecSpec",
     "Context",
+    "DTypeLike",
     "DataLossError",
     "Dim",
     "DimExpression",
     "DimSelection",
+    "DimSelectionLike",
     "FailedPreconditionError",
     "Future",
+    "FutureLike",
     "IndexDomain",
     "IndexTransform",
     "Indexable",
@@ -109,6 +116,8 @@ __all__ = [
     "KvStore",
     "MismatchError",
     "NotFoundError",
+    "NumpyIndexTerm",
+    "NumpyIndexingSpec",
     "OpenMode",
     "OutOfRangeError",
     "OutputIndexMap",
@@ -116,6 +125,7 @@ __all__ = [
     "OutputIndexMethod",
     "PermissionDeniedError",
     "Promise",
+    "RecheckCacheOption",
     "Schema",
     "Spec",
     "SpecError",

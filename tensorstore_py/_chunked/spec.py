@@ -8,7 +8,7 @@ Opening, creating, caching and resizing are then the same for all (`opening`, `d
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeAlias, TypeVar
 
 from tensorstore_py._chunked import opening
 from tensorstore_py._chunked.cache import ChunkCache
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.driver import ChunkedDriver
     from tensorstore_py._chunked.layout import ArrayLayout
 
-__all__ = ["ChunkedSpec", "RecheckBound", "recheck_bound"]
+__all__ = ["ChunkedSpec", "RecheckBound", "RecheckCacheOption", "recheck_bound"]
 
 M = TypeVar("M")
 
-Recheck = bool | Literal["open"] | float
+RecheckCacheOption: TypeAlias = bool | Literal["open"] | float
 
 
-def recheck_bound(json: object) -> Recheck:
+def recheck_bound(json: object) -> RecheckCacheOption:
     """A bound on how old cached things may be: true (not at all), false, "open", or a time.
 
     Raises:
@@ -49,7 +49,7 @@ def recheck_bound(json: object) -> Recheck:
     )
 
 
-RecheckBound = Annotated[Recheck, PlainValidator(recheck_bound)]
+RecheckBound = Annotated[RecheckCacheOption, PlainValidator(recheck_bound)]
 
 
 class ChunkedSpec(DriverSpec, Generic[M]):
