@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 __all__ = ["ChunkKeys", "SeparatedKeys"]
 
@@ -51,10 +51,6 @@ class SeparatedKeys(ChunkKeys):
 
     def encode(self, cell: tuple[int, ...]) -> str:
         return self._format % cell
-
-    def encoder(self) -> Callable[[tuple[int, ...]], str]:
-        """`encode` as a plain callable for loops."""
-        return self._format.__mod__
 
     def decode(self, name: str) -> tuple[int, ...] | None:
         if not self._rank:

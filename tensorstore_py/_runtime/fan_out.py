@@ -29,8 +29,8 @@ T = TypeVar("T")
 #: One thread for every so many bytes that the steps compute on (see `fan_out`).
 _SHARE_BYTES = 2**19
 
-#: Steps a thread takes at a time are 1/`_SHARE` of what is left for it, so that threads finish
-#: together; at most `_BATCH`, so that a generator of many steps is never held in memory.
+#: A thread takes a quarter of its share of the steps at a time, so that threads finish together;
+#: at most so many, so that a generator of many steps is never held in memory.
 _BATCH = 16
 
 
@@ -73,7 +73,7 @@ async def fan_out(
 class _Drain(Generic[S]):
     """One inline fan-out, shared by the calling thread and its helpers."""
 
-    __slots__ = ("_batch", "_count", "_error", "_finished", "_helpers", "_job", "_lock", "_open",
+    __slots__ = ("_batch", "_error", "_finished", "_helpers", "_job", "_lock", "_open",
                  "_over", "_steps", "_work")  # fmt: skip
 
     def __init__(
@@ -85,7 +85,6 @@ class _Drain(Generic[S]):
     ) -> None:
         self._steps = steps
         self._work = work
-        self._count = count
         self._helpers = width - 1
         self._batch = max(1, min(_BATCH, count // (4 * max(1, width))))
         self._lock = Lock()
