@@ -2,7 +2,9 @@
 
 Arrays, and whatever turns itself into one, are converted where no value can change (NumPy's rule
 "safe"); numbers, Python's or NumPy's, and lists are taken as literals of the array's type, as
-NumPy does with Python's. What comes out broadcasts to the target; nothing is written here.
+NumPy does with Python's, except that text is never cut. Elements of text and byte strings are
+checked one by one: a number among them would only be found by whoever encodes the chunk. What
+comes out broadcasts to the target; nothing is written here.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TypeGuard
 
 import numpy as np
 
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py.errors import MismatchError
 
 __all__ = ["as_source"]
@@ -19,15 +22,17 @@ __all__ = ["as_source"]
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
-def as_source(source: object, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Array:
-    """`source` as an array of `dtype` that broadcasts to `shape`.
+def as_source(source: object, data_type: DType, shape: tuple[int, ...]) -> Array:
+    """`source` as an array of a data type that broadcasts to `shape`.
 
     Raises:
-        TypeError: an array whose values might not survive the conversion.
-        OverflowError: a number that `dtype` cannot hold.
+        TypeError: an array whose values might not survive the conversion, or an element that is
+            no text (or no bytes) where such is stored.
+        OverflowError: a number that the type cannot hold, or text that is too long for it.
         ValueError: too many dimensions.
         MismatchError: extents that do not broadcast; names the dimension.
     """
+    dtype = data_type.array_dtype
     if _is_number(source) and not np.can_cast(source.dtype, dtype, "safe"):
         source = source.item()
     if _is_array(source):
@@ -39,9 +44,38 @@ def as_source(source: object, dtype: np.dtype[np.generic], shape: tuple[int, ...
             )
         found = found.astype(dtype, copy=False)
     else:
+        if dtype.kind in "US":
+            _check_length(np.asarray(source), dtype)
         found = np.asarray(source, dtype=dtype)
+    if dtype.hasobject:
+        _check_elements(found, data_type)
     _check_shape(found.shape, shape)
     return found
+
+
+def _check_length(source: Array, dtype: np.dtype[np.generic]) -> None:
+    """NumPy would cut text that is too long without a word."""
+    longest = source.astype(dtype.kind).itemsize
+    if longest > dtype.itemsize:
+        width = 4 if dtype.kind == "U" else 1
+        raise OverflowError(
+            f"text of length {longest // width} does not fit {dtype.itemsize // width} "
+            f"{'characters' if width == 4 else 'bytes'}; cut it first"
+        )
+
+
+_ELEMENTS: dict[str, type] = {"ustring": str, "string": bytes}
+
+
+def _check_elements(source: Array, data_type: DType) -> None:
+    wanted = _ELEMENTS.get(data_type.name)
+    if wanted is None:
+        return
+    for element in source.flat:
+        if not isinstance(element, wanted):
+            raise TypeError(
+                f"{data_type.name} arrays hold {wanted.__name__} elements, but found {element!r}"
+            )
 
 
 def _is_number(source: object) -> TypeGuard[np.generic]:

@@ -241,7 +241,7 @@ class TensorStore(Indexable):
             )
         else:
             driver = self._driver
-            array = as_source(source, driver.data_type.record.array_dtype, self.shape)
+            array = as_source(source, driver.data_type, self.shape)
             commit = start(driver.inline, partial(driver.write, self._transform, array))
         return WriteFutures(together(commit), commit)
 

@@ -58,6 +58,12 @@ class ChunkedArray:
         """Whether every element is the fill value bit for bit: NaN equals NaN, 0.0 not -0.0."""
         if not array.size:
             return True
+        if array.dtype.hasobject:
+            fills = np.broadcast_to(self.chain.chunk.fill_value, array.shape)
+            return all(
+                type(element) is type(other) and _same(element, other)
+                for element, other in zip(array.flat, fills.flat, strict=True)
+            )
         if self.chain.chunk.fill_value.ndim:
             return np.ascontiguousarray(array).tobytes() == self.filled_chunk().tobytes()
         fill = self.chain.chunk.fill_value.tobytes()
@@ -65,10 +71,15 @@ class ChunkedArray:
         if any(corner.tobytes() != fill for corner in corners):
             return False
         word = _WORDS.get(array.dtype.itemsize)
-        if word is None or array.dtype.hasobject:
+        if word is None:
             return np.ascontiguousarray(array).tobytes() == fill * array.size
         bits = np.frombuffer(fill, word)
         return bool((np.ascontiguousarray(array).reshape(-1).view(word) == bits[0]).all())
+
+
+def _same(element: object, fill: object) -> bool:
+    """Whether two Python objects are equal; arrays never are, for all that it costs is space."""
+    return element is fill or (not isinstance(element, np.ndarray) and bool(element == fill))
 
 
 #: Element sizes that NumPy compares as one integer.

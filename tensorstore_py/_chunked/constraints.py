@@ -187,6 +187,9 @@ def chosen_inner_order(layout: ChunkLayout) -> tuple[int, ...] | None:
     return layout.inner_order_soft_constraint
 
 
+_TEXT: dict[str, type] = {"ustring": str, "string": bytes}
+
+
 def chosen_fill_value(schema: Schema, data_type: dtype) -> NDArray[np.generic] | None:
     """The schema's fill value as a scalar of the array's type; None if there is none.
 
@@ -202,7 +205,7 @@ def chosen_fill_value(schema: Schema, data_type: dtype) -> NDArray[np.generic] |
             "is asked for"
         )
     target = data_type.array_dtype
-    if asked.dtype == target:
+    if asked.dtype == target and isinstance(asked.item(), _TEXT.get(data_type.name, object)):
         return asked
     if asked.dtype == object:
         # It was given as JSON, before the data type was known.
@@ -285,7 +288,7 @@ def check_schema(asked: Schema, found: Schema) -> None:
     stored_fill = found.fill_value
     if fill_value is None or stored_fill is None:
         return
-    if fill_value.tobytes() != stored_fill.astype(fill_value.dtype).tobytes():
+    if not _same_values(fill_value, stored_fill.astype(fill_value.dtype)):
         raise MismatchError(
             f"fill_value: stored is {stored_fill.item()!r}, asked for was {fill_value.item()!r}"
         )
@@ -318,10 +321,19 @@ def _rank(schema: Schema, shape: Sequence[int] | None, labels: Sequence[str] | N
     return rank
 
 
+def _same_values(mine: NDArray[np.generic], theirs: NDArray[np.generic]) -> bool:
+    """Bit for bit; Python objects by value, since their bits are addresses."""
+    if mine.dtype.hasobject:
+        return bool(np.array_equal(mine, theirs))
+    return mine.tobytes() == theirs.tobytes()
+
+
 def _loses(value: NDArray[np.generic], data_type: dtype) -> bool:
     """Whether the value has no counterpart in the type, rounding to its precision aside."""
     source, kind = value.dtype.kind, data_type.kind
-    if kind in "SVO" or (source == "b") != (kind == "b"):
+    if value.dtype == data_type.array_dtype:
+        return False
+    if kind in "mMUSVO" or (source == "b") != (kind == "b"):
         return True
     if source == "c":
         return kind != "c"

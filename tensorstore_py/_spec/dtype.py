@@ -14,10 +14,11 @@ import numpy as np
 from pydantic_core import core_schema
 
 from tensorstore_py._spec.json_value import describe, freeze, thaw
+from tensorstore_py._spec.parametric import field_types_json, numpy_of_name, parametric_name
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
     from pydantic import GetCoreSchemaHandler
@@ -33,8 +34,9 @@ class DataType:
         name: its name in JSON.
         numpy_dtype: what NumPy calls it; flexible types without a size.
         scalar: the Python type of one element.
-        kind: one of `b` boolean, `i` signed, `u` unsigned, `f` float, `c` complex, `S` and `V`
-            bytes of a fixed number, `O` Python objects of no fixed size.
+        kind: one of `b` boolean, `i` signed, `u` unsigned, `f` float, `c` complex, `M` date,
+            `m` time difference, `U` text of a fixed length, `S` and `V` bytes of a fixed number
+            (records are `V`, too), `O` Python objects of no fixed size.
         array_dtype: the NumPy type of arrays that hold it.
     """
 
@@ -55,7 +57,9 @@ class dtype:  # noqa: N801 - the reference's name
 
     Args:
         dtype: a name, a NumPy data type or scalar type, or one of `bool`, `int`, `float`,
-            `complex`, `bytes` and `str`.
+            `complex`, `bytes` and `str`. Beyond the reference's: `datetime64[UNIT]`,
+            `timedelta64[UNIT]`, `U10` (text of a fixed length), `S10` and `V10` (bytes), and
+            records, by a structured NumPy type or by the list of their fields.
 
     Raises:
         SpecError: no data type corresponds.
@@ -66,6 +70,8 @@ class dtype:  # noqa: N801 - the reference's name
         (dtype("int32"), dtype("float32"), dtype("ustring"))
         >>> dtype("bfloat16")(1.5)
         1.5
+        >>> dtype([["x", "uint16"], ["when", "datetime64[s]"]]).numpy_dtype
+        dtype([('x', '<u2'), ('when', '<M8[s]')])
     """
 
     __slots__ = ("record",)
@@ -77,9 +83,9 @@ class dtype:  # noqa: N801 - the reference's name
         if isinstance(dtype, cls):
             return dtype
         name = dtype if isinstance(dtype, str) else _name_of(dtype)
-        found = cls._by_name.get(name)
+        found = cls._by_name.get(name) or _parametric(name)
         if found is None:
-            hint = did_you_mean(name, cls._by_name)
+            hint = did_you_mean(name, (known for known in cls._by_name if known[0] != "["))
             raise SpecError(f'No TensorStore data type with name: "{name}"{hint}')
         assert isinstance(found, cls)
         return found
@@ -93,6 +99,8 @@ class dtype:  # noqa: N801 - the reference's name
         """
         if isinstance(json, dtype):
             return json
+        if isinstance(json, list | tuple):
+            return cls(_name_of(json))
         if not isinstance(json, str):
             raise SpecError(f"expected the name of a data type, but found {describe(json)}")
         return cls(json)
@@ -127,14 +135,23 @@ class dtype:  # noqa: N801 - the reference's name
         """Bytes of one element in an array in memory."""
         return self.record.itemsize
 
-    def to_json(self) -> str:
-        """The name."""
+    @property
+    def is_record(self) -> bool:
+        """Whether elements have named fields."""
+        return self.record.numpy_dtype.names is not None
+
+    def to_json(self) -> object:
+        """The name; a record's fields as a list."""
+        if self.is_record:
+            return field_types_json(self.record.numpy_dtype, _field_type_name)
         return self.record.name
 
     def __call__(self, arg: object) -> object:
         """`arg` as one element of this type."""
         if self.record.name == "json":
             return thaw(freeze(arg))
+        if self.record.kind in "MmU" or self.is_record:
+            return np.array(arg, self.record.array_dtype)[()]
         return self.record.scalar(arg)
 
     def array(self, value: object) -> NDArray[np.generic]:
@@ -150,6 +167,8 @@ class dtype:  # noqa: N801 - the reference's name
     def __eq__(self, other: object) -> bool:
         if isinstance(other, dtype):
             return self is other
+        if isinstance(other, list | tuple):
+            return NotImplemented
         try:
             return self is dtype(other)  # type: ignore[arg-type]
         except (TypeError, ValueError):
@@ -159,6 +178,8 @@ class dtype:  # noqa: N801 - the reference's name
         return hash(self.record.name)
 
     def __repr__(self) -> str:
+        if self.is_record:
+            return f"dtype({self.record.name})"
         return f'dtype("{self.record.name}")'
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
@@ -171,7 +192,7 @@ class dtype:  # noqa: N801 - the reference's name
         return core_schema.no_info_plain_validator_function(cls.parse)
 
 
-DTypeLike: TypeAlias = "dtype | str | np.dtype[np.generic] | type"
+DTypeLike: TypeAlias = "dtype | str | np.dtype[np.generic] | type | Sequence[Sequence[object]]"
 
 _PYTHON_TYPES: dict[type, str] = {
     bool: "bool",
@@ -202,6 +223,10 @@ def add_data_type(record: DataType) -> dtype:
 def _name_of(like: object) -> str:
     if isinstance(like, type) and like in _PYTHON_TYPES:
         return _PYTHON_TYPES[like]
+    if isinstance(like, list | tuple):
+        record = numpy_of_name(like, _numpy_type)
+        assert record is not None
+        like = record
     if not isinstance(like, np.dtype | type):
         raise TypeError(
             f"expected a data type name, a NumPy data type or a scalar type, but found {like!r}"
@@ -210,12 +235,42 @@ def _name_of(like: object) -> str:
     # A field of text or bytes of length one or none, or raw bytes, is a character or a byte.
     if found.kind == "S" and found.itemsize <= 1:
         return "char"
-    if found.kind == "V" and found not in _NUMPY_NAMES:
+    if found.kind == "V" and found.names is None and found not in _NUMPY_NAMES:
         return "byte"
+    parametric = parametric_name(found, _field_type_name)
+    if parametric is not None and found not in _NUMPY_NAMES:
+        return parametric
     name = _NUMPY_NAMES.get(found.newbyteorder("=") if found.isnative is False else found)
     if name is None:
         raise SpecError(f"No TensorStore data type corresponding to NumPy dtype: {found!r}")
     return name
+
+
+def _field_type_name(numpy_type: np.dtype[np.generic]) -> str:
+    """The name of a record's field type; bytes of a fixed number keep their number."""
+    plain = numpy_type.kind == "V" and numpy_type.names is None
+    if plain and numpy_type not in _NUMPY_NAMES and numpy_type.itemsize > 1:
+        return f"V{numpy_type.itemsize}"
+    return _name_of(numpy_type)
+
+
+def _numpy_type(name: str) -> np.dtype[np.generic]:
+    return dtype(name).array_dtype
+
+
+def _parametric(name: str) -> dtype | None:
+    """The data type of a name with a parameter; made when first asked for."""
+    numpy_type = numpy_of_name(name, _numpy_type)
+    if numpy_type is None:
+        return None
+    # Spellings that mean the same, such as "datetime64[1s]", are one type.
+    canonical = _field_type_name(numpy_type)
+    if canonical != name:
+        return dtype(canonical)
+    record = DataType(name, numpy_type, numpy_type.type, numpy_type.kind, numpy_type)
+    made = object.__new__(dtype)
+    made.record = record
+    return dtype._by_name.setdefault(name, made)
 
 
 def _add_numpy(name: str, scalar: type[np.generic]) -> None:
@@ -242,5 +297,7 @@ _OBJECT: np.dtype[np.generic] = np.dtype(object)
 add_data_type(DataType("string", _OBJECT, bytes, "O", _OBJECT))
 add_data_type(DataType("ustring", _OBJECT, str, "O", _OBJECT))
 add_data_type(DataType("json", _OBJECT, np.object_, "O", _OBJECT))
+# What pickles and ragged arrays decode to; the reference has no such type.
+add_data_type(DataType("object", _OBJECT, np.object_, "O", _OBJECT))
 add_data_type(DataType("char", np.dtype("S"), np.bytes_, "S", np.dtype("S1")))
 add_data_type(DataType("byte", np.dtype("V"), np.void, "V", np.dtype("V1")))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tensorstore_py._spec.dtype import dtype
+from tensorstore_py._spec.element_json import parametric_from_json, parametric_to_json
 from tensorstore_py._spec.json_value import describe, freeze, thaw
 from tensorstore_py._spec.model import integral
 from tensorstore_py.errors import MismatchError, SpecError
@@ -56,6 +57,8 @@ def fill_value_like(value: object, data_type: dtype | None) -> FillValue:
         array: FillValue = np.asarray(value)
         if array.dtype.kind == "O":
             return reduced(_objects(array, "json"))
+        if array.dtype.kind in "US":
+            raise SpecError(f"fill_value: {value!r} has no data type of its own; state the dtype")
         return reduced(array.astype(dtype(array.dtype).array_dtype, copy=False))
     if data_type.kind == "O":
         return reduced(_objects(np.array(value, dtype=object), data_type.name))
@@ -69,7 +72,7 @@ def _objects(array: FillValue, name: str) -> FillValue:
         item: object = array[place]
         if name == "json":
             item = thaw(freeze(item))
-        elif not isinstance(item, expected[name]):
+        elif name in expected and not isinstance(item, expected[name]):
             raise TypeError(
                 f"fill_value: expected {expected[name].__name__} elements for {name}, "
                 f"but found {item!r}"
@@ -153,11 +156,21 @@ def _element(json: object, data_type: dtype) -> object:
         if not isinstance(json, bool):
             raise SpecError(f"expected true or false, but found {describe(json)}")
         return json
-    if kind == "O":
+    if kind == "O" and data_type.name != "object":
         if not isinstance(json, str):
             raise SpecError(f"expected a string, but found {describe(json)}")
         return json.encode() if data_type.name == "string" else json
+    if kind in "mMU" or (kind in "SV" and data_type.name not in ("char", "byte")):
+        return parametric_from_json(json, data_type.array_dtype, _field)
     raise SpecError(f"no JSON form of {data_type.name} values is known here")
+
+
+def _field(json: object, numpy_type: np.dtype[np.generic]) -> object:
+    if numpy_type.kind == "c":
+        parts = json if isinstance(json, tuple) and len(json) == 2 else (json, 0)
+        real, imaginary = (_float(part, dtype("float64")) for part in parts)
+        return np.array(real) + 1j * np.array(imaginary)
+    return _element(json, dtype(numpy_type))
 
 
 def _integer(json: object, data_type: dtype) -> int:
@@ -186,12 +199,25 @@ def fill_value_to_json(array: FillValue) -> object:
     """An element or nested lists; NaN and infinities stay floats.
 
     Raises:
-        SpecError: characters and bytes have no JSON form.
+        SpecError: single characters and bytes have no JSON form.
     """
-    if array.dtype.kind in "SV" and dtype(array.dtype).kind in "SV":
+    kind = array.dtype.kind if array.dtype.kind not in "SV" else dtype(array.dtype).kind
+    if kind in "mMUSV" and array.dtype.itemsize > 1:
+        return _nested(array)
+    if kind in "SV":
         name = dtype(array.dtype).name
         raise SpecError(f"no JSON form of {name} values is known here", ("fill_value",))
     return _to_json(array.tolist() if array.dtype.kind in "biufcO" else _plain(array))
+
+
+def _nested(array: FillValue) -> object:
+    if array.ndim:
+        return [_nested(inner) for inner in array]
+    return parametric_to_json(array, _field_to_json)
+
+
+def _field_to_json(value: np.generic) -> object:
+    return fill_value_to_json(np.asarray(value))
 
 
 def _plain(array: FillValue) -> object:

@@ -245,7 +245,7 @@ class SchemaConstraints:
         if self.domain is not None:
             json["domain"] = self.domain.to_json()
         if self.dtype is not None:
-            json["dtype"] = self.dtype.name
+            json["dtype"] = self.dtype.to_json()
         if self.fill_value is not None:
             json["fill_value"] = fill_value_to_json(self.fill_value)
         if self.rank is not None:

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from tensorstore_py._api.source import as_source
+from tensorstore_py._spec.dtype import dtype
 from tensorstore_py.errors import MismatchError
 
-UINT8 = np.dtype("uint8")
+UINT8 = dtype("uint8")
 
 
 @pytest.mark.parametrize(
@@ -50,14 +51,14 @@ def test_a_number_of_another_kind_is_refused(source: object) -> None:
 
 
 def test_memory_of_the_right_type_is_not_copied() -> None:
-    source = np.zeros((3, 4), UINT8)
+    source = np.zeros((3, 4), np.uint8)
 
     assert np.shares_memory(as_source(source, UINT8, (2, 3, 4)), source)
 
 
 def test_extents_that_do_not_broadcast_are_named() -> None:
     with pytest.raises(MismatchError, match=r"source dimension 1 has extent 2, .*dimension 2 .* 4"):
-        as_source(np.zeros((3, 2), UINT8), UINT8, (5, 3, 4))
+        as_source(np.zeros((3, 2), np.uint8), UINT8, (5, 3, 4))
 
 
 def test_too_many_dimensions_are_counted() -> None:

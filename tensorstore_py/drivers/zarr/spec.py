@@ -165,7 +165,7 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         super().add_json(json, include_defaults)
         field = self._known_field()
         if field is not None and self.metadata.dtype is not None:
-            json.setdefault("dtype", field.data_type.name)
+            json.setdefault("dtype", field.data_type.to_json())
 
     def _field_of(self, stored_type: StoredType) -> StoredField:
         try:

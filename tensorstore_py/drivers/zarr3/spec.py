@@ -84,7 +84,7 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         data_type = self.known_schema().dtype
         if data_type is not None:
-            json["dtype"] = data_type.name
+            json["dtype"] = data_type.to_json()
         super().add_json(json, include_defaults)
 
     @property
