@@ -13,6 +13,7 @@ The floors of the house, each importing only from those below (see docs/design.m
     errors                                 one class per remedy
 """
 
+from tensorstore_py._api.array import array
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec
@@ -135,6 +136,7 @@ __all__ = [
     "Unit",
     "UnsupportedError",
     "WriteFutures",
+    "array",
     "bfloat16",
     "bool",
     "byte",

@@ -15,10 +15,11 @@ from tensorstore_py._chunked.constraints import (
     layout_constraints,
     new_domain,
 )
+from tensorstore_py._chunked.in_memory import read_array, write_array
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
 from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
 from tensorstore_py._chunked.spec import ChunkedSpec
-from tensorstore_py._index import IndexDomain, IndexTransform
+from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, propagate_bounds
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
@@ -67,6 +68,8 @@ from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
 from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.duration import Duration
+from tensorstore_py._spec.fill_value import array_from_json
+from tensorstore_py._spec.fill_value import fill_value_to_json as array_to_json
 from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
 from tensorstore_py._spec.limits import ConcurrencyModel, RetriesModel
 from tensorstore_py._spec.model import (
@@ -133,6 +136,7 @@ __all__ = [
     "Model",
     "Mutex",
     "NonNegativeInt",
+    "OutputIndexMap",
     "PlainValidator",
     "PositiveInt",
     "ReadResult",
@@ -152,7 +156,9 @@ __all__ = [
     "TimestampedStorageGeneration",
     "Unit",
     "Unset",
+    "array_from_json",
     "array_schema",
+    "array_to_json",
     "bind_chain",
     "check_schema",
     "chosen_chunks",
@@ -185,9 +191,12 @@ __all__ = [
     "new_domain",
     "parse_codec_json",
     "parse_codec_list",
+    "propagate_bounds",
+    "read_array",
     "resolve_chain",
     "root_url_rest",
     "size_error",
     "split_chain",
     "thaw",
+    "write_array",
 ]

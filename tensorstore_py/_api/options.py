@@ -129,6 +129,8 @@ def _with_kvstore(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
 
 def _with_mode(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     """Flags can only be switched on, but "open" or "create" begin the whole mode anew."""
+    if "create" not in type(model).model_fields:
+        return model  # nothing to create, so there is but one way to open it
     mode = given.get("open_mode")
     flags = {name: bool(given.get(name) or getattr(mode, name, False)) for name in _MODE}
     anew = flags["open"] or flags["create"]
@@ -152,9 +154,11 @@ def _with_recheck(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
         if bound is None:
             continue
         try:
-            changes[name] = recheck_bound(bound)
+            checked = recheck_bound(bound)
         except SpecError as error:
             raise TypeError(f"{name}: {error}") from None
+        if name in type(model).model_fields:  # what is never cached is never stale
+            changes[name] = checked
     return _with_members(model, changes)
 
 

@@ -24,7 +24,7 @@ from tensorstore_py._runtime.start import start, together
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.binding import spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
-from tensorstore_py.errors import MismatchError, PermissionDeniedError, UnsupportedError
+from tensorstore_py.errors import MismatchError, PermissionDeniedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,9 +163,7 @@ class TensorStore(Indexable):
         return Spec.of(updated(model, options))
 
     def _bound_spec(self) -> DriverSpec:
-        return self._driver.spec().replace(
-            transform=self._transform, dtype=self._driver.data_type, rank=None, schema_=None
-        )
+        return self._driver.view_spec(self._transform)
 
     # Reading and writing.
 
@@ -418,7 +416,11 @@ class TensorStore(Indexable):
         return _reopen, (updated(self._bound_spec(), asked), self._readable, self._writable)
 
     def __repr__(self) -> str:
-        return pretty("TensorStore", spec_json(unbind(self._bound_spec())))
+        try:
+            return pretty("TensorStore", spec_json(unbind(self._bound_spec())))
+        except SpecError:
+            # elements in memory that have no JSON form
+            return "TensorStore(...)"
 
 
 def _reopen(model: DriverSpec, readable: bool, writable: bool) -> TensorStore:

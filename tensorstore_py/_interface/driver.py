@@ -182,6 +182,16 @@ class Driver(ABC):
     def spec(self) -> DriverSpec:
         """The bound spec that would open this very array again, metadata filled in."""
 
+    def view_spec(self, transform: IndexTransform) -> DriverSpec:
+        """The bound spec of a view; a driver whose spec holds data gives only the view's.
+
+        Args:
+            transform: from the view's positions to this array's.
+        """
+        return self.spec().replace(
+            transform=transform, dtype=self.data_type, rank=None, schema_=None
+        )
+
     @property
     def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
         """The bound spec (with its path) of the store underneath, and the store; None without."""

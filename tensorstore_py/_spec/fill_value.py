@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FillValue",
+    "array_from_json",
     "check_broadcast",
     "fill_value_from_json",
     "fill_value_like",
@@ -105,7 +106,19 @@ def fill_value_from_json(json: object, data_type: dtype | None) -> FillValue:
     Raises:
         SpecError: ragged, out of range, of a wrong type, or of a type without JSON form.
     """
-    data_type = data_type or dtype("json")
+    return reduced(array_from_json(json, data_type or dtype("json")))
+
+
+def array_from_json(json: object, data_type: dtype) -> NDArray[np.generic]:
+    """An array for nested lists of elements.
+
+    Args:
+        json: as `freeze` gives it.
+        data_type: element type.
+
+    Raises:
+        SpecError: ragged, out of range, of a wrong type, or of a type without JSON form.
+    """
     shape = _shape(json)
     array = np.empty(shape, dtype=data_type.array_dtype)
     for place, item in _elements(json, shape, ()):
@@ -113,7 +126,7 @@ def fill_value_from_json(json: object, data_type: dtype | None) -> FillValue:
             array[place] = _element(item, data_type)
         except SpecError as error:
             raise error.inside(*place) from None
-    return reduced(array)
+    return array
 
 
 def _shape(json: object) -> tuple[int, ...]:
