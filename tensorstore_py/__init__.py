@@ -14,6 +14,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 """
 
 from tensorstore_py._api.array import array
+from tensorstore_py._api.cast import cast
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec
@@ -140,6 +141,7 @@ __all__ = [
     "bfloat16",
     "bool",
     "byte",
+    "cast",
     "char",
     "complex64",
     "complex128",

@@ -20,6 +20,7 @@ from tensorstore_py._chunked.layout import ArrayLayout, Remembered
 from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
 from tensorstore_py._chunked.spec import ChunkedSpec
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, propagate_bounds
+from tensorstore_py._interface.adapter import Adapter, AdapterSpec
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
@@ -63,12 +64,13 @@ from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encod
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
 from tensorstore_py._interface.streams import StreamDecoder, decode_streams
+from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
 from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.duration import Duration
-from tensorstore_py._spec.fill_value import array_from_json
+from tensorstore_py._spec.fill_value import array_from_json, element_from_json
 from tensorstore_py._spec.fill_value import fill_value_to_json as array_to_json
 from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
 from tensorstore_py._spec.limits import ConcurrencyModel, RetriesModel
@@ -97,6 +99,8 @@ __all__ = [
     "OPAQUE",
     "UNKNOWN",
     "WHOLE",
+    "Adapter",
+    "AdapterSpec",
     "AfterValidator",
     "Array",
     "ArrayLayout",
@@ -177,6 +181,7 @@ __all__ = [
     "describe",
     "driver",
     "dtype",
+    "element_from_json",
     "encode_key",
     "encode_path",
     "field_validator",
@@ -189,6 +194,7 @@ __all__ = [
     "merge_codecs",
     "model_validator",
     "new_domain",
+    "offload",
     "parse_codec_json",
     "parse_codec_list",
     "propagate_bounds",

@@ -19,7 +19,7 @@ from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py._spec.url import encode_path
-from tensorstore_py.errors import NotFoundError, SpecError, UnsupportedError
+from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.options import Options
@@ -91,6 +91,7 @@ def open(  # the reference's name
 
     async def body() -> TensorStore:
         driver = await model.open()
+        _check_access(driver, read, write)
         return _handle(driver, model, readable, writable)
 
     return start(model.inline, body)
@@ -103,13 +104,25 @@ def _access(read: bool | None, write: bool | None) -> tuple[bool, bool]:
     return True, True
 
 
+def _check_access(driver: Driver, read: bool | None, write: bool | None) -> None:
+    """Refuse what is asked for by name and can't be had.
+
+    Raises:
+        PermissionDeniedError: names what the driver cannot do.
+    """
+    for asked, able, what in ((read, driver.readable, "read"), (write, driver.writable, "written")):
+        if asked and not able:
+            raise PermissionDeniedError(f"this array of {driver.data_type.name} cannot be {what}")
+
+
 def _handle(driver: Driver, model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
-    transform = _whole(driver, model) if model.transform is None else model.transform
+    view = model.view_transform
+    transform = _whole(driver, model) if view is None else view
     store = TensorStore(
         driver, transform, readable and driver.readable, writable and driver.writable
     )
     # Implicit bounds are those of today, and what lies outside explicit ones is an error now.
-    return store if model.transform is None else store._resolved(driver.domain)
+    return store if view is None else store._resolved(driver.domain)
 
 
 def _whole(driver: Driver, model: DriverSpec) -> IndexTransform:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._chunked.spec import recheck_bound
 from tensorstore_py._index import identity
+from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.binding import bind, strip_context, unbind
@@ -92,13 +93,18 @@ def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
         if name not in OPTIONS:
             hint = did_you_mean(name, OPTIONS)
             raise TypeError(f"got an unexpected keyword argument {name!r}{hint}")
-    model = _with_kvstore(model, given)
-    model = _with_mode(model, given)
-    model = _with_recheck(model, given)
-    model = _with_schema(model, given)
+    model = _with_schema(_with_storage(model, given), given)
     if given.get("minimal_spec"):
         model = _minimal(model)
     return _with_context(model, given)
+
+
+def _with_storage(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
+    """The options that are the business of whichever driver stores the elements."""
+    if isinstance(model, AdapterSpec):
+        base = _with_storage(model.base, given)
+        return model if base is model.base else model.replace(base=base).checked()
+    return _with_recheck(_with_mode(_with_kvstore(model, given), given), given)
 
 
 def _with_members(model: DriverSpec, changes: dict[str, object]) -> DriverSpec:
@@ -184,6 +190,9 @@ def _minimal(model: DriverSpec) -> DriverSpec:
     transform = model.transform
     if transform is None and domain is not None:
         transform = identity(domain)
+    if isinstance(model, AdapterSpec):
+        base = _minimal(model.base).replace(transform=model.base.transform)
+        return model.replace(base=base, transform=transform)
     return model.minimal().replace(dtype=model.known_schema().dtype, transform=transform)
 
 

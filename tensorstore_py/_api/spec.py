@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
+from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._spec.binding import spec_json
 from tensorstore_py._spec.pretty import pretty
@@ -184,7 +185,10 @@ class Spec(Indexable):
     @property
     def kvstore(self) -> KvStore.Spec | None:
         """The store underneath, if the driver has one."""
-        kvstore = getattr(self._model, "kvstore", None)
+        model = self._model
+        while isinstance(model, AdapterSpec):
+            model = model.base
+        kvstore = getattr(model, "kvstore", None)
         return None if kvstore is None else KvStore.Spec.of(kvstore)
 
     @property

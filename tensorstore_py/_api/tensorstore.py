@@ -18,12 +18,15 @@ from tensorstore_py._api.resize import resize_request
 from tensorstore_py._api.source import as_source
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._index import Indexable, d, propagate_bounds
+from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import StorageStatistics
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.start import start, together
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.binding import spec_json, unbind
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.registry import drivers
 from tensorstore_py.errors import MismatchError, PermissionDeniedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._spec.chunk_layout import ChunkLayout
     from tensorstore_py._spec.codec_spec import CodecSpec
-    from tensorstore_py._spec.dtype import dtype
+    from tensorstore_py._spec.dtype import DTypeLike, dtype
     from tensorstore_py._spec.schema import Schema
     from tensorstore_py._spec.units import Unit
 
@@ -132,7 +135,15 @@ class TensorStore(Indexable):
     @property
     def base(self) -> TensorStore | None:
         """The array underneath, for drivers over arrays; None for arrays in a store."""
-        return None
+        base = self._driver.base
+        if base is None:
+            return None
+        return TensorStore(
+            base,
+            self._transform,
+            self._readable and base.readable,
+            self._writable and base.writable,
+        )
 
     @property
     def transaction(self) -> None:
@@ -277,6 +288,32 @@ class TensorStore(Indexable):
             raise ValueError("a TensorStore can't be seen as an array without copying")
         array = self.read().result()
         return array if dtype is None else array.astype(dtype, copy=False)
+
+    def astype(self, dtype: DTypeLike) -> TensorStore:
+        """This view with its elements converted to another data type, both ways.
+
+        Args:
+            dtype: the data type to read and write as.
+
+        Raises:
+            SpecError: no such data type, or no conversion to or from it.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> ts.array([1.5, 2.5]).astype("int32").read().result()
+            array([1, 2], dtype=int32)
+        """
+        spec = drivers.get("cast").parse_frozen(  # type: ignore[attr-defined]
+            {"base": self._driver.spec().replace(transform=None), "dtype": DType(dtype)}
+        )
+        assert isinstance(spec, AdapterSpec)
+        driver = spec.over(self._driver)
+        return TensorStore(
+            driver,
+            self._transform,
+            self._readable and driver.readable,
+            self._writable and driver.writable,
+        )
 
     # Bounds.
 

@@ -182,6 +182,11 @@ class Driver(ABC):
     def spec(self) -> DriverSpec:
         """The bound spec that would open this very array again, metadata filled in."""
 
+    @property
+    def base(self) -> Driver | None:
+        """The array underneath, for drivers over another one."""
+        return None
+
     def view_spec(self, transform: IndexTransform) -> DriverSpec:
         """The bound spec of a view; a driver whose spec holds data gives only the view's.
 
@@ -251,6 +256,11 @@ class DriverSpec(Model):
     def known_domain(self) -> IndexDomain | None:
         """The array's domain as far as the constraints tell, resizable bounds implicit."""
         return self.known_schema().domain
+
+    @property
+    def view_transform(self) -> IndexTransform | None:
+        """From the view's positions to those of the driver that `open` gives; None: all of it."""
+        return self.transform
 
     def open_mode(self) -> OpenMode:
         """The open mode flags."""

@@ -28,6 +28,7 @@ __all__ = [
     "FillValue",
     "array_from_json",
     "check_broadcast",
+    "element_from_json",
     "fill_value_from_json",
     "fill_value_like",
     "fill_value_to_json",
@@ -123,7 +124,7 @@ def array_from_json(json: object, data_type: dtype) -> NDArray[np.generic]:
     array = np.empty(shape, dtype=data_type.array_dtype)
     for place, item in _elements(json, shape, ()):
         try:
-            array[place] = _element(item, data_type)
+            array[place] = element_from_json(item, data_type)
         except SpecError as error:
             raise error.inside(*place) from None
     return array
@@ -155,7 +156,16 @@ def _elements(
         yield from _elements(item, shape[1:], (*place, position))
 
 
-def _element(json: object, data_type: dtype) -> object:
+def element_from_json(json: object, data_type: dtype) -> object:
+    """One element, as something that can be assigned to an array of the type.
+
+    Args:
+        json: as `freeze` gives it.
+        data_type: the element's type.
+
+    Raises:
+        SpecError: out of range, of a wrong type, or of a type without JSON form.
+    """
     kind = data_type.kind
     if data_type.name == "json":
         return thaw(json)
@@ -183,7 +193,7 @@ def _field(json: object, numpy_type: np.dtype[np.generic]) -> object:
         parts = json if isinstance(json, tuple) and len(json) == 2 else (json, 0)
         real, imaginary = (_float(part, dtype("float64")) for part in parts)
         return np.array(real) + 1j * np.array(imaginary)
-    return _element(json, dtype(numpy_type))
+    return element_from_json(json, dtype(numpy_type))
 
 
 def _integer(json: object, data_type: dtype) -> int:

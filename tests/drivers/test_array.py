@@ -81,7 +81,8 @@ def test_no_chunks_no_codec_no_fill_value():
         with pytest.raises(ts.SpecError) as caught:
             ts.open(spec_of("int32", [1, 2], schema=schema)).result()
         assert caught.value.path == ("schema", next(iter(schema)))
-    assert ts.open(spec_of("int32", [1], schema={"dimension_units": ["nm"]})).result()
+    store = ts.open(spec_of("int32", [1], schema={"dimension_units": ["nm"]})).result()
+    assert store.dimension_units == (ts.Unit("nm"),)
 
 
 @pytest.mark.parametrize(

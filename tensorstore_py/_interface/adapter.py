@@ -1,0 +1,112 @@
+"""The promise of a driver over another one: it changes what the elements are, not where they are.
+
+Its coordinates are its base's, so transforms pass through untouched, and so do the open mode, the
+bounds, resizing and the store underneath. A concrete spec adds its members and says in `over` what
+it makes of an open base; that is all that `ts.cast` and the like need, too.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Annotated
+
+from tensorstore_py._interface.driver import Driver, DriverSpec, ResizeRequest, StorageStatistics
+from tensorstore_py._spec.registered import registered
+from tensorstore_py._spec.registry import drivers
+from tensorstore_py._spec.url import driver_from_url
+
+if TYPE_CHECKING:
+    from tensorstore_py._index import IndexDomain, IndexTransform
+    from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
+    from tensorstore_py._spec.open_mode import OpenMode
+
+__all__ = ["Adapter", "AdapterSpec", "BaseField"]
+
+#: A member that holds the spec of another array, or its URL.
+BaseField = Annotated[DriverSpec, registered(drivers, from_url=driver_from_url)]
+
+
+class AdapterSpec(DriverSpec):
+    """Members of every driver over another one.
+
+    Attributes:
+        base: the array underneath, as a spec or a URL.
+    """
+
+    base: BaseField
+
+    @property
+    def inline(self) -> bool:
+        return self.base.inline
+
+    def open_mode(self) -> OpenMode:
+        return self.base.open_mode()
+
+    def known_domain(self) -> IndexDomain | None:
+        if self.base.transform is not None:
+            return self.base.transform.domain
+        return self.base.known_domain()
+
+    async def open(self) -> Driver:
+        return self.over(await self.base.open())
+
+    @abstractmethod
+    def over(self, base: Driver) -> Driver:
+        """This driver over an open array.
+
+        Raises:
+            SpecError, MismatchError: it makes no sense there.
+        """
+
+    @property
+    def view_transform(self) -> IndexTransform | None:
+        # The open driver has the coordinates of the driver at the bottom.
+        inner, outer = self.base.view_transform, self.transform
+        if inner is None or outer is None:
+            return outer if inner is None else inner
+        return inner[outer]
+
+
+class Adapter(Driver):
+    """An open array that passes everything but its elements through to another.
+
+    Args:
+        spec: what it was opened with.
+        base: the array underneath.
+    """
+
+    def __init__(self, spec: AdapterSpec, base: Driver) -> None:
+        self._spec = spec
+        self._base = base
+        self.inline = base.inline
+        self.readable = base.readable
+        self.writable = base.writable
+
+    @property
+    def base(self) -> Driver:
+        """The array underneath."""
+        return self._base
+
+    @property
+    def domain(self) -> IndexDomain:
+        return self._base.domain
+
+    async def resolve(self) -> IndexDomain:
+        return await self._base.resolve()
+
+    async def resize(self, request: ResizeRequest) -> None:
+        await self._base.resize(request)
+
+    async def storage_statistics(
+        self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
+    ) -> StorageStatistics:
+        return await self._base.storage_statistics(
+            transform, not_stored=not_stored, fully_stored=fully_stored
+        )
+
+    def spec(self) -> AdapterSpec:
+        return self._spec.replace(base=self._base.spec().replace(transform=None))
+
+    @property
+    def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
+        return self._base.kvstore
