@@ -18,7 +18,7 @@ from tensorstore_py._chunked.constraints import (
 from tensorstore_py._chunked.in_memory import read_array, write_array
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
 from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
-from tensorstore_py._chunked.spec import ChunkedSpec
+from tensorstore_py._chunked.spec import ChunkedSpec, RecheckBound
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, propagate_bounds
 from tensorstore_py._interface.adapter import Adapter, AdapterSpec
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
@@ -86,8 +86,17 @@ from tensorstore_py._spec.model import (
     field_validator,
     model_validator,
 )
-from tensorstore_py._spec.registry import codec, context_resource, driver, kvstore
-from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel
+from tensorstore_py._spec.open_mode import OpenMode
+from tensorstore_py._spec.registry import (
+    codec,
+    context_resource,
+    driver,
+    drivers,
+    kvstore,
+    kvstores,
+)
+from tensorstore_py._spec.registry import resources as context_resources
+from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel, ResourceSpec
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.units import Unit
 from tensorstore_py._spec.url_path import decode_path, encode_path, root_url_rest
@@ -140,16 +149,19 @@ __all__ = [
     "Model",
     "Mutex",
     "NonNegativeInt",
+    "OpenMode",
     "OutputIndexMap",
     "PlainValidator",
     "PositiveInt",
     "ReadResult",
+    "RecheckBound",
     "RegularAxis",
     "Remembered",
     "ResizeRequest",
     "Resource",
     "ResourceField",
     "ResourceModel",
+    "ResourceSpec",
     "RetriesModel",
     "Schema",
     "SeparatedKeys",
@@ -175,11 +187,13 @@ __all__ = [
     "codecs_to_json",
     "content_generation",
     "context_resource",
+    "context_resources",
     "decode_key",
     "decode_path",
     "decode_streams",
     "describe",
     "driver",
+    "drivers",
     "dtype",
     "element_from_json",
     "encode_key",
@@ -189,6 +203,7 @@ __all__ = [
     "holds",
     "known_domain",
     "kvstore",
+    "kvstores",
     "layout_constraints",
     "merge_chains",
     "merge_codecs",

@@ -18,7 +18,6 @@ from tensorstore_py._index import IndexTransform, identity
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
-from tensorstore_py._spec.url import encode_path
 from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.context import Context
 
 __all__ = ["open"]
-
-#: Files that tell which array format a directory holds.
-_MARKERS = (("zarr.json", "zarr3"), (".zarray", "zarr"))
 
 
 def open(  # the reference's name
@@ -154,19 +150,12 @@ def _from_path(path: Path) -> DriverSpec:
     """A spec file, or the spec of the array that a directory holds.
 
     Raises:
-        NotFoundError: no such file, or no array in the directory.
+        NotFoundError: no such file.
         SpecError: the spec file is wrong; names the file.
     """
     if path.is_dir():
-        for marker, driver in _MARKERS:
-            if (path / marker).exists():
-                where = {"driver": "file", "path": f"{path.resolve().as_posix()}/"}
-                return parse_spec({"driver": driver, "kvstore": where})
-        raise NotFoundError(
-            f"{path} holds no array: neither zarr.json nor .zarray is there; to create one pass a "
-            'spec, e.g. {"driver": "zarr3", "kvstore": "file://'
-            f'{encode_path(path.resolve().as_posix())}/"}}'
-        )
+        where = {"driver": "file", "path": f"{path.resolve().as_posix()}/"}
+        return parse_spec({"driver": "auto", "kvstore": where})
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

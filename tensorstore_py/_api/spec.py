@@ -17,7 +17,7 @@ from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers
 from tensorstore_py._spec.url import driver_from_url
-from tensorstore_py.errors import IndexingError, SpecError
+from tensorstore_py.errors import IndexingError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,19 +40,9 @@ def parse_spec(json: object) -> DriverSpec:
     Raises:
         SpecError: something is wrong with it; names the JSON path and the nearest valid name.
     """
-    found = parse_registered(drivers, json, from_url=_from_url)
+    found = parse_registered(drivers, json, from_url=driver_from_url)
     assert isinstance(found, DriverSpec)
     return found
-
-
-def _from_url(url: str) -> dict[str, object]:
-    spec = driver_from_url(url)
-    if spec["driver"] == "auto" and drivers.find("auto") is None:
-        raise SpecError(
-            f'"{url}" names a store, but not the format of the array in it; '
-            f'append one, e.g. "{url}|zarr3:"'
-        )
-    return spec
 
 
 class Spec(Indexable):

@@ -207,9 +207,15 @@ class DriverSpec(Model):
     """What was asked of a driver: the JSON members common to all of them.
 
     A concrete class adds its members, registers with `@driver("id")`, and says how to open.
+
+    Attributes:
+        driver: the registered name.
+        detected_by: keys below the array's path of which one is there if it is of this format;
+            the driver `auto` tries those that have any.
     """
 
     driver: ClassVar[str]
+    detected_by: ClassVar[tuple[str, ...]] = ()
     json_tag: ClassVar[str | None] = "driver"
 
     context: ContextSpec = NO_CONTEXT

@@ -232,6 +232,14 @@ class KvStoreSpec(Model):
         raise UnsupportedError(f'kvstore driver "{self.driver}" has no URL form')
 
     @classmethod
+    def detects(cls, head: bytes) -> bool:  # noqa: ARG003 - what its overrides need
+        """Whether a value that begins so is a store of this kind, such as an archive.
+
+        Only asked of stores that have a `base`, by the driver `auto`.
+        """
+        return False
+
+    @classmethod
     def from_url(cls, url: str) -> dict[str, object]:
         """The JSON spec for a URL of one of the registered schemes.
 

@@ -152,7 +152,12 @@ def _map(value: object, visit: Callable[[object], object]) -> object:
         same = all(new is old for new, old in zip(changed, value, strict=True))
         return value if same else tuple(changed)
     if isinstance(value, dict):
-        mapped = {name: _map(inner, visit) for name, inner in value.items()}
+        mapped = {}
+        for name, inner in value.items():
+            try:
+                mapped[name] = _map(inner, visit)
+            except SpecError as error:
+                raise error.inside(name) from None
         return value if all(mapped[name] is value[name] for name in value) else mapped
     return value
 

@@ -7,7 +7,7 @@ every chunked driver. Nothing is read or written here.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr.create import (
     check_fill_value,
@@ -55,6 +55,8 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         >>> spec.known_schema().dtype
         dtype("uint16")
     """
+
+    detected_by: ClassVar[tuple[str, ...]] = (".zarray",)
 
     field: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
     metadata: MetadataConstraints = _NOTHING

@@ -6,7 +6,7 @@ and resizing are the engine's.
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.create import new_metadata
 from tensorstore_py.drivers.zarr3.metadata import Metadata, MetadataConstraints
@@ -55,6 +55,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         >>> spec.new_metadata().chunk_shape
         (1000, 1048)
     """
+
+    detected_by: ClassVar[tuple[str, ...]] = ("zarr.json",)
 
     metadata: Annotated[MetadataConstraints, PlainValidator(MetadataConstraints.parse)] | None = (
         None

@@ -1,0 +1,222 @@
+"""The `auto` driver: opens whichever format is there.
+
+    {"driver": "auto", "kvstore": "file:///data/a/"}        or the URL alone, file:///data/a/
+
+A directory is tried as each format that names the key of its metadata (`DriverSpec.detected_by`),
+by opening it, so that a hit costs no request more than naming the format. A single value is tried
+as each store format that knows its own first bytes (`KvStoreSpec.detects`), such as a zip archive,
+and then again with what is inside. Every context resource is accepted as a member, and handed on to
+the format if it has it. Nothing is ever created: that needs a format.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from tensorstore_py.errors import (
+    FailedPreconditionError,
+    NotFoundError,
+    OutOfRangeError,
+    SpecError,
+    did_you_mean,
+)
+from tensorstore_py.plugin import (
+    ByteRange,
+    Driver,
+    DriverSpec,
+    Field,
+    KvStoreField,
+    KvStoreSpec,
+    Model,
+    OpenMode,
+    RecheckBound,
+    Resource,
+    ResourceSpec,
+    context_resources,
+    driver,
+    drivers,
+    kvstores,
+    model_validator,
+)
+
+__all__ = ["AutoSpec"]
+
+#: Enough for the signature of any format.
+_HEAD_BYTES = 4096
+#: Formats within formats; more is somebody's joke.
+_MAX_DEPTH = 8
+
+_MODES = ("create", "delete_existing", "assume_metadata")
+
+
+@driver("auto", schemes=["auto"])
+class AutoSpec(DriverSpec):
+    """An array of a format that is found out when it is opened.
+
+    Attributes:
+        kvstore: where it is.
+        path: joined to the kvstore's; deprecated.
+        open_: accepted for compatibility; it is always opened.
+        create: accepted so that an option of `ts.open` is refused with a reason.
+        recheck_cached_metadata: handed on to the format.
+        recheck_cached_data: handed on to the format.
+        assume_cached_metadata: accepted for compatibility; without a format there is none to
+            assume, so what is stored is read.
+
+    Example:
+        >>> AutoSpec.parse({"kvstore": "memory://a/"}).to_url()
+        'memory://a/|auto:'
+    """
+
+    kvstore: KvStoreField | None = None
+    path: str = ""
+    open_: bool | None = Field(default=None, alias="open")
+    create: bool = False
+    delete_existing: bool = False
+    assume_metadata: bool = False
+    assume_cached_metadata: bool = False
+    recheck_cached_metadata: RecheckBound | None = None
+    recheck_cached_data: RecheckBound | None = None
+    resources: dict[str, Resource[object] | ResourceSpec] = Field(default={})
+
+    @classmethod
+    def parse_frozen(cls, json: object) -> Self:
+        if not isinstance(json, dict):
+            return super().parse_frozen(json)
+        known = context_resources.names()
+        members = {*cls.member_names(), "$schema", "$comment"} - {"resources"}
+        for name in json:
+            if name not in members and name not in known:
+                raise SpecError(f"no such member{did_you_mean(name, members | {*known})}", (name,))
+        rest: dict[str, object] = {name: json[name] for name in json if name in members}
+        # All of them, so that binding gives the format that is found whatever it needs.
+        rest["resources"] = {name: _resource(name, json.get(name, name)) for name in known}
+        return super().parse_frozen(rest)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        return self.checked()
+
+    def checked(self) -> Self:
+        for name in _MODES:
+            if getattr(self, name):
+                raise SpecError(
+                    f'"{name}" needs a format, which cannot be detected; name the driver, '
+                    'for example "zarr3"'
+                )
+        if self.kvstore is not None and self.path:
+            path = self.kvstore.path
+            joint = "/" if path and not path.endswith("/") and not self.path.startswith("/") else ""
+            kvstore = self.kvstore.replace(path=f"{path}{joint}{self.path}")
+            return self.replace(kvstore=kvstore, path="")
+        return self
+
+    def store_spec(self) -> KvStoreSpec:
+        """The kvstore.
+
+        Raises:
+            SpecError: there is none.
+        """
+        if self.kvstore is None:
+            raise SpecError('this member is required, for example "file:///data/a/"', ("kvstore",))
+        return self.kvstore
+
+    @property
+    def inline(self) -> bool:
+        return self.store_spec().open().inline
+
+    def open_mode(self) -> OpenMode:
+        return OpenMode(open=True)
+
+    def to_url(self) -> str:
+        return f"{self.store_spec().to_url()}|auto:"
+
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        super().add_json(json, include_defaults)
+        for name in ("open", "create", "delete_existing", "assume_metadata", "path"):
+            json.pop(name, None)
+        if not self.assume_cached_metadata:
+            json.pop("assume_cached_metadata", None)
+        json.pop("resources", None)
+        for name, resource in self.resources.items():
+            if not getattr(resource, "is_spec_default", False):
+                json[name] = resource.spec_json(include_defaults)
+
+    async def open(self) -> Driver:
+        return await self._open(self.store_spec(), 0)
+
+    async def _open(self, where: KvStoreSpec, depth: int) -> Driver:
+        inside = await self._inside(where) if where.path[-1:] not in ("", "/") else None
+        if inside is not None:
+            if depth == _MAX_DEPTH:
+                raise FailedPreconditionError(f"formats within formats, {depth} deep")
+            return await self._open(inside, depth + 1)
+        tried = []
+        for name in reversed(drivers.names()):  # the newest version of a format first
+            cls = drivers.get(name)
+            assert issubclass(cls, DriverSpec)
+            for key in cls.detected_by:
+                tried.append(key)
+                try:
+                    return await self._as(cls, where).open()
+                except NotFoundError:
+                    continue
+        store = where.open()
+        raise NotFoundError(
+            f"no array found at {store.describe_key(where.path)}: looked for "
+            f"{', '.join(sorted(tried))}; to create one name a driver and pass create=True, "
+            'for example "driver": "zarr3"'
+        )
+
+    async def _inside(self, where: KvStoreSpec) -> KvStoreSpec | None:
+        """The store in a single value, if there is such a value, and a format that knows it.
+
+        Raises:
+            FailedPreconditionError: there is one, but no format knows it.
+        """
+        store = where.open()
+        try:
+            result = await store.read(where.path, ByteRange(0, _HEAD_BYTES))
+        except OutOfRangeError:  # it is short
+            result = await store.read(where.path)
+        if result.state != "value":
+            return None
+        head = bytes(result.value)
+        for name in kvstores.names():
+            cls = kvstores.get(name)
+            assert issubclass(cls, KvStoreSpec)
+            if cls.detects(head):
+                given: dict[str, object] = {
+                    name: value
+                    for name, value in self.resources.items()
+                    if name in cls.model_fields
+                }
+                return cls.parse_frozen({**given, "base": where})
+        raise FailedPreconditionError(
+            f"{store.describe_key(where.path)} is a value of no known format; append one, "
+            'for example "|json:", or name a directory by a "/" at its end'
+        )
+
+    def _resources_of(self, cls: type[Model]) -> dict[str, object]:
+        return {name: value for name, value in self.resources.items() if name in cls.model_fields}
+
+    def _as(self, cls: type[DriverSpec], where: KvStoreSpec) -> DriverSpec:
+        """This spec with the driver named."""
+        given: dict[str, object] = {**self._resources_of(cls), "kvstore": where}
+        for name in ("recheck_cached_metadata", "recheck_cached_data"):
+            bound = getattr(self, name)
+            if bound is not None and name in cls.model_fields:
+                given[name] = bound
+        spec = cls.parse_frozen(given).replace(
+            dtype=self.dtype, rank=self.rank, transform=self.transform, schema_=self.schema_
+        )
+        return spec.checked()
+
+
+def _resource(name: str, json: object) -> Resource[object] | ResourceSpec:
+    if isinstance(json, Resource | ResourceSpec):
+        return json
+    try:
+        return ResourceSpec.parse(name, json)
+    except SpecError as error:
+        raise error.inside(name) from None
