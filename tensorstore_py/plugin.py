@@ -64,6 +64,7 @@ from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encod
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
 from tensorstore_py._interface.streams import StreamDecoder, decode_streams
+from tensorstore_py._runtime.admission import Bytes, Places, Slots
 from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -73,7 +74,12 @@ from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.fill_value import array_from_json, element_from_json
 from tensorstore_py._spec.fill_value import fill_value_to_json as array_to_json
 from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
-from tensorstore_py._spec.limits import ConcurrencyModel, RetriesModel
+from tensorstore_py._spec.limits import (
+    ConcurrencyModel,
+    RateModel,
+    RequestConcurrencyModel,
+    RetriesModel,
+)
 from tensorstore_py._spec.model import (
     AfterValidator,
     BeforeValidator,
@@ -120,6 +126,7 @@ __all__ = [
     "BeforeValidator",
     "Buffer",
     "ByteRange",
+    "Bytes",
     "BytesToBytes",
     "BytesToBytesSpec",
     "CachePool",
@@ -151,12 +158,15 @@ __all__ = [
     "NonNegativeInt",
     "OpenMode",
     "OutputIndexMap",
+    "Places",
     "PlainValidator",
     "PositiveInt",
+    "RateModel",
     "ReadResult",
     "RecheckBound",
     "RegularAxis",
     "Remembered",
+    "RequestConcurrencyModel",
     "ResizeRequest",
     "Resource",
     "ResourceField",
@@ -167,6 +177,7 @@ __all__ = [
     "SeparatedKeys",
     "Sharded",
     "ShardedSpec",
+    "Slots",
     "StorageStatistics",
     "StreamDecoder",
     "TimestampedStorageGeneration",

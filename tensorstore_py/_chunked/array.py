@@ -7,20 +7,36 @@ reading or writing either is the same code.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from tensorstore_py._interface.sharded import Sharded
+from tensorstore_py._runtime.admission import Bytes, Places
 
 if TYPE_CHECKING:
     from tensorstore_py._chunked.source import ChunkSource
     from tensorstore_py._interface.chunk_grid import ChunkAxis
     from tensorstore_py._interface.codec_chain import CodecChain
 
-__all__ = ["ChunkedArray"]
+__all__ = ["UNLIMITED", "ChunkedArray", "Limits"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+class Limits(NamedTuple):
+    """What all operations that name the same context resources share.
+
+    Attributes:
+        copying: places for threads that encode, decode or copy a chunk.
+        memory: bytes of chunks in flight.
+    """
+
+    copying: Places
+    memory: Bytes
+
+
+UNLIMITED: Final = Limits(Places(2**12), Bytes(2**62))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,7 @@ class ChunkedArray:
         chain: how a chunk is encoded; its fill value stands for what is not stored.
         fill_missing: a missing chunk reads as the fill value; else it is an error.
         store_fill: chunks equal to the fill value are stored like any other.
+        limits: what its reads and writes share with others.
     """
 
     source: ChunkSource
@@ -40,6 +57,7 @@ class ChunkedArray:
     chain: CodecChain
     fill_missing: bool = True
     store_fill: bool = False
+    limits: Limits = UNLIMITED
 
     @property
     def sharded(self) -> Sharded | None:

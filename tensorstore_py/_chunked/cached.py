@@ -60,7 +60,7 @@ class CachedReads:
         await fan_out(
             source.inline,
             plan.steps(),
-            reader.step,
+            reader.work(),
             count=plan.count,
             width=source.width,
             step_bytes=reader.step_bytes(),
@@ -113,11 +113,13 @@ class _CachedReader(Reader):
         chain = self._reads.array.chain
         chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
         try:
-            chain.decode_into(data, chunk)
+            with self._array.limits.copying:
+                chain.decode_into(data, chunk)
         except DataLossError as error:
             raise self.corrupt(step, error) from error
         chunk.flags.writeable = False
         return chunk
 
     def _copy(self, step: Step, chunk: Array) -> None:
-        self._view[(..., *step.outside)] = chunk[step.inside]
+        with self._array.limits.copying:
+            self._view[(..., *step.outside)] = chunk[step.inside]

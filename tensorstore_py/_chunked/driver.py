@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from tensorstore_py._chunked.array import ChunkedArray
+from tensorstore_py._chunked.array import ChunkedArray, Limits
 from tensorstore_py._chunked.cached import CachedReads, forget
 from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.selection import select
@@ -88,15 +88,18 @@ class ChunkedDriver(Driver, Generic[M]):
     def _bound(self, state: MetadataState[M]) -> _Known[M]:
         store = self._file.store
         # Remote stores wait far more than they compute: there the limit is on requests alone.
-        limit = min(store.width, self._spec.data_copy_concurrency.value)
+        spec = self._spec
+        limits = Limits(spec.data_copy_concurrency.value, spec.memory_limit.value)
+        limit = min(store.width, limits.copying.limit)
         width = limit if store.inline else store.width
         source = StoredChunks(store, self._file.prefix, state.layout.keys, width)
         array = ChunkedArray(
             source,
             state.layout.grid,
             state.layout.chain,
-            self._spec.fill_missing_data_reads,
-            self._spec.store_data_equal_to_fill_value or state.layout.always_store,
+            spec.fill_missing_data_reads,
+            spec.store_data_equal_to_fill_value or state.layout.always_store,
+            limits,
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]

@@ -23,13 +23,15 @@ from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
 
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.shard import Batch
     from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._runtime.admission import Bytes
 
 __all__ = ["Reader", "read_into"]
 
@@ -60,7 +62,7 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     await fan_out(
         source.inline,
         plan.steps(),
-        reader.step,
+        reader.work(),
         count=plan.count,
         width=source.width,
         step_bytes=reader.step_bytes(),
@@ -78,9 +80,29 @@ class Reader:
         self._direct = view.ndim == len(plan.axes)
         self.plan = plan
 
+    @property
+    def memory(self) -> Bytes:
+        """The budget of bytes in flight."""
+        return self._array.limits.memory
+
     def step_bytes(self) -> int:
         """How much one step decodes."""
         return self._array.chain.chunk.size_bytes
+
+    def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
+        """The body of a step, which waits for memory if that could run out."""
+        array = self._array
+        if array.limits.memory.matters(array.source.inline, self.step_bytes()):
+            return self._counted_step
+        return self.step
+
+    async def _counted_step(self, step: Step) -> None:
+        memory, size = self._array.limits.memory, self.step_bytes()
+        await memory.take(self._array.source.inline, size)
+        try:
+            await self.step(step)
+        finally:
+            memory.release(size)
 
     async def step(self, step: Step) -> None:
         source = self._array.source
@@ -92,12 +114,13 @@ class Reader:
 
     def decode(self, step: Step, data: Buffer) -> None:
         """Decode one chunk and put what is wanted of it in its place."""
-        chain = self._array.chain
+        chain, copying = self._array.chain, self._array.limits.copying
         try:
-            if step.whole and self._direct:
-                chain.decode_into(data, self._view[(..., *step.outside)])
-            else:
-                self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
+            with copying:
+                if step.whole and self._direct:
+                    chain.decode_into(data, self._view[(..., *step.outside)])
+                else:
+                    self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
         except DataLossError as error:
             raise self.corrupt(step, error) from error
 
@@ -134,6 +157,9 @@ class _ShardReader(Reader):
         """How much one step decodes: the inner chunks that it touches, about."""
         wanted = self._view.nbytes // max(1, self.plan.count)
         return max(wanted, self._sharded.inner.chunk.size_bytes)
+
+    def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
+        return self.step  # memory is taken for what is fetched at a time, below
 
     async def step(self, step: Step) -> None:
         for _ in range(_SHARD_ATTEMPTS):
@@ -176,10 +202,18 @@ class _ShardReader(Reader):
 
 async def _read_batch(reader: Reader, shard: OpenShard, batch: Batch) -> None:
     """Fetch neighbouring inner chunks in one request and decode them."""
-    data = memoryview(await shard.fetch(batch.start, batch.stop))
+    memory, size = reader.memory, batch.stop - batch.start + reader.step_bytes()
+    counted = memory.matters(shard.inline, size)
+    if counted:
+        await memory.take(shard.inline, size)
+    try:
+        data = memoryview(await shard.fetch(batch.start, batch.stop))
 
-    def decode() -> None:
-        for step, start, stop in batch.members:
-            reader.decode(step, data[start - batch.start : stop - batch.start])
+        def decode() -> None:
+            for step, start, stop in batch.members:
+                reader.decode(step, data[start - batch.start : stop - batch.start])
 
-    await offload(shard.inline, decode)
+        await offload(shard.inline, decode)
+    finally:
+        if counted:
+            memory.release(size)

@@ -167,7 +167,9 @@ def inner_grid(sharded: Sharded) -> tuple[RegularAxis, ...]:
 def inner_array(outer: ChunkedArray, sharded: Sharded, source: ChunkSource) -> ChunkedArray:
     """The shard as a chunked array, with the policies of the array it belongs to."""
     grid = inner_grid(sharded)
-    return ChunkedArray(source, grid, sharded.inner, outer.fill_missing, outer.store_fill)
+    return ChunkedArray(
+        source, grid, sharded.inner, outer.fill_missing, outer.store_fill, outer.limits
+    )
 
 
 def descend_axes(axes: Sequence[Axis], step: Step) -> list[Axis]:

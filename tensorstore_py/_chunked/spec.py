@@ -14,6 +14,7 @@ from tensorstore_py._chunked import opening
 from tensorstore_py._chunked.cache import ChunkCache
 from tensorstore_py._interface.driver import DriverSpec, KvStoreField
 from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._runtime.admission import Bytes, Places
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import Field, PlainValidator, model_validator
 from tensorstore_py._spec.open_mode import OpenMode
@@ -64,7 +65,8 @@ class ChunkedSpec(DriverSpec, Generic[M]):
     assume_cached_metadata: bool = False
     cache_pool: Resource[ChunkCache] = ResourceField("cache_pool")
     metadata_cache_pool: Resource[ChunkCache] | None = ResourceField("cache_pool", optional=True)
-    data_copy_concurrency: Resource[int] = ResourceField("data_copy_concurrency")
+    data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
+    memory_limit: Resource[Bytes] = ResourceField("memory_limit")
     recheck_cached_metadata: RecheckBound = "open"
     recheck_cached_data: RecheckBound = True
     fill_missing_data_reads: bool = True

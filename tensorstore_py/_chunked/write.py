@@ -21,7 +21,8 @@ from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
 
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.plan import Plan, Step
@@ -54,7 +55,7 @@ async def write_from(
     plan = make_plan(axes, array.grid)
     kind = _Writer if array.sharded is None else _ShardWriter
     writer = kind(array, source, gate, plan, view)
-    await fan_out(source.inline, plan.steps(), writer.step, count=plan.count, width=source.width)
+    await fan_out(source.inline, plan.steps(), writer.work(), count=plan.count, width=source.width)
 
 
 def encode_part(
@@ -68,6 +69,11 @@ def encode_part(
         part: the new values of that part.
         stored: the chunk's present bytes, where the rest of it matters.
     """
+    with array.limits.copying:
+        return _encoded(array, step, part, stored)
+
+
+def _encoded(array: ChunkedArray, step: Step, part: Array, stored: Buffer | None) -> Buffer | None:
     if step.whole:
         chunk = part
     elif stored is None:
@@ -97,6 +103,22 @@ class _Writer:
         self._gate = gate
         self._plan = plan
         self._view = view
+
+    def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
+        """The body of a step, which waits for memory if that could run out."""
+        array = self._array
+        size = array.chain.chunk.size_bytes
+        if array.limits.memory.matters(array.source.inline, size):
+            return self._counted_step
+        return self.step
+
+    async def _counted_step(self, step: Step) -> None:
+        memory, size = self._array.limits.memory, self._array.chain.chunk.size_bytes
+        await memory.take(self._source.inline, size)
+        try:
+            await self.step(step)
+        finally:
+            memory.release(size)
 
     async def step(self, step: Step) -> None:
         """Store one chunk."""

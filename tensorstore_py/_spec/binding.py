@@ -73,12 +73,14 @@ def unbind(model: M, *, mark_bound: bool = False) -> M:
     """
     collector = _Collector()
     collector.collect(model)
-    if not collector.entries:
+    if not collector.entries and is_unbound(model):
         return model
     replacements, definitions = collector.finish()
 
     def visit(value: object) -> object:
         if isinstance(value, Resource):
+            if _is_unseen(value):
+                return ResourceSpec(value.provider, reference=value.provider)
             spec = replacements[value]
             return ResourceSpec(spec.provider, spec.reference, spec.inline, mark_bound)
         if isinstance(value, Model):
@@ -106,6 +108,15 @@ def strip_context(model: M) -> M:
         if fresh is not value:
             updates[name] = fresh
     return model.replace(**updates) if updates else model
+
+
+def is_unbound(model: Model) -> bool:
+    """Whether no resource member of the model, or of a model inside it, is bound."""
+    return not any(isinstance(resource, Resource) for resource in _resources(model))
+
+
+def _is_unseen(resource: Resource[object]) -> bool:
+    return resource.is_default and resource.spec.unseen
 
 
 def is_bound(model: Model) -> bool:
@@ -197,7 +208,8 @@ class _Collector:
     def collect(self, model: Model) -> None:
         for resource in _resources(model):
             if isinstance(resource, Resource):
-                self._meet(resource)
+                if not _is_unseen(resource):
+                    self._meet(resource)
             elif resource.reference is not None:
                 self._ids[resource.reference] += 1
             elif resource.inline is not None:
@@ -228,7 +240,7 @@ class _Collector:
 
         def visit(value: object) -> object:
             if isinstance(value, Resource):
-                return replace_one(value)
+                return None if _is_unseen(value) else replace_one(value)
             return _map_members(value, visit) if isinstance(value, Model) else value
 
         def replace_one(resource: Resource[object]) -> ResourceSpec:

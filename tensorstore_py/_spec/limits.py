@@ -1,22 +1,26 @@
-"""Context resources that stores have alike: how many requests at a time, how often to retry.
+"""Context resources that stores have alike: how many at a time, how fast, how often to retry.
 
 Base classes only: a store derives from them, registers the result under its own name with
-`@context_resource("file_io_retries")`, and sets its own defaults. Nothing here waits or counts.
+`@context_resource("file_io_retries")`, and sets its own defaults. The live value of a limit is an
+`_runtime.admission` object, one for everything that is bound to the resource; `"shared"` is one for
+the whole process and kind.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from typing import Annotated, ClassVar, Literal
 
+from tensorstore_py._runtime.admission import Places, Slots
 from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import BeforeValidator, Level, NonNegativeInt, integral
 from tensorstore_py._spec.resource import ResourceModel
 from tensorstore_py.errors import SpecError
 
-__all__ = ["ConcurrencyModel", "RetriesModel"]
+__all__ = ["ConcurrencyModel", "RateModel", "RequestConcurrencyModel", "RetriesModel"]
 
 _LIMIT = Level(1, 2**64 - 1)
 
@@ -32,6 +36,19 @@ def _check_limit(json: object) -> object:
         ) from None
 
 
+def _check_rate(json: object) -> float:
+    if isinstance(json, bool) or not isinstance(json, int | float) or not 0 < json < math.inf:
+        raise SpecError(
+            f"expected a positive number of requests a second, but found {describe(json)}"
+        )
+    return float(json)
+
+
+#: By kind of resource: what `"shared"` stands for.
+_shared: dict[str, Places | Slots] = {}
+_REQUESTS = 32
+
+
 class ConcurrencyModel(ResourceModel):
     """`{"limit": "shared"}` or `{"limit": 8}`: how many requests may be under way at a time.
 
@@ -41,13 +58,63 @@ class ConcurrencyModel(ResourceModel):
 
     limit: Annotated[int | Literal["shared"], BeforeValidator(_check_limit)] = "shared"
 
-    def create(self) -> int:
-        return self.shared_limit() if self.limit == "shared" else self.limit
+    def create(self) -> Places | Slots:
+        if self.limit != "shared":
+            return self.admission(self.limit)
+        return self.shared()
+
+    @classmethod
+    def shared(cls) -> Places | Slots:
+        """The one for the whole process."""
+        found = _shared.get(cls.resource_id)
+        if found is None:
+            found = _shared.setdefault(cls.resource_id, cls.admission(cls.shared_limit()))
+        return found
+
+    @classmethod
+    def admission(cls, limit: int) -> Places | Slots:
+        """What keeps the limit: places for threads."""
+        return Places(limit)
 
     @classmethod
     def shared_limit(cls) -> int:
         """What `"shared"` stands for; the number of cores, but at least 4, unless overridden."""
         return max(4, os.cpu_count() or 1)
+
+
+class RequestConcurrencyModel(ConcurrencyModel):
+    """`ConcurrencyModel` for stores on the library's loop; `"shared"` is 32.
+
+    Attributes:
+        variable: environment variable that says what `"shared"` stands for instead.
+    """
+
+    variable: ClassVar[str | None] = None
+
+    @classmethod
+    def admission(cls, limit: int) -> Slots:
+        """What keeps the limit: slots for tasks."""
+        return Slots(limit)
+
+    @classmethod
+    def shared_limit(cls) -> int:
+        """What the environment says, else 32."""
+        text = os.environ.get(cls.variable, "") if cls.variable else ""
+        return int(text) if text.isdecimal() and int(text) else _REQUESTS
+
+
+class RateModel(ResourceModel):
+    """How many requests a second a store is asked at most, growing from a start.
+
+    Attributes:
+        read_rate: reads a second; no limit by default.
+        write_rate: writes and deletes a second; no limit by default.
+        doubling_time: in which time the rates double, as object stores ask for; `"0"`: they stay.
+    """
+
+    read_rate: Annotated[float, BeforeValidator(_check_rate)] | None = None
+    write_rate: Annotated[float, BeforeValidator(_check_rate)] | None = None
+    doubling_time: Duration | None = None
 
 
 class RetriesModel(ResourceModel):

@@ -151,7 +151,9 @@ class Model(BaseModel):
             value = getattr(self, attribute)
             if value is Unset.UNSET or (value is None and default is None):
                 continue
-            if include_defaults or not _same(value, default):
+            if (include_defaults and not getattr(value, "is_unseen", False)) or not _same(
+                value, default
+            ):
                 json[json_name] = thaw(value, include_defaults)
         self.add_json(json, include_defaults)
         return {name: json[name] for name in sorted(json)}

@@ -44,10 +44,13 @@ class ResourceModel(Model):
         resource_id: the registered name.
         config_only: the resource is mere configuration: nothing is shared, so unbinding prints
             it inline and never as a shared reference.
+        unseen: the default is not printed at all, not even when defaults are asked for: the
+            reference has no such resource, and specs are compared with its.
     """
 
     resource_id: ClassVar[str]
     config_only: ClassVar[bool] = False
+    unseen: ClassVar[bool] = False
 
     @classmethod
     def default(cls) -> Self:
@@ -134,6 +137,11 @@ class ResourceSpec:
     def is_spec_default(self) -> bool:
         """Whether it says no more than leaving the member out: the bare name."""
         return self.reference == self.provider and not self.was_bound
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether it is not even printed among defaults."""
+        return self.is_spec_default and resource_class(self.provider).unseen
 
     def to_json(self, include_defaults: bool = False) -> object:
         """A reference string, null, or the inline object."""

@@ -1,24 +1,57 @@
 import pytest
 
 from tensorstore_py._spec.duration import Duration
-from tensorstore_py._spec.limits import ConcurrencyModel, RetriesModel
+from tensorstore_py._spec.limits import (
+    ConcurrencyModel,
+    RateModel,
+    RequestConcurrencyModel,
+    RetriesModel,
+)
 from tensorstore_py.errors import SpecError
 
 
-class Requests(ConcurrencyModel):
-    @classmethod
-    def shared_limit(cls):
-        return 32
+class Requests(RequestConcurrencyModel):
+    resource_id = "test_request_concurrency"
+    variable = "TEST_REQUEST_CONCURRENCY"
+
+
+class Operations(ConcurrencyModel):
+    resource_id = "test_concurrency"
 
 
 def test_a_number_is_its_own_limit():
-    assert Requests.parse({"limit": 5}).create() == 5
+    assert Requests.parse({"limit": 5}).create().limit == 5
+    assert Requests(limit=5).create() is not Requests(limit=5).create()
 
 
-def test_shared_is_the_limit_of_the_kind():
-    assert Requests.parse({"limit": "shared"}).create() == 32
-    assert Requests().create() == 32
-    assert ConcurrencyModel().create() >= 4
+def test_shared_is_one_for_the_kind():
+    assert Requests.parse({"limit": "shared"}).create().limit == 32
+    assert Requests().create() is Requests().create()
+    assert Operations().create().limit >= 4
+    assert Operations().create() is Operations().create() is not Requests().create()
+
+
+@pytest.mark.parametrize(("text", "limit"), [("7", 7), ("0", 32), ("many", 32), ("", 32)])
+def test_the_environment_says_what_shared_is(monkeypatch, text, limit):
+    monkeypatch.setenv("TEST_REQUEST_CONCURRENCY", text)
+    assert Requests.shared_limit() == limit
+
+
+class Rate(RateModel):
+    resource_id = "test_rate"
+
+
+def test_rates():
+    rate = Rate.parse({"read_rate": 3, "doubling_time": "1m"})
+    assert rate.to_json() == {"doubling_time": "1m", "read_rate": 3.0}
+    assert Rate().to_json(include_defaults=True) == {}
+
+
+@pytest.mark.parametrize("rate", [0, -3, "3", True, float("inf"), float("nan")])
+def test_refuses_other_rates(rate):
+    with pytest.raises(SpecError) as caught:
+        Rate.parse({"write_rate": rate})
+    assert caught.value.path == ("write_rate",)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "all", None, [3]])

@@ -8,7 +8,14 @@ from __future__ import annotations
 from tensorstore_py.kvstores.file.paths import normal_path, path_from_url, path_to_url
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.store import FileStore
-from tensorstore_py.plugin import KvStoreSpec, Resource, ResourceField, field_validator, kvstore
+from tensorstore_py.plugin import (
+    KvStoreSpec,
+    Places,
+    Resource,
+    ResourceField,
+    field_validator,
+    kvstore,
+)
 
 __all__ = ["FileSpec"]
 
@@ -27,7 +34,7 @@ class FileSpec(KvStoreSpec):
         file_io_retries: how often to try again.
     """
 
-    file_io_concurrency: Resource[int] = ResourceField("file_io_concurrency")
+    file_io_concurrency: Resource[Places] = ResourceField("file_io_concurrency")
     file_io_sync: Resource[bool] = ResourceField("file_io_sync")
     file_io_locking: Resource[FileIoLocking] = ResourceField("file_io_locking")
     file_io_mode: Resource[FileIoMode] = ResourceField("file_io_mode")

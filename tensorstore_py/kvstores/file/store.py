@@ -38,6 +38,7 @@ from tensorstore_py.plugin import (
     KeyRange,
     KvStore,
     ListEntry,
+    Places,
     ReadResult,
     TimestampedStorageGeneration,
 )
@@ -60,7 +61,7 @@ class FileStore(KvStore):
         locking: how writers exclude each other.
         mode: how values are fetched.
         retries: how often to try again after errors that may pass.
-        concurrency: how many operations at a time are wanted at most.
+        concurrency: places for operations; each holds one while it runs.
     """
 
     inline = True
@@ -72,7 +73,7 @@ class FileStore(KvStore):
         locking: FileIoLocking | None = None,
         mode: FileIoMode | None = None,
         retries: FileIoRetries | None = None,
-        concurrency: int = 1,
+        concurrency: Places | None = None,
     ) -> None:
         locking = FileIoLocking() if locking is None else locking
         self._sync = sync
@@ -80,7 +81,8 @@ class FileStore(KvStore):
         self._timeout_s = locking.acquire_timeout.seconds
         self._open, self._fetch = FETCHERS["default" if mode is None else mode.mode]
         self._retries = FileIoRetries() if retries is None else retries
-        self.width = concurrency
+        self._places = Places(1) if concurrency is None else concurrency
+        self.width = self._places.limit
 
     async def read(
         self,
@@ -90,37 +92,41 @@ class FileStore(KvStore):
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        try:
-            return self._read(key, byte_range, if_equal, if_not_equal)
-        except OSError as error:
-            return self._retry(
-                error, "read", key, lambda: self._read(key, byte_range, if_equal, if_not_equal)
-            )
+        with self._places:
+            try:
+                return self._read(key, byte_range, if_equal, if_not_equal)
+            except OSError as error:
+                return self._retry(
+                    error, "read", key, lambda: self._read(key, byte_range, if_equal, if_not_equal)
+                )
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        try:
-            return self._read_ranges(key, ranges)
-        except OSError as error:
-            return self._retry(error, "read", key, lambda: self._read_ranges(key, ranges))
+        with self._places:
+            try:
+                return self._read_ranges(key, ranges)
+            except OSError as error:
+                return self._retry(error, "read", key, lambda: self._read_ranges(key, ranges))
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
         check_key(key)
-        try:
-            generation = self._change(key, value, if_equal)
-        except OSError as error:
-            generation = self._retry(
-                error,
-                "delete" if value is None else "write",
-                key,
-                lambda: self._change(key, value, if_equal),
-            )
+        with self._places:
+            try:
+                generation = self._change(key, value, if_equal)
+            except OSError as error:
+                generation = self._retry(
+                    error,
+                    "delete" if value is None else "write",
+                    key,
+                    lambda: self._change(key, value, if_equal),
+                )
         return TimestampedStorageGeneration.now(generation)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         try:
-            delete_tree(key_range, break_locks=self._mode == "os")
+            with self._places:
+                delete_tree(key_range, break_locks=self._mode == "os")
         except OSError as error:
             raise translate(error, "delete", error.filename or "") from error
 

@@ -1,0 +1,190 @@
+import asyncio
+import os
+from threading import Barrier, Thread
+
+import pytest
+
+from tensorstore_py._runtime.admission import Bytes, Places, Slots
+
+
+def run_all(*bodies):
+    threads = [Thread(target=body) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+class Peak:
+    """Counts who is inside; only ever changed under the thing that is tested or a lock."""
+
+    def __init__(self):
+        self.inside = []
+        self.highest = 0
+
+    def enter(self, weight=1):
+        self.inside.append(weight)
+        self.highest = max(self.highest, sum(self.inside))
+
+    def leave(self, weight=1):
+        self.inside.remove(weight)
+
+
+def test_threads_inside_never_exceed_the_places():
+    places, peak = Places(3), Peak()
+    barrier = Barrier(8)
+
+    def body():
+        barrier.wait()
+        for _ in range(200):
+            with places:
+                peak.enter()
+                peak.leave()
+
+    run_all(*[body] * 8)
+    assert peak.highest <= 3
+    assert places.free == places.limit == 3
+
+
+def test_a_place_is_given_back_by_an_error():
+    places = Places(1)
+    with pytest.raises(KeyError), places:
+        raise KeyError
+    assert places.free == 1
+    places.enter()
+    assert places.free == 0
+    places.leave()
+    assert places.free == 1
+
+
+async def test_tasks_inside_never_exceed_the_slots():
+    slots, peak = Slots(2), Peak()
+
+    async def body():
+        async with slots:
+            peak.enter()
+            await asyncio.sleep(0)
+            peak.leave()
+
+    await asyncio.gather(*(body() for _ in range(20)))
+    assert peak.highest == slots.limit == 2
+
+
+async def test_a_cancelled_task_frees_its_slot_and_its_turn():
+    slots = Slots(1)
+    order = []
+
+    async def body(name):
+        async with slots:
+            order.append(name)
+            await asyncio.sleep(3600 if name == "holder" else 0)
+
+    holder = asyncio.ensure_future(body("holder"))
+    await asyncio.sleep(0)
+    waiter, last = (asyncio.ensure_future(body(name)) for name in ("waiter", "last"))
+    await asyncio.sleep(0)
+    waiter.cancel()
+    holder.cancel()
+    await asyncio.gather(holder, waiter, return_exceptions=True)
+    await last
+    assert order == ["holder", "last"]
+
+
+def test_bytes_in_flight_never_exceed_the_limit():
+    budget, peak = Bytes(100), Peak()
+    barrier = Barrier(6)
+
+    def body(size):
+        barrier.wait()
+        for _ in range(100):
+            budget.acquire(size)
+            peak.enter(size)
+            peak.leave(size)
+            budget.release(size)
+
+    run_all(*(lambda size=size: body(size) for size in (10, 30, 40, 50, 60, 100)))
+    assert peak.highest <= 100
+    assert budget.held == 0
+
+
+def test_what_is_larger_than_the_limit_goes_alone():
+    budget = Bytes(10)
+    budget.acquire(25)
+    entered = []
+
+    def body():
+        budget.acquire(1)
+        entered.append(budget.held)
+        budget.release(1)
+
+    thread = Thread(target=body)
+    thread.start()
+    budget.release(25)
+    thread.join(10)
+    assert entered == [1]
+
+
+async def test_first_come_first_served_on_a_loop():
+    budget = Bytes(10)
+    await budget.take(False, 8)
+    order = []
+
+    async def body(name, size):
+        await budget.acquire_on_loop(size)
+        order.append(name)
+        budget.release(size)
+
+    tasks = []
+    for name, size in (("large", 9), ("small", 1)):
+        tasks.append(asyncio.ensure_future(body(name, size)))
+        await asyncio.sleep(0)
+    assert order == []  # the small one would fit, but would starve the large one
+    budget.release(8)
+    await asyncio.gather(*tasks)
+    assert order == ["large", "small"]
+    assert budget.held == 0
+
+
+async def test_a_cancelled_waiter_leaves_the_queue():
+    budget = Bytes(10)
+    budget.acquire(10)
+    waiter = asyncio.ensure_future(budget.acquire_on_loop(10))
+    follower = asyncio.ensure_future(budget.acquire_on_loop(1))
+    await asyncio.sleep(0)
+    waiter.cancel()
+    await asyncio.gather(waiter, return_exceptions=True)
+    budget.release(10)
+    await follower
+    assert budget.held == 1
+
+
+async def test_a_waiter_cancelled_when_its_turn_has_come_gives_it_back():
+    budget = Bytes(10)
+    budget.acquire(10)
+    waiter = asyncio.ensure_future(budget.acquire_on_loop(10))
+    await asyncio.sleep(0)
+    budget.release(10)  # it is let in, but does not know yet
+    waiter.cancel()
+    await asyncio.gather(waiter, return_exceptions=True)
+    assert budget.held == 0
+
+
+def test_what_cannot_exceed_the_limit_is_not_counted():
+    budget = Bytes(6400)
+    assert not budget.matters(True, 100)
+    assert budget.matters(True, 101)
+    assert budget.matters(False, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_a_forked_child_finds_everything_free():
+    places, budget = Places(1), Bytes(5)
+    places.enter()
+    budget.acquire(5)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if places.free == 1 and budget.held == 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    places.leave()
