@@ -10,7 +10,7 @@ key at once end up with the same handle.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.context_spec import ContextSpec
@@ -67,7 +67,8 @@ class Context:
         """The context that a spec's own `context` member makes inside this one."""
         return Context(spec, self) if spec is not None and spec.resources else self
 
-    def __getitem__(self, key: str) -> Resource[object]:
+    # Any: what the value is depends on the key.
+    def __getitem__(self, key: str) -> Resource[Any]:
         """The resource for a key, `"cache_pool"` or `"cache_pool#id"`; made when first asked for.
 
         Raises:

@@ -1,10 +1,15 @@
-"""The two concurrency resources decide how many threads one local operation asks for."""
+"""The resources that limit something limit it for everything that shares them."""
+
+from threading import Event, Lock, Thread
 
 import numpy as np
 import pytest
 
 import tensorstore_py as ts
+from tensorstore_py._interface.codec_chain import CodecChain
+from tensorstore_py._runtime.admission import Bytes
 from tensorstore_py._runtime.workers import submit, width
+from tensorstore_py.kvstores.file import FileStore
 
 SHAPE = [64, 64, 64]
 
@@ -61,3 +66,129 @@ def test_what_is_decoded_faster_than_a_thread_wakes_is_not_shared_out(tmp_path, 
     store.write(1.5).result()
 
     assert asked_for(lambda: store[0, 0, 0].read().result()) == 0
+
+
+class Inside:
+    """Counts how many threads are inside a function at a time, and makes them meet there."""
+
+    def __init__(self, monkeypatch, owner, name, hoped_for):
+        self.highest = self.now = 0
+        self.lock = Lock()
+        self.hoped_for = hoped_for
+        self.met = Event()
+        plain = getattr(owner, name)
+
+        def watched(*arguments, **options):
+            with self.lock:
+                self.now += 1
+                self.highest = max(self.highest, self.now)
+                if self.now == hoped_for:
+                    self.met.set()
+            # Nobody leaves before as many are inside as may be, or all there are have come by.
+            self.met.wait(0.2)
+            try:
+                return plain(*arguments, **options)
+            finally:
+                with self.lock:
+                    self.now -= 1
+
+        monkeypatch.setattr(owner, name, watched)
+
+
+def read_together(stores):
+    """Each store is read on a thread of its own, so that more threads want in than may."""
+    results = []
+    threads = [Thread(target=lambda s=store: results.append(s.read().result())) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(results) == len(stores)
+
+
+def two_arrays(tmp_path, first, second):
+    stores = []
+    for name, context in (("a", first), ("b", second)):
+        spec = {
+            "driver": "zarr3",
+            "kvstore": {"driver": "file", "path": f"{tmp_path}/{name}/", "file_io_sync": False},
+        }
+        layout = ts.ChunkLayout(chunk_shape=[4])
+        store = ts.open(
+            spec, create=True, dtype="uint8", shape=[8], chunk_layout=layout, context=context
+        ).result()
+        store[...] = 1
+        stores.append(store)
+    return stores
+
+
+@pytest.mark.parametrize(
+    ("resource", "owner", "name"),
+    [
+        ("file_io_concurrency", FileStore, "_read"),
+        ("data_copy_concurrency", CodecChain, "decode_into"),
+    ],
+)
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_limit_holds_for_all_that_share_the_resource(
+    tmp_path, monkeypatch, resource, owner, name, limit
+):
+    context = ts.Context({resource: {"limit": limit}})
+    stores = two_arrays(tmp_path, context, context)
+    inside = Inside(monkeypatch, owner, name, limit)
+    read_together(stores * 2)
+    assert inside.highest == limit
+
+
+@pytest.mark.parametrize(
+    ("resource", "owner", "name"),
+    [
+        ("file_io_concurrency", FileStore, "_read"),
+        ("data_copy_concurrency", CodecChain, "decode_into"),
+    ],
+)
+def test_resources_of_their_own_do_not_limit_each_other(
+    tmp_path, monkeypatch, resource, owner, name
+):
+    contexts = [ts.Context({resource: {"limit": 1}}) for _ in range(2)]
+    stores = two_arrays(tmp_path, *contexts)
+    inside = Inside(monkeypatch, owner, name, 2)
+    read_together(stores)
+    assert inside.highest == 2
+
+
+@pytest.mark.parametrize("layout", [{"read_chunk_shape": [4]}, {}], ids=["shards", "chunks"])
+def test_memory_in_flight_stays_below_its_limit(tmp_path, monkeypatch, layout):
+    held = []
+    plain = Bytes.release
+
+    def watched(self, size):
+        held.append(self.held)
+        plain(self, size)
+
+    monkeypatch.setattr(Bytes, "release", watched)
+    spec = {
+        "driver": "zarr3",
+        "kvstore": {"driver": "file", "path": f"{tmp_path}/", "file_io_sync": False},
+        "context": {"memory_limit": {"limit_bytes": 48}},
+    }
+    layout = ts.ChunkLayout(write_chunk_shape=[16], **layout)
+    store = ts.open(spec, create=True, dtype="uint8", shape=[64], chunk_layout=layout).result()
+    data = np.arange(64, dtype=np.uint8)
+    store.write(data).result()
+    written = len(held)
+    read_together([store] * 4)
+    np.testing.assert_array_equal(store.read().result(), data)
+    assert 0 < written < len(held)
+    assert 0 < max(held) <= 48
+
+
+def test_a_chunk_larger_than_the_memory_limit_goes_alone(tmp_path):
+    spec = {
+        "driver": "zarr3",
+        "kvstore": {"driver": "file", "path": f"{tmp_path}/", "file_io_sync": False},
+        "context": {"memory_limit": {"limit_bytes": 1}},
+    }
+    store = ts.open(spec, create=True, dtype="uint8", shape=[64]).result()
+    store.write(3).result()
+    assert store.read().result().sum() == 192
