@@ -4,6 +4,7 @@ Door 1, for users: every public name leaves by here, and TensorStore's names are
 
 The floors of the house, each importing only from those below (see docs/design.md):
 
+    cli | testing                          the command line; door 3, for test authors
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
     plugin                                 door 2, for plug-in authors
     _chunked                               the engine: plans, reads, writes
@@ -15,7 +16,9 @@ The floors of the house, each importing only from those below (see docs/design.m
 
 from tensorstore_py._api.array import array
 from tensorstore_py._api.cast import cast
+from tensorstore_py._api.json_schema import json_schema
 from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.load_spec import load_spec
 from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.tensorstore import TensorStore
@@ -166,6 +169,8 @@ __all__ = [
     "int32",
     "int64",
     "json",
+    "json_schema",
+    "load_spec",
     "newaxis",
     "open",
     "string",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._api.load_spec import load_spec
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
@@ -18,7 +19,7 @@ from tensorstore_py._index import IndexTransform, identity
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
-from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError, UnsupportedError
+from tensorstore_py.errors import PermissionDeniedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.options import Options
@@ -156,13 +157,4 @@ def _from_path(path: Path) -> DriverSpec:
     if path.is_dir():
         where = {"driver": "file", "path": f"{path.resolve().as_posix()}/"}
         return parse_spec({"driver": "auto", "kvstore": where})
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise NotFoundError(
-            f"{path} does not exist; a path must name a spec file or the directory of an array"
-        ) from None
-    try:
-        return parse_spec(parse_json_text(text))
-    except SpecError as error:
-        raise SpecError(f"{error.problem} (in {path})", error.path) from None
+    return load_spec(path).model

@@ -16,7 +16,7 @@ from tensorstore_py._interface.driver import DriverSpec, KvStoreField
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.admission import Bytes, Places
 from tensorstore_py._spec.json_value import describe
-from tensorstore_py._spec.model import Field, PlainValidator, model_validator
+from tensorstore_py._spec.model import Field, JsonForm, PlainValidator, model_validator
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.resource import Resource, ResourceField
 from tensorstore_py.errors import SpecError
@@ -50,11 +50,34 @@ def recheck_bound(json: object) -> RecheckCacheOption:
     )
 
 
-RecheckBound = Annotated[RecheckCacheOption, PlainValidator(recheck_bound)]
+RecheckBound = Annotated[
+    RecheckCacheOption,
+    PlainValidator(recheck_bound),
+    JsonForm({"anyOf": [{"type": "boolean"}, {"const": "open"}, {"type": "number"}]}),
+]
 
 
 class ChunkedSpec(DriverSpec, Generic[M]):
-    """Members shared by chunked drivers; `M` is the format's metadata, frozen and hashable."""
+    """Members shared by chunked drivers; `M` is the format's metadata, frozen and hashable.
+
+    Attributes:
+        kvstore: where the array is, as a spec or a URL.
+        path: joined to the kvstore's; deprecated.
+        open: open the array if it exists; so it is by default, unless `create` is given.
+        create: create the array if it does not exist.
+        delete_existing: delete whatever is there first; needs `create`, and not `open`.
+        assume_metadata: don't read or write the metadata: take what the spec says.
+        assume_cached_metadata: take what the spec says of the metadata, until it is asked for.
+        cache_pool: where decoded chunks are kept.
+        metadata_cache_pool: where metadata is kept; the cache pool by default.
+        data_copy_concurrency: how many threads encode, decode and copy.
+        memory_limit: how many bytes of chunks may be in flight.
+        recheck_cached_metadata: when metadata that is known is checked again: true (always),
+            false (never), "open" (when opened), or a time in seconds since 1970.
+        recheck_cached_data: when chunks that are cached are checked again; as above.
+        fill_missing_data_reads: a missing chunk reads as the fill value; else it is an error.
+        store_data_equal_to_fill_value: store chunks that hold nothing but the fill value.
+    """
 
     kvstore: KvStoreField | None = None
     path: str = ""

@@ -14,7 +14,7 @@ from tensorstore_py._index import IndexDomain, IndexTransform
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
-from tensorstore_py._spec.model import Field, Model, PlainValidator, Rank
+from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import kvstores
@@ -48,7 +48,9 @@ def _transform(json: object) -> IndexTransform:
 
 
 #: A member that holds an index transform or its JSON.
-TransformField = Annotated[IndexTransform, PlainValidator(_transform)]
+TransformField = Annotated[
+    IndexTransform, PlainValidator(_transform), JsonForm({"x-def": "IndexTransform"})
+]
 
 
 class ResizeRequest(NamedTuple):
@@ -210,6 +212,11 @@ class DriverSpec(Model):
 
     Attributes:
         driver: the registered name.
+        context: shared resources that are defined here, for this spec and all inside it.
+        dtype: element type.
+        rank: number of dimensions.
+        transform: which part of the array is seen, and how its dimensions are arranged.
+        schema: constraints on the array's form: what a new one gets, an existing one must have.
         detected_by: keys below the array's path of which one is there if it is of this format;
             the driver `auto` tries those that have any.
     """

@@ -207,6 +207,10 @@ class KvStoreSpec(Model):
 
     A concrete class adds its members, registers with `@kvstore("id", schemes=[...])`, and says
     how to open. Resource members must be bound to a context before `open`.
+
+    Attributes:
+        path: what all keys begin with.
+        context: shared resources that are defined here, for this spec and all inside it.
     """
 
     json_tag: ClassVar[str | None] = "driver"

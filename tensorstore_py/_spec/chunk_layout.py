@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import TypeAlias, TypedDict, Unpack
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import core_schema
 
 from tensorstore_py._index import IndexDomain
@@ -244,6 +244,12 @@ class ChunkLayout:
         cls, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(ChunkLayout)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": "ChunkLayout"}
 
 
 def _with_argument(layout: LayoutConstraints, name: str, value: object) -> LayoutConstraints:

@@ -19,7 +19,7 @@ from tensorstore_py.errors import MismatchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 __all__ = ["CodecSpec", "CodecSpecModel", "codec_spec", "codec_specs"]
 
@@ -144,3 +144,9 @@ class CodecSpec:
         cls, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(CodecSpec)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": "CodecSpec"}

@@ -18,7 +18,7 @@ from tensorstore_py.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 __all__ = ["NO_CONTEXT", "ContextSpec"]
 
@@ -95,6 +95,12 @@ class ContextSpec:
             return value if isinstance(value, ContextSpec) else ContextSpec(value)
 
         return core_schema.no_info_plain_validator_function(check)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": "Context"}
 
 
 #: The default of a `context` member: nothing defined here, everything inherited.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 __all__ = ["DTypeLike", "DataType", "add_data_type", "dtype"]
 
@@ -190,6 +190,12 @@ class dtype:  # noqa: N801 - the reference's name
         cls, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(cls.parse)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": "dtype"}
 
 
 DTypeLike: TypeAlias = "dtype | str | np.dtype[np.generic] | type | Sequence[Sequence[object]]"

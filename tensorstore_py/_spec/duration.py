@@ -16,7 +16,7 @@ from tensorstore_py._spec.json_value import describe
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 __all__ = ["Duration"]
 
@@ -90,6 +90,12 @@ class Duration:
         cls, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(cls.parse)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": "Duration"}
 
 
 def _parse(text: str) -> int | float | None:

@@ -16,13 +16,14 @@ from typing import Annotated, ClassVar, Literal
 from tensorstore_py._runtime.admission import Places, Slots
 from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.json_value import describe
-from tensorstore_py._spec.model import BeforeValidator, Level, NonNegativeInt, integral
+from tensorstore_py._spec.model import BeforeValidator, JsonForm, Level, NonNegativeInt, integral
 from tensorstore_py._spec.resource import ResourceModel
 from tensorstore_py.errors import SpecError
 
 __all__ = ["ConcurrencyModel", "RateModel", "RequestConcurrencyModel", "RetriesModel"]
 
 _LIMIT = Level(1, 2**64 - 1)
+_LIMIT_FORM = JsonForm({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "shared"}]})
 
 
 def _check_limit(json: object) -> object:
@@ -56,7 +57,7 @@ class ConcurrencyModel(ResourceModel):
         limit: a number for this resource alone; `"shared"` is the number for the whole process.
     """
 
-    limit: Annotated[int | Literal["shared"], BeforeValidator(_check_limit)] = "shared"
+    limit: Annotated[int | Literal["shared"], BeforeValidator(_check_limit), _LIMIT_FORM] = "shared"
 
     def create(self) -> Places | Slots:
         if self.limit != "shared":

@@ -12,8 +12,9 @@ underscore and an alias (`schema_` with `Field(alias="schema")`); `None` as valu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -40,6 +41,7 @@ __all__ = [
     "BeforeValidator",
     "Field",
     "Int",
+    "JsonForm",
     "Level",
     "Model",
     "NonNegativeInt",
@@ -55,6 +57,9 @@ __all__ = [
 ]
 
 _IGNORED = ("$schema", "$comment")
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
 
 M = TypeVar("M", bound="Model")
 
@@ -108,8 +113,18 @@ class Model(BaseModel):
             if unknown:
                 name = min(unknown)
                 raise SpecError(f"no such member{did_you_mean(name, cls.member_names())}", (name,))
-            return {name: value for name, value in json.items() if name not in _IGNORED}
+            json = {name: value for name, value in json.items() if name not in _IGNORED}
+        if any(value is None for value in json.values()):
+            cls._refuse_null(json)
         return json
+
+    @classmethod
+    def _refuse_null(cls, json: dict[str, object]) -> None:
+        """None stands for "absent", which JSON says by leaving a member out."""
+        for name, field in cls.model_fields.items():
+            json_name = field.alias or name
+            if field.default is None and json.get(json_name, Unset) is None:
+                raise SpecError("null is not possible here: leave the member out", (json_name,))
 
     @classmethod
     def parse(cls, json: object) -> Self:
@@ -164,6 +179,10 @@ class Model(BaseModel):
     def spec_json(self, include_defaults: bool) -> object:
         """`to_json`, where this model is a member of another."""
         return self.to_json(include_defaults)
+
+    @classmethod
+    def adapt_json_schema(cls, properties: dict[str, object]) -> None:
+        """Change what an editor is told of the members; for those that are not simply a field."""
 
     def replace(self, **members: object) -> Self:
         """A copy with some fields replaced, by Python name, without validating again."""
@@ -255,6 +274,27 @@ class Level:
     ) -> core_schema.CoreSchema:
         inner = core_schema.int_schema(ge=self.low, le=self.high)
         return core_schema.no_info_before_validator_function(self.check, inner)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonForm:
+    """Says in JSON Schema what a member with a validator of its own accepts.
+
+    For example `Annotated[Shape, PlainValidator(parse), JsonForm({"type": "array"})]`.
+
+    Attributes:
+        schema: the JSON Schema; `{"x-def": "Unit"}` refers to a part that `ts.json_schema` names.
+    """
+
+    schema: Mapping[str, object]
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return dict(self.schema)
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 Int = Annotated[int, Level()]

@@ -22,7 +22,7 @@ from tensorstore_py.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
     from tensorstore_py._spec.registry import Registry
 
@@ -120,3 +120,8 @@ class registered:  # noqa: N801 - reads as an adjective in `Annotated[KvStoreSpe
         self, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": self.registry.kind.title().replace(" ", "")}

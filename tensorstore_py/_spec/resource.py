@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar, cast
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
@@ -22,7 +22,7 @@ from tensorstore_py._spec.registry import resources
 from tensorstore_py.errors import FailedPreconditionError, SpecError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from weakref import ReferenceType
 
     from tensorstore_py._spec.context import Context
@@ -46,11 +46,13 @@ class ResourceModel(Model):
             it inline and never as a shared reference.
         unseen: the default is not printed at all, not even when defaults are asked for: the
             reference has no such resource, and specs are compared with its.
+        json_form: JSON Schema of a resource whose JSON is not an object of its members.
     """
 
     resource_id: ClassVar[str]
     config_only: ClassVar[bool] = False
     unseen: ClassVar[bool] = False
+    json_form: ClassVar[Mapping[str, object] | None] = None
 
     @classmethod
     def default(cls) -> Self:
@@ -262,7 +264,7 @@ def ResourceField(provider: str, *, optional: bool = False) -> Resource[T]:  # n
 
     default = None if optional else ResourceSpec(provider, reference=provider)
     field = FieldInfo(default=default)
-    field.metadata.append(_Check(check))
+    field.metadata.append(_Check(check, provider))
     return cast("Resource[T]", field)
 
 
@@ -271,8 +273,14 @@ class _Check:
     """Field metadata that replaces the validation of a resource member."""
 
     check: Callable[[object], object]
+    provider: str
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": f"Resource.{self.provider}"}

@@ -27,7 +27,7 @@ from tensorstore_py._spec.units import Unit, UnitLike
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 __all__ = ["Schema", "SchemaArguments", "SchemaConstraints"]
 
@@ -205,6 +205,12 @@ class Schema(Indexable):
         cls, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(cls.parse)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": "Schema"}
 
 
 def _restore(*parts: object) -> Schema:

@@ -18,7 +18,7 @@ from tensorstore_py.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 __all__ = ["Unit", "UnitLike"]
 
@@ -117,6 +117,12 @@ class Unit:
             return json if isinstance(json, Unit) else Unit(json=json)
 
         return core_schema.no_info_plain_validator_function(check)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": "Unit"}
 
 
 UnitLike: TypeAlias = "Unit | str | float | tuple[float, str] | Sequence[float | str]"

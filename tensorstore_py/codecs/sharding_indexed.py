@@ -23,6 +23,7 @@ from tensorstore_py.plugin import (
     ChunkType,
     CodecChain,
     CodecModel,
+    JsonForm,
     Sharded,
     ShardedSpec,
     bind_chain,
@@ -51,7 +52,11 @@ def _parse(json: object) -> tuple[CodecModel, ...]:
     return parse_codec_list(_FAMILY, json)
 
 
-CodecList = Annotated[tuple[CodecModel, ...], BeforeValidator(_parse)]
+CodecList = Annotated[
+    tuple[CodecModel, ...],
+    BeforeValidator(_parse),
+    JsonForm({"type": "array", "items": {"x-def": "Codec.zarr3"}}),
+]
 
 
 @codec("sharding_indexed", family=_FAMILY)

@@ -20,6 +20,7 @@ from tensorstore_py.plugin import (
     DriverSpec,
     IndexDomain,
     IndexTransform,
+    JsonForm,
     OutputIndexMap,
     PlainValidator,
     Resource,
@@ -103,7 +104,7 @@ class ArraySpec(DriverSpec):
         { [0, 1), [0, 3) }
     """
 
-    array: Annotated[Values, PlainValidator(Values.parse)]
+    array: Annotated[Values, PlainValidator(Values.parse), JsonForm({})]
     data_copy_concurrency: Resource[object] = ResourceField("data_copy_concurrency")
 
     @model_validator(mode="after")

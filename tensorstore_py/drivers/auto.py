@@ -93,6 +93,12 @@ class AutoSpec(DriverSpec):
         rest["resources"] = {name: _resource(name, json.get(name, name)) for name in known}
         return super().parse_frozen(rest)
 
+    @classmethod
+    def adapt_json_schema(cls, properties: dict[str, object]) -> None:
+        del properties["resources"]
+        for name in context_resources.names():
+            properties[name] = {"x-def": f"Resource.{name}"}
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         return self.checked()

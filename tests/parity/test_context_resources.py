@@ -1,6 +1,7 @@
 """Every context resource prints, defaults and refuses as the reference's does."""
 
 import itertools
+from typing import Any
 
 import pytest
 import tensorstore as reference
@@ -111,7 +112,7 @@ def test_a_rate_that_aborts_the_reference_is_an_error():
         ts.Context({"experimental_s3_rate_limiter": {"read_rate": -3}})
 
 
-SHARING = [
+SHARING: list[tuple[Any, ...]] = [
     ({}, None, "cache_pool", "cache_pool"),
     ({"cache_pool": {}}, None, "cache_pool", "cache_pool"),
     ({"cache_pool#a": {}, "cache_pool#b": {}}, None, "cache_pool#a", "cache_pool#b"),

@@ -13,6 +13,7 @@ from tensorstore_py.plugin import (
     BytesToBytesSpec,
     CodecModel,
     CodecSpecModel,
+    JsonForm,
     PlainValidator,
     Unset,
     codec_spec,
@@ -68,8 +69,16 @@ def check_filters(json: object) -> object:
     return None
 
 
-CompressorMember = Annotated[CodecModel | Unset | None, PlainValidator(parse_compressor)]
-FiltersMember = Annotated[Unset | None, PlainValidator(check_filters)]
+CompressorMember = Annotated[
+    CodecModel | Unset | None,
+    PlainValidator(parse_compressor),
+    JsonForm({"anyOf": [{"x-def": "Codec.zarr"}, {"type": "null"}]}),
+]
+FiltersMember = Annotated[
+    Unset | None,
+    PlainValidator(check_filters),
+    JsonForm({"anyOf": [{"type": "null"}, {"type": "array", "maxItems": 0}]}),
+]
 
 
 def default_compressor() -> CodecModel:

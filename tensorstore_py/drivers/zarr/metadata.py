@@ -22,6 +22,7 @@ from tensorstore_py.drivers.zarr.fill_value import fill_value_json, parse_fill_v
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     CodecModel,
+    JsonForm,
     Level,
     Model,
     PlainValidator,
@@ -72,6 +73,28 @@ def _stored_type(json: object) -> StoredType | None:
     return None if json is None else StoredType.parse(json)
 
 
+#: A scalar type, or a list of fields `[name, type]` or `[name, type, shape]`.
+_DTYPE_FORM: dict[str, object] = {
+    "anyOf": [
+        {"type": "string", "examples": ["|u1", "<u2", "<f4", "<f8", "|b1", "|S8"]},
+        {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "array",
+                "prefixItems": [
+                    {"type": "string"},
+                    {"anyOf": [{"type": "string"}, {"type": "array"}]},
+                    {"type": "array", "items": {"type": "integer", "minimum": 0}},
+                ],
+                "minItems": 2,
+                "maxItems": 3,
+            },
+        },
+    ]
+}
+
+
 def _as_it_is(value: object) -> object:
     """The fill value was read before, together with the data type."""
     return value
@@ -85,11 +108,11 @@ class MetadataConstraints(Model):
         {'dtype': '<f4', 'fill_value': 1.0}
     """
 
-    zarr_format: Annotated[int | None, PlainValidator(_zarr_format)] = None
+    zarr_format: Annotated[int | None, PlainValidator(_zarr_format), JsonForm({"const": 2})] = None
     shape: tuple[Annotated[int, Level(0, _LARGEST)], ...] | None = None
     chunks: tuple[Annotated[int, Level(1, _LARGEST)], ...] | None = None
-    dtype: Annotated[StoredType | None, PlainValidator(_stored_type)] = None
-    fill_value: Annotated[FillValue | Unset, PlainValidator(_as_it_is)] = Unset.UNSET
+    dtype: Annotated[StoredType | None, PlainValidator(_stored_type), JsonForm(_DTYPE_FORM)] = None
+    fill_value: Annotated[FillValue | Unset, PlainValidator(_as_it_is), JsonForm({})] = Unset.UNSET
     order: Literal["C", "F"] | None = None
     compressor: CompressorMember = Unset.UNSET
     filters: FiltersMember = Unset.UNSET
@@ -101,9 +124,6 @@ class MetadataConstraints(Model):
         """The fill value can only be read together with the data type."""
         if not isinstance(json, dict):
             return json
-        for name in ("dtype", "shape", "chunks", "order", "dimension_separator", "zarr_format"):
-            if name in json and json[name] is None:
-                raise SpecError("null is not possible here: leave the member out", (name,))
         stated = json.get("fill_value", Unset.UNSET)
         if stated is Unset.UNSET or isinstance(stated, FillValue):
             return json

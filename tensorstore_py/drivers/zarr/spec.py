@@ -84,6 +84,14 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         rest = {name: json[name] for name in json if name != "key_encoding"}
         return {**rest, "metadata": {**metadata, "dimension_separator": asked}}
 
+    @classmethod
+    def adapt_json_schema(cls, properties: dict[str, object]) -> None:
+        properties["key_encoding"] = {
+            "enum": list(_SEPARATORS),
+            "deprecated": True,
+            "description": 'Older name of "dimension_separator" in the metadata.',
+        }
+
     def checked(self) -> Self:
         spec = super().checked()
         spec.known_schema()

@@ -9,6 +9,7 @@ from tensorstore_py.plugin import (
     BeforeValidator,
     CodecModel,
     CodecSpecModel,
+    JsonForm,
     codec_spec,
     codecs_to_json,
     merge_chains,
@@ -32,7 +33,14 @@ class Zarr3CodecSpec(CodecSpecModel):
         {'codecs': [{'name': 'gzip'}], 'driver': 'zarr3'}
     """
 
-    codecs: Annotated[tuple[CodecModel, ...], BeforeValidator(parse_codecs)] | None = None
+    codecs: (
+        Annotated[
+            tuple[CodecModel, ...],
+            BeforeValidator(parse_codecs),
+            JsonForm({"type": "array", "items": {"x-def": "Codec.zarr3"}}),
+        ]
+        | None
+    ) = None
 
     def merged(self, other: Self) -> Self:
         if self.codecs is None or other.codecs is None:

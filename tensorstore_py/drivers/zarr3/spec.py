@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.create import new_metadata
+from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
 from tensorstore_py.drivers.zarr3.metadata import Metadata, MetadataConstraints
 from tensorstore_py.drivers.zarr3.schema import (
     array_domain,
@@ -21,6 +22,7 @@ from tensorstore_py.plugin import (
     ChunkedSpec,
     ChunkType,
     IndexDomain,
+    JsonForm,
     PlainValidator,
     RegularAxis,
     Remembered,
@@ -58,9 +60,14 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
 
     detected_by: ClassVar[tuple[str, ...]] = ("zarr.json",)
 
-    metadata: Annotated[MetadataConstraints, PlainValidator(MetadataConstraints.parse)] | None = (
-        None
-    )
+    metadata: (
+        Annotated[
+            MetadataConstraints,
+            PlainValidator(MetadataConstraints.parse),
+            JsonForm(METADATA_FORM),
+        ]
+        | None
+    ) = None
 
     def checked(self) -> Self:
         spec = super().checked()

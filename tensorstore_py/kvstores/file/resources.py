@@ -6,6 +6,7 @@ mere configuration, so a spec prints them in place instead of sharing them by re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from tensorstore_py.errors import SpecError
@@ -47,6 +48,8 @@ class FileIoSync(ResourceModel):
     """
 
     config_only: ClassVar[bool] = True
+
+    json_form: ClassVar[Mapping[str, object] | None] = {"type": "boolean", "default": True}
 
     enabled: bool = True
 

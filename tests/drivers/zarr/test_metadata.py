@@ -73,7 +73,7 @@ def test_every_member_is_required(name: str) -> None:
         ("chunks", [5, 0], r"^chunks\[1\]: "),
         ("chunks", [5], "^chunks: has 1 dimensions, but the shape has 2"),
         ("dtype", "<u3", '^dtype: "<u3"'),
-        ("dtype", None, "^dtype: null is not possible"),
+        ("dtype", None, "^dtype: expected a data type"),
         ("fill_value", -1, "^fill_value: expected an integer from 0 to 65535"),
         ("order", "A", '^order: "A" is not possible here'),
         ("dimension_separator", "-", "^dimension_separator: "),

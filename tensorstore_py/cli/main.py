@@ -1,0 +1,54 @@
+"""`tspy`: parse the arguments, run one command.
+
+tspy validate config/*.json
+tspy schema --output tensorstore.schema.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import tensorstore_py
+from tensorstore_py.cli import schema, validate
+
+__all__ = ["main"]
+
+_COMMANDS = (schema, validate)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: without the program's name; those of the process by default.
+
+    Returns:
+        The exit code.
+
+    Example:
+        >>> main(["--version"])
+        Traceback (most recent call last):
+            ...
+        SystemExit: 0
+    """
+    parser = argparse.ArgumentParser(prog="tspy", description="Tools for tensorstore_py.")
+    parser.add_argument(
+        "--version", action="version", version=f"tensorstore_py {tensorstore_py.__version__}"
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in _COMMANDS:
+        name = command.__name__.rpartition(".")[2]
+        about = (command.__doc__ or "").split("\n")[0]
+        sub = commands.add_parser(name, help=about, description=about)
+        command.add(sub)
+        sub.set_defaults(run=command.run)
+    options = parser.parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        sys.stderr.close()
+        return 1
+    return code

@@ -1,0 +1,99 @@
+"""Check spec files: one line for each that is wrong, as file:json-path: what and why.
+
+A file holds the spec of an array, of a kvstore, or a context; which of them is seen from its
+members unless `--kind` says. Nothing is opened, no store is asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import sys
+from collections.abc import Iterator, Sequence
+
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.load_spec import clean_json, load_json
+from tensorstore_py._api.spec import parse_spec
+from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._spec.registry import drivers, kvstores, resources
+from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
+
+__all__ = ["add", "run"]
+
+KINDS = ("auto", "spec", "kvstore", "context")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files or patterns; - for stdin")
+    parser.add_argument("--env", action="store_true", help="replace ${NAME} by the environment's")
+    parser.add_argument("--kind", choices=KINDS, default="auto", help="what the files hold")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check the files; 0 if all are right."""
+    wrong = 0
+    for file in _expanded(options.files):
+        problem = _problem(file, options.kind, env=options.env)
+        if problem is not None:
+            sys.stdout.write(f"{problem}\n")
+            wrong += 1
+    return 1 if wrong else 0
+
+
+def _expanded(patterns: Sequence[str]) -> Iterator[str]:
+    """Files as they are, patterns as the files that match; one that matches none stays."""
+    for pattern in patterns:
+        # pathlib's glob takes no absolute pattern
+        yield from sorted(glob.glob(pattern, recursive=True)) or [pattern]  # noqa: PTH207
+
+
+def _problem(file: str, kind: str, *, env: bool) -> str | None:
+    """The line to print for a file; None if nothing is wrong."""
+    try:
+        if file == "-":
+            json = clean_json(parse_json_text(sys.stdin.buffer.read()), env=env)
+        else:
+            json = load_json(file, env=env)
+        _parse(json, kind)
+    except SpecError as error:
+        text = str(error).removesuffix(f" (in {file})")
+        separator = "" if error.path else " "
+        return f"{file}:{separator}{text}"
+    except (NotFoundError, OSError) as error:
+        return f"{file}: {error}"
+    except (TensorStoreError, ValueError, TypeError) as error:
+        return f"{file}: {error}"
+    return None
+
+
+def _parse(json: object, kind: str) -> None:
+    """Parse what a file holds.
+
+    Raises:
+        SpecError: it is wrong; has the path to the member.
+    """
+    if kind == "auto":
+        kind = _kind(json)
+    if kind == "context":
+        Context.Spec(json)
+    elif kind == "kvstore":
+        KvStore.Spec(json)
+    else:
+        parse_spec(json)
+
+
+def _kind(json: object) -> str:
+    """What a file holds, by its members; an array's spec if that can't be told."""
+    if isinstance(json, dict):
+        name = json.get("driver")
+        if (
+            name is None
+            and json
+            and all(isinstance(key, str) and resources.find(key.partition("#")[0]) for key in json)
+        ):
+            return "context"
+        if isinstance(name, str) and drivers.find(name) is None and kvstores.find(name) is not None:
+            return "kvstore"
+    return "spec"

@@ -1,0 +1,92 @@
+"""What a spec's `metadata` member may say, in JSON Schema: for editors, which check as one types.
+
+The rules themselves are in `metadata` and `members`; here they are told to people who write specs.
+A test holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Any: nested JSON
+__all__ = ["METADATA_FORM"]
+
+_EXTENTS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+
+
+def _named(name: str, configuration: dict[str, object], required: list[str]) -> dict[str, object]:
+    """`{"name", "configuration"}`, as the format writes everything that can be extended."""
+    return {
+        "type": "object",
+        "properties": {
+            "name": {"const": name},
+            "configuration": {
+                "type": "object",
+                "properties": configuration,
+                "required": required,
+                "additionalProperties": False,
+            },
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+METADATA_FORM: dict[str, Any] = {
+    "type": "object",
+    "description": "Constraints on zarr.json: what a new array gets and an existing one must have.",
+    "properties": {
+        "zarr_format": {"const": 3},
+        "node_type": {"const": "array"},
+        "shape": {**_EXTENTS, "description": "Extent of each dimension."},
+        "data_type": {
+            "description": "Element type, by name or with a configuration.",
+            "anyOf": [
+                {"type": "string", "examples": ["uint8", "uint16", "float32", "bool"]},
+                {"type": "object", "required": ["name"]},
+                {"type": "array"},
+            ],
+        },
+        "chunk_grid": {
+            **_named(
+                "regular",
+                {"chunk_shape": {"type": "array", "items": {"type": "integer", "minimum": 1}}},
+                ["chunk_shape"],
+            ),
+            "description": "Shape of the chunks; of the shards, where there are any.",
+        },
+        "chunk_key_encoding": {
+            "description": "How chunks are named.",
+            "anyOf": [
+                {"enum": ["default", "v2"]},
+                _named("default", {"separator": {"enum": ["/", "."]}}, []),
+                _named("v2", {"separator": {"enum": [".", "/"]}}, []),
+            ],
+        },
+        "fill_value": {
+            "description": 'What missing chunks hold: a number, true or false, "NaN", '
+            '"Infinity", "-Infinity", "0x…" (bits), [real, imaginary].'
+        },
+        "codecs": {
+            "description": "How chunks are encoded, first to last.",
+            "type": "array",
+            "items": {"x-def": "Codec.zarr3"},
+        },
+        "dimension_names": {
+            "description": "A name or null for each dimension.",
+            "type": "array",
+            "items": {"type": ["string", "null"]},
+        },
+        "attributes": {
+            "description": "User attributes; dimension_units among them means something here.",
+            "type": "object",
+        },
+        "storage_transformers": {"type": "array", "maxItems": 0},
+    },
+    # members that may be ignored are objects that say so
+    "additionalProperties": {
+        "type": "object",
+        "properties": {"must_understand": {"const": False}},
+        "required": ["must_understand"],
+    },
+}

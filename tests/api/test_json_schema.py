@@ -1,0 +1,198 @@
+"""What the schema accepts is what the parser accepts, as far as a schema can tell."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import tensorstore_py as ts
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = ts.json_schema()
+VALIDATOR = Draft202012Validator(SCHEMA)
+PLAIN = {"driver": "zarr3", "kvstore": "memory://a/"}
+
+
+def test_it_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+    json.dumps(SCHEMA)
+    references = set(re.findall(r"#/\$defs/([^'\"]+)", str(SCHEMA)))
+    assert references <= set(SCHEMA["$defs"])
+    assert "x-def" not in str(SCHEMA)
+
+
+def spec_files():
+    return sorted((ROOT / "examples").rglob("*.json"))
+
+
+def test_there_are_spec_files():
+    assert len(spec_files()) >= 4
+
+
+@pytest.mark.parametrize("file", spec_files(), ids=lambda file: file.name)
+def test_the_examples_are_valid(file):
+    found = json.loads(file.read_text("utf-8"))
+    assert list(VALIDATOR.iter_errors(found)) == []
+    ts.load_spec(file)
+
+
+GOOD: list[Any] = [
+    "memory://a/|zarr3:",
+    "file:///a/b.zarr/",
+    PLAIN,
+    {**PLAIN, "$schema": "x", "$comment": "y"},
+    {**PLAIN, "open": True, "create": True, "recheck_cached_data": "open"},
+    {**PLAIN, "recheck_cached_metadata": 1.5e9, "cache_pool": "cache_pool#a", "context": {
+        "cache_pool#a": {"total_bytes_limit": 5}, "cache_pool": None}},
+    {**PLAIN, "kvstore": {"driver": "file", "path": "/a", "file_io_sync": False}},
+    {**PLAIN, "kvstore": {"driver": "file", "path": "/a", "file_io_sync": [False]}},
+    {**PLAIN, "kvstore": {"driver": "file", "path": "/a", "file_io_retries": {"max_delay": "1m"}}},
+    {**PLAIN, "metadata": {"shape": [3], "data_type": "uint8", "codecs": ["bytes", "crc32c"]}},
+    {**PLAIN, "metadata": {"codecs": [{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [2],
+        "codecs": ["bytes", {"name": "gzip", "configuration": {"level": 1}}]}}]}},
+    {**PLAIN, "metadata": {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3]}},
+        "chunk_key_encoding": {"name": "v2", "configuration": {"separator": "."}}}},
+    {**PLAIN, "metadata": {"extra": {"must_understand": False}, "dimension_names": ["x", None]}},
+    {**PLAIN, "schema": {"dtype": "uint8", "domain": {"shape": [[3], 4], "labels": ["a", ""]}}},
+    {**PLAIN, "schema": {"chunk_layout": {"chunk": {"shape": [3, None], "elements": 5},
+        "inner_order": [1, 0], "grid_origin_soft_constraint": [0, None]}}},
+    {**PLAIN, "schema": {"codec": {"driver": "zarr3", "codecs": ["gzip"]}, "fill_value": 3}},
+    {**PLAIN, "schema": {"dimension_units": ["nm", [4, "nm"], None, 5], "rank": 4}},
+    {**PLAIN, "transform": {"input_shape": [3], "output": [{"input_dimension": 0, "stride": 2}]}},
+    {"driver": "auto", "kvstore": "memory://a/", "dtype": "datetime64[ns]"},
+    {"driver": "auto", "kvstore": "memory://a/", "dtype": [["a", "uint8"], ["b", "U5", [2]]]},
+    {"driver": "zarr", "kvstore": "memory://a/", "metadata": {"dtype": "<u2", "compressor": None,
+        "filters": None, "order": "F", "fill_value": None}},
+    {"driver": "zarr", "kvstore": "memory://a/", "metadata": {"compressor": {"id": "zlib"}}},
+    {"driver": "zarr", "kvstore": "memory://a/", "key_encoding": "/"},
+    {"driver": "zarr", "kvstore": "memory://a/", "schema": {"codec": {"driver": "zarr",
+        "compressor": {"id": "blosc", "cname": "zstd"}}}},
+    {"driver": "array", "array": [[1, 2]], "dtype": "int8"},
+    {"driver": "cast", "base": PLAIN, "dtype": "int8"},
+    {"driver": "cast", "base": "memory://a/|zarr3:", "dtype": "int8"},
+    {"driver": "auto", "kvstore": "memory://a/", "file_io_concurrency": {"limit": "shared"}},
+]  # fmt: skip
+
+BAD: list[Any] = [
+    5,
+    None,
+    {},
+    {"kvstore": "memory://"},
+    {"driver": "zar3"},
+    {"driver": 3},
+    {**PLAIN, "kvstor": "memory://"},
+    {**PLAIN, "kvstore": 3},
+    {**PLAIN, "kvstore": {"path": "/a"}},
+    {**PLAIN, "kvstore": {"driver": "fil", "path": "/a"}},
+    {**PLAIN, "kvstore": {"driver": "file", "path": 3}},
+    {**PLAIN, "kvstore": {"driver": "file", "path": "/a", "file_io_sync": "yes"}},
+    {**PLAIN, "kvstore": {"driver": "file", "path": "/a", "file_io_mode": {"mode": "fast"}}},
+    {**PLAIN, "open": "yes"},
+    {**PLAIN, "open": None},
+    {**PLAIN, "create": 1},
+    {**PLAIN, "recheck_cached_data": "never"},
+    {**PLAIN, "cache_pool": "file_io_sync"},
+    {**PLAIN, "cache_pool": {"total_bytes_limit": -1}},
+    {**PLAIN, "context": {"cache_poll": {}}},
+    {**PLAIN, "context": {"data_copy_concurrency": {"limit": 0}}},
+    {**PLAIN, "metadata": {"shape": [-1]}},
+    {**PLAIN, "metadata": {"shape": 3}},
+    {**PLAIN, "metadata": {"zarr_format": 2}},
+    {**PLAIN, "metadata": {"node_type": "group"}},
+    {**PLAIN, "metadata": {"shapes": [1]}},
+    {**PLAIN, "metadata": {"codecs": ["gzi"]}},
+    {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"level": 12}}]}},
+    {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"lvl": 1}}]}},
+    {**PLAIN, "metadata": {"chunk_grid": {"name": "irregular"}}},
+    {**PLAIN, "metadata": {"chunk_key_encoding": {"name": "v3"}}},
+    {**PLAIN, "metadata": {"storage_transformers": [{"name": "a"}]}},
+    {**PLAIN, "schema": {"dtyp": "int8"}},
+    {**PLAIN, "schema": {"dtype": "int9"}},
+    {**PLAIN, "schema": {"chunk_layout": {"chunk": {"shape": ["a"]}}}},
+    {**PLAIN, "schema": {"chunk_layout": {"chunks": {}}}},
+    {**PLAIN, "schema": {"domain": {"shape": "3"}}},
+    {**PLAIN, "schema": {"codec": {"driver": "n6"}}},
+    {**PLAIN, "schema": {"rank": 33}},
+    {**PLAIN, "schema": {"dimension_units": [{}]}},
+    {**PLAIN, "transform": {"output": [{"offse": 1}]}},
+    {**PLAIN, "transform": {"input_shape": [1.5]}},
+    {**PLAIN, "rank": -1},
+    {**PLAIN, "dtype": "u1"},
+    {"driver": "zarr", "kvstore": "memory://", "metadata": {"compressor": {"id": "blsc"}}},
+    {"driver": "zarr", "kvstore": "memory://",
+        "metadata": {"compressor": {"id": "zlib", "level": 11}}},
+    {"driver": "zarr", "kvstore": "memory://", "metadata": {"order": "A"}},
+    {"driver": "zarr", "kvstore": "memory://", "metadata": {"zarr_format": 3}},
+    {"driver": "zarr", "kvstore": "memory://", "key_encoding": "-"},
+    {"driver": "array", "dtype": "int8"},
+    {"driver": "cast", "dtype": "int8"},
+    {"driver": "cast", "base": {"driver": "zarr3", "kvstor": 3}, "dtype": "int8"},
+    {"driver": "auto", "kvstore": "memory://", "metadata": {}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", GOOD, ids=lambda spec: str(spec)[:80])
+def test_what_is_right(spec):
+    assert [error.message for error in VALIDATOR.iter_errors(spec)] == []
+    if not (isinstance(spec, dict) and "array" in spec):
+        ts.Spec(spec)
+
+
+@pytest.mark.parametrize("spec", BAD, ids=lambda spec: str(spec)[:80])
+def test_what_is_wrong(spec):
+    assert list(VALIDATOR.iter_errors(spec))
+    with pytest.raises((ValueError, TypeError)):
+        ts.Spec(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({**PLAIN, "kvstor": 3}, []),
+        ({"driver": "zar3"}, ["driver"]),
+        ({**PLAIN, "kvstore": {"driver": "file", "path": 3}}, ["kvstore", "path"]),
+        (
+            {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"level": 12}}]}},
+            ["metadata", "codecs", 0, "configuration", "level"],
+        ),
+        (
+            {**PLAIN, "schema": {"chunk_layout": {"chunks": {}}}},
+            ["schema", "chunk_layout"],
+        ),
+        ({"driver": "cast", "base": {**PLAIN, "create": 1}}, ["base", "create"]),
+    ],
+)
+def test_an_error_is_at_the_member_and_alone(spec, path):
+    errors = list(VALIDATOR.iter_errors(spec))
+    assert [list(error.absolute_path) for error in errors] == [path]
+
+
+def test_members_carry_the_texts_of_their_docstrings():
+    members = SCHEMA["$defs"]["Driver.zarr3"]["properties"]
+    plain = [name for name in members if not name.startswith("$") and name != "driver"]
+    assert [name for name in plain if "description" not in members[name]] == []
+    assert members["create"] == {
+        "type": "boolean",
+        "default": False,
+        "description": "Create the array if it does not exist.",
+    }
+    codec = SCHEMA["$defs"]["Codec.zarr3.gzip"]["properties"]["configuration"]["properties"]
+    assert codec["level"]["maximum"] == 9
+    assert (
+        SCHEMA["$defs"]["Resource.file_io_retries"]["anyOf"][1]["properties"]["max_delay"][
+            "default"
+        ]
+        == "32s"
+    )
+
+
+def test_every_driver_store_codec_and_resource_is_there():
+    names = {name.partition(".")[0] for name in SCHEMA["$defs"]}
+    assert names >= {"Driver", "KvstoreDriver", "Codec", "CodecSpec", "Resource", "Context"}
+    for kind in ("Driver", "KvstoreDriver"):
+        listed = SCHEMA["$defs"][kind]["then"]["properties"]["driver"]["enum"]
+        assert {f"{kind}.{name}" for name in listed} <= set(SCHEMA["$defs"])

@@ -1,0 +1,22 @@
+from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
+from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
+
+DOCUMENT = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [3],
+    "data_type": "uint8",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3]}},
+    "chunk_key_encoding": {"name": "default"},
+    "fill_value": 0,
+    "codecs": ["bytes"],
+    "dimension_names": ["x"],
+    "attributes": {},
+    "storage_transformers": [],
+}
+
+
+def test_the_form_lists_the_members_that_the_parser_knows():
+    assert set(METADATA_FORM["properties"]) == set(DOCUMENT)
+    for name, value in DOCUMENT.items():
+        MetadataConstraints.parse({"data_type": "uint8", name: value})
