@@ -15,7 +15,7 @@ from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._spec.binding import spec_json
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
-from tensorstore_py._spec.registry import drivers
+from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.url import driver_from_url
 from tensorstore_py.errors import IndexingError
 
@@ -40,9 +40,16 @@ def parse_spec(json: object) -> DriverSpec:
     Raises:
         SpecError: something is wrong with it; names the JSON path and the nearest valid name.
     """
+    if isinstance(json, dict) and _names_a_store(json.get("driver")):
+        json = {"driver": "auto", "kvstore": json}
     found = parse_registered(drivers, json, from_url=driver_from_url)
     assert isinstance(found, DriverSpec)
     return found
+
+
+def _names_a_store(name: object) -> bool:
+    """A store's spec stands for whatever array is in it, as its URL does."""
+    return isinstance(name, str) and drivers.find(name) is None and kvstores.find(name) is not None
 
 
 class Spec(Indexable):

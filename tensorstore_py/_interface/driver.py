@@ -20,7 +20,7 @@ from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
-from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -260,10 +260,17 @@ class DriverSpec(Model):
         schema = Schema() if self.schema_ is None else self.schema_.copy()
         if self.dtype is not None:
             schema.update(dtype=self.dtype)
-        if self.rank is not None:
+        if self.transform is None:
             schema.update(rank=self.rank)
-        if self.transform is not None:
-            schema.update(rank=self.transform.output_rank)
+            return schema
+        # The rank is the view's, like the transform's input; constraints are on the array.
+        if self.rank not in (None, self.transform.input_rank):
+            raise SpecError(
+                f"the rank is {self.rank}, but the transform has {self.transform.input_rank} "
+                "input dimensions",
+                ("rank",),
+            )
+        schema.update(rank=self.transform.output_rank)
         return schema
 
     def known_domain(self) -> IndexDomain | None:
@@ -309,7 +316,16 @@ class DriverSpec(Model):
                 json.setdefault("dtype", dtype)
             if rank is not None and "transform" not in json and "domain" not in schema:
                 json.setdefault("rank", rank)
-            if not schema and not include_defaults:
+            if not schema:
                 del json["schema"]
         if "transform" in json:
             json.pop("rank", None)
+        if include_defaults:
+            # The whole schema then, what stands beside it included, as the reference prints it.
+            known = self.known_schema()
+            whole = dict(schema) if isinstance(schema, dict) else {}
+            if known.dtype is not None:
+                whole["dtype"] = known.dtype.to_json()
+            if known.rank is not None:
+                whole["rank"] = known.rank
+            json["schema"] = {name: whole[name] for name in sorted(whole)}

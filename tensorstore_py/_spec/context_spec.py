@@ -43,8 +43,8 @@ class ContextSpec:
         self._resources = {}
         for key in sorted(json):
             provider = key.partition("#")[0]
-            resource_class(provider)
             try:
+                resource_class(provider)
                 spec = ResourceSpec.parse(provider, json[key], allow_null=True)
             except SpecError as error:
                 raise error.inside(key) from None

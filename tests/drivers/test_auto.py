@@ -32,6 +32,7 @@ def context():
         ({**AUTO, "kvstore": "memory://", "path": "b/"}, "zarr"),
         ({**AUTO, "dtype": "uint8", "rank": 1}, "zarr3"),
         ({**AUTO, "schema": {"dtype": "uint8"}, "open": True}, "zarr3"),
+        ({"driver": "memory", "path": "b/"}, "zarr"),
         ({"driver": "cast", "base": "memory://a/", "dtype": "int32"}, "cast"),
         ("memory://b/|auto:|cast:int32", "cast"),
     ],
@@ -43,7 +44,17 @@ def test_the_format_is_found(context, spec, driver):
     assert store.shape == (4,)
 
 
-@pytest.mark.parametrize("spec", ["memory://a/", "memory://b/|auto:", AUTO], ids=str)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "memory://a/",
+        "memory://b/|auto:",
+        AUTO,
+        {"driver": "memory", "path": "a/"},
+        {"driver": "file", "path": "/a/", "file_io_sync": False},
+    ],
+    ids=str,
+)
 def test_specs_as_the_reference(spec):
     ours, theirs = ts.Spec(spec), reference.Spec(spec)
     assert ours.to_json() == theirs.to_json()

@@ -188,12 +188,13 @@ class StoredType:
             return self.fields[0]
         if not self.is_structured:
             raise SpecError(
-                f'no field "{name}": the data type {self.to_json()} has no named fields'
+                f'no field "{name}": the data type {self.to_json()} has no named fields',
+                ("field",),
             )
         for field in self.fields:
             if field.name == name:
                 return field
-        raise SpecError(f'no field "{name}", only {names}')
+        raise SpecError(f'no field "{name}", only {names}', ("field",))
 
     def to_json(self) -> str | list[list[object]]:
         """The type as metadata writes it."""

@@ -173,6 +173,8 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         super().add_json(json, include_defaults)
+        if self.metadata_key_ == ".zarray":
+            json.pop("metadata_key", None)
         field = self._known_field()
         if field is not None and self.metadata.dtype is not None:
             json.setdefault("dtype", field.data_type.to_json())

@@ -71,7 +71,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
 
     def checked(self) -> Self:
         spec = super().checked()
-        if not (self.metadata is None and self.schema_ is None and self.dtype is None):
+        stated = (self.metadata, self.schema_, self.dtype, self.rank)
+        if any(part is not None for part in stated):
             self.known_schema()
         return spec
 
@@ -94,6 +95,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         data_type = self.known_schema().dtype
         if data_type is not None:
             json["dtype"] = data_type.to_json()
+        if include_defaults and self.metadata is None:
+            json["metadata"] = _NOTHING.to_json(include_defaults=True)
         super().add_json(json, include_defaults)
 
     @property
