@@ -180,3 +180,19 @@ __all__ = [
     "uint64",
     "ustring",
 ]
+
+
+def _rehome() -> None:
+    """Public classes say that they are from here, in tracebacks, documentation and pickles.
+
+    Errors stay with their module, whose name says what they are.
+    """
+    for name in __all__:
+        found = globals()[name]
+        if isinstance(found, type) and found.__name__ == name:
+            room = found.__module__
+            if room.startswith("tensorstore_py._"):
+                found.__module__ = __name__
+
+
+_rehome()

@@ -238,7 +238,7 @@ class Spec(Indexable):
         return IndexTransform(input_rank=rank)
 
     def _with_transform(self, transform: IndexTransform) -> Self:
-        return self.of(self._model.replace(transform=transform))
+        return self.of(self._model.replace(transform=transform, rank=None))
 
 
 def _printable(model: DriverSpec) -> DriverSpec:

@@ -35,7 +35,7 @@ CASES = [
     ({**ZARR3, "rank": 33}, "rank", "33"),
     ({**ZARR3, "create": "yes"}, "create", '"yes"'),
     ({**ZARR3, "recheck_cached_data": "never"}, "recheck_cached_data", '"open"'),
-    ({**ZARR3, "context": {"cache_pol": {}}}, "context", 'did you mean "cache_pool"'),
+    ({**ZARR3, "context": {"cache_pol": {}}}, "context.cache_pol", 'did you mean "cache_pool"'),
     (
         {**ZARR3, "context": {"cache_pool": {"total_bytes_limit": -5}}},
         "context.cache_pool.total_bytes_limit",

@@ -11,28 +11,12 @@ __all__ = ["COUNT", "options", "spec"]
 COUNT = 800
 
 PLAIN = [
-    "bool",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "float32",
-    "float64",
-    "complex64",
+    *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
+    *("float32", "float64", "complex64"),
 ]
 SMALL = [
-    "int2",
-    "int4",
-    "float16",
-    "bfloat16",
-    "float8_e4m3fn",
-    "float8_e5m2",
+    *("int2", "int4", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"),
     "complex128",
-    "float4_e2m1fn",
 ]
 UNITS = ["nm", [4, "nm"], "4.5 s", None, 3]
 V2 = {"bool": "|b1", "int8": "|i1", "uint16": "<u2", "int32": ">i4", "float32": "<f4"}

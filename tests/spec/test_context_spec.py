@@ -34,7 +34,7 @@ def test_defaults():
     [
         ([], (), "expected an object"),
         ("sample_pool", (), "expected an object"),
-        ({"sample_pol": {}}, (), 'did you mean "sample_pool"?'),
+        ({"sample_pol": {}}, ("sample_pol",), 'did you mean "sample_pool"?'),
         ({"sample_pool": 5}, ("sample_pool",), "expected an object, but found 5"),
         ({"sample_pool": "sample_config"}, ("sample_pool",), "no reference"),
         ({"sample_pool#x": {"limit": -1}}, ("sample_pool#x", "limit"), "found -1"),
