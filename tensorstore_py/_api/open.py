@@ -16,14 +16,16 @@ from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import IndexTransform, identity
+from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._spec.registry import drivers
 from tensorstore_py.errors import PermissionDeniedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.options import Options
-    from tensorstore_py._interface.driver import Driver, DriverSpec
+    from tensorstore_py._interface.driver import Driver
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
 
@@ -157,4 +159,15 @@ def _from_path(path: Path) -> DriverSpec:
     if path.is_dir():
         where = {"driver": "file", "path": f"{path.resolve().as_posix()}/"}
         return parse_spec({"driver": "auto", "kvstore": where})
+    if _is_metadata(path.name):
+        raise SpecError(
+            f"{path} is the metadata of an array, not a spec; open its directory: "
+            f"{str(path.parent)!r} as a pathlib.Path"
+        )
     return load_spec(path).model
+
+
+def _is_metadata(name: str) -> bool:
+    """Whether files of that name are a format's own."""
+    found = (drivers.get(each) for each in drivers.names())
+    return any(issubclass(cls, DriverSpec) and name in cls.detected_by for cls in found)

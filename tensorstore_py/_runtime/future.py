@@ -180,6 +180,15 @@ class Future(Generic[T]):
             raise self._error
         return self._value
 
+    def __repr__(self) -> str:
+        if not self._settled():
+            state = "pending"
+        elif self._error is None:
+            state = f"done: {type(self._value).__name__}"
+        else:
+            state = "cancelled" if self.cancelled() else f"failed: {type(self._error).__name__}"
+        return f"<Future {state}>"
+
     def follow(self, callback: Callable[[Future[T]], None]) -> None:
         """`add_done_callback` without hurrying the work. For the runtime."""
         with self._lock:

@@ -18,7 +18,7 @@ from tensorstore_py._spec.parametric import field_types_json, numpy_of_name, par
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -85,7 +85,7 @@ class dtype:  # noqa: N801 - the reference's name
         name = dtype if isinstance(dtype, str) else _name_of(dtype)
         found = cls._by_name.get(name) or _parametric(name)
         if found is None:
-            hint = did_you_mean(name, (known for known in cls._by_name if known[0] != "["))
+            hint = _hint(name, cls._by_name)
             raise SpecError(f'No TensorStore data type with name: "{name}"{hint}')
         assert isinstance(found, cls)
         return found
@@ -250,6 +250,18 @@ def _name_of(like: object) -> str:
     if name is None:
         raise SpecError(f"No TensorStore data type corresponding to NumPy dtype: {found!r}")
     return name
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """The nearest name; NumPy's own and Python's names are told by what they stand for."""
+    try:
+        meant = np.dtype(name) if name not in ("str", "object") else None
+    except TypeError:
+        meant = None
+    found = None if meant is None else _NUMPY_NAMES.get(meant)
+    if found is not None:
+        return f' (did you mean "{found}"?)'
+    return did_you_mean(name, (each for each in known if each[0] != "["))
 
 
 def _field_type_name(numpy_type: np.dtype[np.generic]) -> str:

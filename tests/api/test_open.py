@@ -107,6 +107,14 @@ class TestWrongForms:
         with pytest.raises(NotFoundError, match=r"gone\.json does not exist"):
             ts.open(tmp_path / "gone.json")
 
+    @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
+    def test_metadata_is_no_spec(self, tmp_path, driver):
+        spec = {"driver": driver, "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
+        ts.open(spec, create=True, dtype="uint8", shape=[3]).result()
+        file = tmp_path / (".zarray" if driver == "zarr" else "zarr.json")
+        with pytest.raises(SpecError, match="open its directory"):
+            ts.open(file)
+
     def test_broken_json_text(self):
         with pytest.raises(SpecError, match="line 1"):
             ts.open('{"driver": "zarr3",}')

@@ -454,3 +454,16 @@ def test_ctrl_c_interrupts_a_blocked_main_thread():
             print("interrupted", future.done())
     """)
     assert out == "interrupted False\n"
+
+
+def test_a_repr_says_how_it_stands():
+    promise, future = Promise.new()
+    assert repr(future) == "<Future pending>"
+    promise.set_result("text")
+    assert repr(future) == "<Future done: str>"
+    promise, future = Promise.new()
+    promise.set_exception(KeyError("x"))
+    assert repr(future) == "<Future failed: KeyError>"
+    promise, future = Promise.new()
+    future.cancel()
+    assert repr(future) == "<Future cancelled>"

@@ -5,6 +5,7 @@ import pytest
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py.errors import SpecError
+from tests.spec import samples  # noqa: F401 - registers the resources
 
 
 def test_round_trip_and_repr():

@@ -172,6 +172,16 @@ def test_unknown_parameters_are_refused(name):
         dtype(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("u1", "uint8"), ("<f4", "float32"), ("int", "int64"), ("float", "float64"), ("i2", "int16"),
+     ("flaot32", "float32"), ("?", "bool"), ("str", "string")],
+)  # fmt: skip
+def test_names_of_numpy_are_told_by_what_they_stand_for(name, meant):
+    with pytest.raises(SpecError, match=f'did you mean "{meant}"'):
+        dtype(name)
+
+
 def test_hints_do_not_name_records_of_others():
     dtype([["hint", "int8"]])
     with pytest.raises(SpecError) as caught:
