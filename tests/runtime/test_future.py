@@ -456,14 +456,19 @@ def test_ctrl_c_interrupts_a_blocked_main_thread():
     assert out == "interrupted False\n"
 
 
+def pair():
+    made: tuple[Promise[str], Future[str]] = Promise.new()
+    return made
+
+
 def test_a_repr_says_how_it_stands():
-    promise, future = Promise.new()
+    promise, future = pair()
     assert repr(future) == "<Future pending>"
     promise.set_result("text")
     assert repr(future) == "<Future done: str>"
-    promise, future = Promise.new()
+    promise, future = pair()
     promise.set_exception(KeyError("x"))
     assert repr(future) == "<Future failed: KeyError>"
-    promise, future = Promise.new()
+    promise, future = pair()
     future.cancel()
     assert repr(future) == "<Future cancelled>"
