@@ -106,7 +106,13 @@ from tensorstore_py._spec.registry import resources as context_resources
 from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel, ResourceSpec
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.units import Unit
-from tensorstore_py._spec.url_path import decode_path, encode_path, root_url_rest
+from tensorstore_py._spec.url_path import (
+    adapter_url_rest,
+    decode_path,
+    encode_path,
+    root_url_rest,
+    split_bucket,
+)
 
 __all__ = [
     "ALL",
@@ -185,6 +191,7 @@ __all__ = [
     "TimestampedStorageGeneration",
     "Unit",
     "Unset",
+    "adapter_url_rest",
     "array_from_json",
     "array_schema",
     "array_to_json",
@@ -230,6 +237,7 @@ __all__ = [
     "resolve_chain",
     "root_url_rest",
     "size_error",
+    "split_bucket",
     "split_chain",
     "thaw",
     "write_array",

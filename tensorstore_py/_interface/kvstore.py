@@ -225,7 +225,10 @@ class KvStoreSpec(Model):
         Raises:
             UnsupportedError: the store cannot be opened in this installation.
         """
-        raise UnsupportedError(f'kvstore driver "{self.driver}" cannot be opened')
+        raise UnsupportedError(
+            f'kvstore driver "{self.driver}" cannot be opened by this version: '
+            "only its spec is known"
+        )
 
     def to_url(self) -> str:
         """This spec as a URL.

@@ -12,7 +12,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from tensorstore_py.errors import SpecError
 
-__all__ = ["decode_path", "encode_path", "root_url_rest"]
+__all__ = ["adapter_url_rest", "decode_path", "encode_path", "root_url_rest", "split_bucket"]
 
 _KEPT = "!$&'()*+,;=:/~"
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -79,3 +79,33 @@ def root_url_rest(url: str, scheme: str) -> str:
                 f'{name} not supported in "{url}"; write a literal "{mark}" as "{escape}"'
             )
     return rest
+
+
+def adapter_url_rest(part: str, scheme: str) -> str:
+    """The path in a part such as `zip:inner/`, decoded.
+
+    Raises:
+        SpecError: a query, a fragment, or the `//` of a root store.
+
+    Example:
+        >>> adapter_url_rest("zip:a%20b/", "zip")
+        'a b/'
+    """
+    rest = part[len(scheme) + 1 :]
+    if rest.startswith("//"):
+        raise SpecError(f'Scheme "{scheme}:" not present in url "{part}"; leave "//" out')
+    for mark, name in (("?", "Query string"), ("#", "Fragment identifier")):
+        if mark in rest:
+            raise SpecError(f'{name} not supported in "{part}"')
+    return decode_path(rest)
+
+
+def split_bucket(rest: str) -> tuple[str, str]:
+    """Bucket and decoded path of what follows `s3://` or the like.
+
+    Example:
+        >>> split_bucket("bucket/a%20b")
+        ('bucket', 'a b')
+    """
+    bucket, _, path = rest.partition("/")
+    return bucket, decode_path(path)

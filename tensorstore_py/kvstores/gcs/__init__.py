@@ -1,4 +1,4 @@
-"""What the Google Cloud Storage store's contexts may say; the store itself is to come."""
+"""What the Google Cloud Storage store's specs and contexts may say; the store itself is to come."""
 
 from tensorstore_py.kvstores.gcs.resources import (
     GcsRateLimiter,
@@ -6,5 +6,12 @@ from tensorstore_py.kvstores.gcs.resources import (
     GcsRequestRetries,
     GcsUserProject,
 )
+from tensorstore_py.kvstores.gcs.spec import GcsSpec
 
-__all__ = ["GcsRateLimiter", "GcsRequestConcurrency", "GcsRequestRetries", "GcsUserProject"]
+__all__ = [
+    "GcsRateLimiter",
+    "GcsRequestConcurrency",
+    "GcsRequestRetries",
+    "GcsSpec",
+    "GcsUserProject",
+]

@@ -1,4 +1,4 @@
-"""What the S3 store's contexts may say; the store itself is to come."""
+"""What the S3 store's specs and contexts may say; the store itself is to come."""
 
 from tensorstore_py.kvstores.s3.resources import (
     AwsCredentials,
@@ -6,5 +6,6 @@ from tensorstore_py.kvstores.s3.resources import (
     S3RequestConcurrency,
     S3RequestRetries,
 )
+from tensorstore_py.kvstores.s3.spec import S3Spec
 
-__all__ = ["AwsCredentials", "S3RateLimiter", "S3RequestConcurrency", "S3RequestRetries"]
+__all__ = ["AwsCredentials", "S3RateLimiter", "S3RequestConcurrency", "S3RequestRetries", "S3Spec"]

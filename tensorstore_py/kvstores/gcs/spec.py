@@ -1,0 +1,86 @@
+"""The JSON of the Google Cloud Storage store: its members and its URL.
+
+Values only: which bucket, where, and how to ask for it. What opens it comes with the store.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tensorstore_py.errors import SpecError
+from tensorstore_py.kvstores.gcs.resources import (
+    GcsRateLimiter,
+    GcsRequestRetries,
+    GcsUserProject,
+)
+from tensorstore_py.plugin import (
+    KvStoreSpec,
+    Places,
+    Resource,
+    ResourceField,
+    Slots,
+    encode_path,
+    field_validator,
+    kvstore,
+    root_url_rest,
+    split_bucket,
+)
+
+__all__ = ["GcsSpec"]
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", re.ASCII)
+_LINE_BREAK = re.compile(r"[\r\n]")
+
+
+@kvstore("gcs", schemes=["gs"])
+class GcsSpec(KvStoreSpec):
+    """`{"driver": "gcs", "bucket": "name", "path": "a/"}`, or `gs://name/a/`.
+
+    Attributes:
+        bucket: the bucket.
+        gcs_request_concurrency: how many requests run at a time.
+        gcs_request_retries: how to go on after a failure that may pass.
+        gcs_user_project: who pays.
+        experimental_gcs_rate_limiter: how many requests a second are made at most.
+        data_copy_concurrency: how many threads copy.
+
+    Example:
+        >>> GcsSpec.from_url("gs://bucket/a%20b/")
+        {'driver': 'gcs', 'bucket': 'bucket', 'path': 'a b/'}
+    """
+
+    bucket: str
+    gcs_request_concurrency: Resource[Slots] = ResourceField("gcs_request_concurrency")
+    gcs_request_retries: Resource[GcsRequestRetries] = ResourceField("gcs_request_retries")
+    gcs_user_project: Resource[GcsUserProject] = ResourceField("gcs_user_project")
+    experimental_gcs_rate_limiter: Resource[GcsRateLimiter] | None = ResourceField(
+        "experimental_gcs_rate_limiter", optional=True
+    )
+    data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
+
+    @field_validator("bucket")
+    @classmethod
+    def _named(cls, bucket: str) -> str:
+        parts = bucket.split(".")
+        if not _BUCKET.fullmatch(bucket) or any(not 0 < len(part) <= 63 for part in parts):
+            raise SpecError(
+                f'"{bucket}" is no name of a bucket: 3 to 63 lower-case letters, digits, dots, '
+                "dashes and underscores"
+            )
+        return bucket
+
+    @field_validator("path")
+    @classmethod
+    def _one_line(cls, path: str) -> str:
+        if _LINE_BREAK.search(path):
+            raise SpecError("a path in a bucket has no line breaks")
+        return path
+
+    def to_url(self) -> str:
+        return f"gs://{self.bucket}/{encode_path(self.path)}"
+
+    @classmethod
+    def from_url(cls, url: str) -> dict[str, object]:
+        bucket, path = split_bucket(root_url_rest(url, "gs"))
+        spec: dict[str, object] = {"driver": "gcs", "bucket": bucket}
+        return {**spec, "path": path} if path else spec

@@ -1,0 +1,99 @@
+"""The JSON of the S3 store: its members and its URL.
+
+Values only: which bucket, where, and how to ask for it. What opens it comes with the store.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.kvstores.s3.resources import (
+    AwsCredentials,
+    S3RateLimiter,
+    S3RequestRetries,
+)
+from tensorstore_py.plugin import (
+    KvStoreSpec,
+    Places,
+    Resource,
+    ResourceField,
+    Slots,
+    encode_path,
+    field_validator,
+    kvstore,
+    model_validator,
+    root_url_rest,
+    split_bucket,
+)
+
+__all__ = ["S3Spec"]
+
+#: Lower-case letters, digits, dots and dashes; old buckets may have underscores and capitals.
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]", re.ASCII)
+_ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+", re.ASCII)
+
+
+@kvstore("s3", schemes=["s3"])
+class S3Spec(KvStoreSpec):
+    """`{"driver": "s3", "bucket": "name", "path": "a/"}`, or `s3://name/a/`.
+
+    Attributes:
+        bucket: the bucket; may be left out where the endpoint says which.
+        aws_region: the region; found out by default.
+        endpoint: URL of the service, for anything that is not AWS itself.
+        host_header: what to put into the header `Host`, where that is not the endpoint's.
+        requester_pays: pay for requests to buckets whose requesters pay.
+        use_conditional_write: whether writes may be made conditional; found out by default.
+        aws_credentials: where credentials come from.
+        s3_request_concurrency: how many requests run at a time.
+        s3_request_retries: how to go on after a failure that may pass.
+        experimental_s3_rate_limiter: how many requests a second are made at most.
+        data_copy_concurrency: how many threads copy.
+
+    Example:
+        >>> S3Spec.from_url("s3://bucket/a%20b/")
+        {'driver': 's3', 'bucket': 'bucket', 'path': 'a b/'}
+    """
+
+    bucket: str = ""
+    aws_region: str = ""
+    endpoint: str | None = None
+    host_header: str | None = None
+    requester_pays: bool = False
+    use_conditional_write: bool | None = None
+    aws_credentials: Resource[AwsCredentials] = ResourceField("aws_credentials")
+    s3_request_concurrency: Resource[Slots] = ResourceField("s3_request_concurrency")
+    s3_request_retries: Resource[S3RequestRetries] = ResourceField("s3_request_retries")
+    experimental_s3_rate_limiter: Resource[S3RateLimiter] | None = ResourceField(
+        "experimental_s3_rate_limiter", optional=True
+    )
+    data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
+
+    @field_validator("bucket")
+    @classmethod
+    def _named(cls, bucket: str) -> str:
+        if bucket and (
+            not _BUCKET.fullmatch(bucket) or ".." in bucket or _ADDRESS.fullmatch(bucket)
+        ):
+            raise SpecError(
+                f'"{bucket}" is no name of a bucket: 3 to 63 letters, digits, dots and dashes'
+            )
+        return bucket
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> S3Spec:
+        if not self.bucket and self.endpoint is None:
+            raise SpecError('this member is required where no "endpoint" is given', ("bucket",))
+        return self
+
+    def to_url(self) -> str:
+        if self.endpoint is not None:
+            raise UnsupportedError("an s3 store with an endpoint of its own has no URL form")
+        return f"s3://{self.bucket}/{encode_path(self.path)}"
+
+    @classmethod
+    def from_url(cls, url: str) -> dict[str, object]:
+        bucket, path = split_bucket(root_url_rest(url, "s3"))
+        spec: dict[str, object] = {"driver": "s3", "bucket": bucket}
+        return {**spec, "path": path} if path else spec

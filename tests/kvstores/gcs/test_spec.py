@@ -1,0 +1,44 @@
+import pytest
+import tensorstore as reference
+
+import tensorstore_py as ts
+
+PRINTED = [
+    "gs://bucket/a/b",
+    "gs://bucket",
+    "gs://bucket.example/a%20b",
+    {"driver": "gcs", "bucket": "bucket"},
+    {"driver": "gcs", "bucket": "bucket", "path": "a/", "gcs_user_project": {"project_id": "p"}},
+]
+REFUSED = [
+    ("gs://Bad/a", ("bucket",)),
+    ("gs://", ("bucket",)),
+    ("gs://bucket/a?x", ()),
+    ({"driver": "gcs"}, ("bucket",)),
+    ({"driver": "gcs", "bucket": 5}, ("bucket",)),
+    ({"driver": "gcs", "bucket": "B"}, ("bucket",)),
+    ({"driver": "gcs", "bucket": "bucket", "path": "a\nb"}, ("path",)),
+    ({"driver": "gcs", "bucket": "bucket", "x": 5}, ("x",)),
+]
+
+
+@pytest.mark.parametrize("json", PRINTED, ids=str)
+def test_printed_as_by_the_reference(json):
+    ours, theirs = ts.KvStore.Spec(json), reference.KvStore.Spec(json)
+    for include in (False, True):
+        assert ours.to_json(include) == theirs.to_json(include)
+    assert ours.url == theirs.url
+
+
+@pytest.mark.parametrize(("json", "path"), REFUSED, ids=str)
+def test_refused_with_the_path(json, path):
+    with pytest.raises(ValueError):
+        reference.KvStore.Spec(json)
+    with pytest.raises(ts.SpecError) as caught:
+        ts.KvStore.Spec(json)
+    assert caught.value.path == path
+
+
+def test_opening_says_what_is_missing():
+    with pytest.raises(ts.UnsupportedError, match='"gcs" cannot be opened by this version'):
+        ts.KvStore.open("gs://bucket/a/").result()
