@@ -6,26 +6,21 @@ them is raised where the call is; everything that may wait is the driver's, in t
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from tensorstore_py._api.kvstore_spec import as_context
-from tensorstore_py._api.load_spec import load_spec
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import IndexTransform, identity
-from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
-from tensorstore_py._spec.registry import drivers
 from tensorstore_py.errors import PermissionDeniedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.options import Options
-    from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
 
@@ -137,8 +132,6 @@ def _whole(driver: Driver, model: DriverSpec) -> IndexTransform:
 def _as_model(spec: object) -> DriverSpec:
     if isinstance(spec, Spec):
         return spec.model
-    if isinstance(spec, os.PathLike):
-        return _from_path(Path(os.fspath(spec)))
     if isinstance(spec, str) and spec.lstrip()[:1] == "{":
         return parse_spec(parse_json_text(spec))
     if isinstance(spec, str) and "://" not in spec:
@@ -147,27 +140,3 @@ def _as_model(spec: object) -> DriverSpec:
             "or as file:///absolute/path/|zarr3:"
         )
     return parse_spec(spec)
-
-
-def _from_path(path: Path) -> DriverSpec:
-    """A spec file, or the spec of the array that a directory holds.
-
-    Raises:
-        NotFoundError: no such file.
-        SpecError: the spec file is wrong; names the file.
-    """
-    if path.is_dir():
-        where = {"driver": "file", "path": f"{path.resolve().as_posix()}/"}
-        return parse_spec({"driver": "auto", "kvstore": where})
-    if _is_metadata(path.name):
-        raise SpecError(
-            f"{path} is the metadata of an array, not a spec; open its directory: "
-            f"{str(path.parent)!r} as a pathlib.Path"
-        )
-    return load_spec(path).model
-
-
-def _is_metadata(name: str) -> bool:
-    """Whether files of that name are a format's own."""
-    found = (drivers.get(each) for each in drivers.names())
-    return any(issubclass(cls, DriverSpec) and name in cls.detected_by for cls in found)

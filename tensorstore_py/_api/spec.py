@@ -5,10 +5,13 @@ A Spec wraps one frozen driver spec; `update` replaces it. Nothing is opened her
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
+from tensorstore_py._api.spec_file import in_file, load_json
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
@@ -17,7 +20,7 @@ from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.url import driver_from_url
-from tensorstore_py.errors import IndexingError
+from tensorstore_py.errors import IndexingError, SpecError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +43,8 @@ def parse_spec(json: object) -> DriverSpec:
     Raises:
         SpecError: something is wrong with it; names the JSON path and the nearest valid name.
     """
+    if isinstance(json, os.PathLike):
+        return _from_path(Path(os.fspath(json)))
     if isinstance(json, dict) and _names_a_store(json.get("driver")):
         json = {"driver": "auto", "kvstore": json}
     found = parse_registered(drivers, json, from_url=driver_from_url)
@@ -52,11 +57,39 @@ def _names_a_store(name: object) -> bool:
     return isinstance(name, str) and drivers.find(name) is None and kvstores.find(name) is not None
 
 
+def _from_path(path: Path) -> DriverSpec:
+    """A spec file, or the spec of the array that a directory holds.
+
+    Raises:
+        NotFoundError: no such file.
+        SpecError: the spec file is wrong; names the file.
+    """
+    if path.is_dir():
+        return parse_spec({"driver": "auto", "kvstore": path})
+    if _is_metadata(path.name):
+        raise SpecError(
+            f"{path} is the metadata of an array, not a spec; open its directory: "
+            f"{str(path.parent)!r} as a pathlib.Path"
+        )
+    try:
+        return parse_spec(load_json(path))
+    except SpecError as error:
+        named = str(path) in error.problem
+        raise error if named else in_file(error, path) from None
+
+
+def _is_metadata(name: str) -> bool:
+    """Whether files of that name are a format's own."""
+    found = (drivers.get(each) for each in drivers.names())
+    return any(issubclass(cls, DriverSpec) and name in cls.detected_by for cls in found)
+
+
 class Spec(Indexable):
     """What is to be opened.
 
     Args:
-        json: a JSON spec, or a URL such as `file:///data/a/|zarr3:`.
+        json: a JSON spec, a URL such as `file:///data/a/|zarr3:`, or a local path as
+            `os.PathLike`: a spec file, or the directory of an array.
 
     Raises:
         SpecError: something is wrong with it; names the JSON path and the nearest valid name.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from os import PathLike
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -78,8 +79,8 @@ def _freeze_other(value: object, depth: int) -> object:
         return float(value) if isinstance(value, float) else str(value)
     if isinstance(value, np.generic):
         return freeze(value.item(), depth - 1)
-    if hasattr(value, "spec_json"):
-        return value
+    if hasattr(value, "spec_json") or isinstance(value, PathLike):
+        return value  # what a local path means depends on the member
     to_json = getattr(value, "to_json", None)
     if callable(to_json):
         return freeze(to_json(), depth - 1)

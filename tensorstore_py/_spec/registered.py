@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import marshal
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING
 
 from pydantic_core import core_schema
 
 from tensorstore_py._spec.json_value import describe, freeze
 from tensorstore_py._spec.model import Model
+from tensorstore_py._spec.url_path import local_url
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -60,7 +62,9 @@ def _parse(
     tag: str,
     from_url: Callable[[str], object] | None,
 ) -> Model:
-    if isinstance(json, str) and from_url is not None:
+    if isinstance(json, PathLike) and from_url is not None:
+        json = freeze(from_url(local_url(json)))
+    elif isinstance(json, str) and from_url is not None:
         json = freeze(from_url(json))
     if isinstance(json, Model):
         return json

@@ -7,12 +7,22 @@ surrogate escapes; in a URL every byte outside the unreserved and sub-delimiter 
 
 from __future__ import annotations
 
+import os
 import re
+from os import PathLike
+from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from tensorstore_py.errors import SpecError
 
-__all__ = ["adapter_url_rest", "decode_path", "encode_path", "root_url_rest", "split_bucket"]
+__all__ = [
+    "adapter_url_rest",
+    "decode_path",
+    "encode_path",
+    "local_url",
+    "root_url_rest",
+    "split_bucket",
+]
 
 _KEPT = "!$&'()*+,;=:/~"
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -109,3 +119,16 @@ def split_bucket(rest: str) -> tuple[str, str]:
     """
     bucket, _, path = rest.partition("/")
     return bucket, decode_path(path)
+
+
+def local_url(path: PathLike[str]) -> str:
+    """The URL of a local path: a directory, unless there is a file of that name.
+
+    Example:
+        >>> from pathlib import PurePosixPath
+        >>> local_url(PurePosixPath("/data/a b"))
+        'file:///data/a%20b/'
+    """
+    absolute = Path(os.path.abspath(os.fspath(path)))  # noqa: PTH100 - links are kept as they are
+    url = absolute.as_uri()
+    return url if absolute.is_file() or url.endswith("/") else f"{url}/"

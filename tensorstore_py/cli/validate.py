@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.load_spec import clean_json, load_json
 from tensorstore_py._api.spec import parse_spec
+from tensorstore_py._api.spec_file import clean_json, load_json
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py._spec.registry import drivers, kvstores, resources

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._api.load_spec import clean_json, load_json
+from tensorstore_py._api.spec_file import clean_json, load_json
 
 SPEC = {"driver": "zarr3", "kvstore": {"driver": "memory", "path": "a/"}}
 

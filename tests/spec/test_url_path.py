@@ -1,9 +1,18 @@
+from pathlib import Path
+
 import pytest
 import tensorstore as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorstore_py._spec.url_path import decode_path, encode_path, root_url_rest
+from tensorstore_py._spec.url_path import (
+    adapter_url_rest,
+    decode_path,
+    encode_path,
+    local_url,
+    root_url_rest,
+    split_bucket,
+)
 from tensorstore_py.errors import SpecError
 
 
@@ -51,3 +60,22 @@ def test_the_rest_of_a_url_is_still_encoded():
 def test_a_root_url_has_only_a_path(url, problem):
     with pytest.raises(SpecError, match=problem):
         root_url_rest(url, "memory")
+
+
+def test_local_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_bytes(b"")
+    assert local_url(Path("/a b")) == "file:///a%20b/"
+    assert local_url(Path("new")) == f"{tmp_path.as_uri()}/new/"
+    assert local_url(Path("file")) == f"{tmp_path.as_uri()}/file"
+
+
+@pytest.mark.parametrize("part", ["zip://a", "zip:a?b", "zip:a#b", "zip:%zz"])
+def test_parts_that_are_refused(part):
+    with pytest.raises(SpecError):
+        adapter_url_rest(part, "zip")
+
+
+def test_buckets():
+    assert split_bucket("bucket") == split_bucket("bucket/") == ("bucket", "")
+    assert split_bucket("bucket//a%20b/") == ("bucket", "/a b/")

@@ -5,6 +5,8 @@ Values only: paths are checked as text, and opening touches no file.
 
 from __future__ import annotations
 
+import os
+
 from tensorstore_py.kvstores.file.paths import normal_path, path_from_url, path_to_url
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.store import FileStore
@@ -39,6 +41,11 @@ class FileSpec(KvStoreSpec):
     file_io_locking: Resource[FileIoLocking] = ResourceField("file_io_locking")
     file_io_mode: Resource[FileIoMode] = ResourceField("file_io_mode")
     file_io_retries: Resource[FileIoRetries] = ResourceField("file_io_retries")
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _text(cls, path: object) -> object:
+        return os.fspath(path) if isinstance(path, os.PathLike) else path
 
     @field_validator("path")
     @classmethod
