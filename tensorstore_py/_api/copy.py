@@ -1,12 +1,14 @@
 """Copying one array to another, block by block along the target's write chunks.
 
-Only the blocks being copied are in memory. The two drivers may have different temperaments: each
-body runs where it belongs, and this one waits for it without holding a loop up.
+Only the blocks being copied are in memory, within the target's `memory_limit`. The two drivers may
+have different temperaments: each body runs where it belongs, and this one waits for it without
+holding a loop up.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise, product
+from math import prod
 from typing import TYPE_CHECKING
 
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, OutputIndexMethod
@@ -51,6 +53,20 @@ async def copy_array(
     """
     inline = source.inline and target.inline
     aligned = _aligned(source_transform, target_transform)
+    budget = target.memory or source.memory
+    blocks = None if budget is None else budget.blocks
+    item_bytes = target.data_type.array_dtype.itemsize
+
+    async def counted_copy(box: Box) -> None:
+        size = item_bytes * prod(high - low for low, high in box)
+        if blocks is None or not blocks.matters(inline, size):
+            await copy(box)
+            return
+        await blocks.take(inline, size)
+        try:
+            await copy(box)
+        finally:
+            blocks.release(size)
 
     async def copy(box: Box) -> None:
         part = aligned[_within_bounds(box, aligned)]
@@ -59,7 +75,7 @@ async def copy_array(
         await _within(inline, target.inline, lambda: target.write(block, convert(data)))
 
     boxes = list(_boxes(target, target_transform))
-    await fan_out(inline, boxes, copy, count=len(boxes), width=None if inline else 8)
+    await fan_out(inline, boxes, counted_copy, count=len(boxes), width=None if inline else 8)
 
 
 async def _within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> T:

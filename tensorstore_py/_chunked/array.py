@@ -35,6 +35,10 @@ class Limits(NamedTuple):
     copying: Places
     memory: Bytes
 
+    def in_flight(self, chunk_bytes: int) -> int:
+        """What one chunk of that size counts: there may be it and its encoded form."""
+        return 2 * chunk_bytes
+
 
 UNLIMITED: Final = Limits(Places(2**12), Bytes(2**62))
 

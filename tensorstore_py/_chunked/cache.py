@@ -5,24 +5,38 @@ reader decides by its own staleness bound whether to use one, to ask the store w
 still current, or to read again. A pool of zero bytes keeps nothing and costs nothing.
 
 What was read before a write of this process is never kept after it, however late it arrives.
+Metadata of arrays is kept here, too (`metadata_cache`), within the same bound.
 """
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from weakref import ReferenceType, ref
 
 from tensorstore_py._chunked.layout import Remembered
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._spec.binding import likeness
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     import numpy as np
 
-__all__ = ["CachedChunk", "ChunkCache"]
+__all__ = ["CachedChunk", "ChunkCache", "needed_since"]
+
+T = TypeVar("T")
+
+
+class _Entry(Protocol):
+    """What can be kept."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What it counts against the pool's limit; never changes."""
 
 
 @dataclass(slots=True)
@@ -53,12 +67,13 @@ class _Readers:
     outdated: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Scope:
     """One array's part of the cache."""
 
     store: object
     form: object
+    companion: ReferenceType[object] | None = None
 
 
 #: How many arrays at one path, in different stores or forms, are told apart.
@@ -66,7 +81,7 @@ _SCOPES_PER_PATH = 8
 
 
 class ChunkCache:
-    """A byte-bounded map from `(scope of the array, cell)` to decoded chunks.
+    """A byte-bounded map from `(scope of the array, cell)` to decoded chunks, and the like.
 
     Args:
         limit_bytes: total size of what is kept.
@@ -74,7 +89,7 @@ class ChunkCache:
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
-        self._entries: OrderedDict[Hashable, CachedChunk] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._held_bytes = 0
         self._scopes: Remembered[list[_Scope]] = Remembered(1024)
         self._readers: dict[Hashable, _Readers] = {}
@@ -93,13 +108,13 @@ class ChunkCache:
 
         Args:
             path: where it is in its store.
-            store: the bound spec of that store; equal specs mean the same one.
+            store: the bound spec of that store; specs that are alike mean the same one.
             form: how its chunks are encoded.
         """
         scopes = self._scopes.get(path, list)
         with self._mutex:
             for scope in scopes:
-                if scope.form == form and scope.store == store:
+                if scope.form == form and _alike(scope.store, store):
                     return scope
             scope = _Scope(store, form)
             # Whatever was opened long ago may begin anew.
@@ -121,15 +136,26 @@ class ChunkCache:
                 if not readers.count:
                     del self._readers[key]
 
+    def companion(self, scope: object, make: Callable[[], T]) -> T:
+        """The object beside a scope, the same one as long as anybody, or the pool, has it."""
+        assert isinstance(scope, _Scope)
+        with self._mutex:
+            found = None if scope.companion is None else scope.companion()
+            if found is None:
+                found = make()
+                scope.companion = ref(found)
+            return cast("T", found)
+
     def get(self, key: Hashable) -> CachedChunk | None:
-        """The entry, which becomes the most recently used; None if there is none."""
+        """The chunk, which becomes the most recently used entry; None if there is none."""
         with self._mutex:
             entry = self._entries.get(key)
-            if entry is not None:
-                self._entries.move_to_end(key)
+            if not isinstance(entry, CachedChunk):
+                return None
+            self._entries.move_to_end(key)
             return entry
 
-    def put(self, key: Hashable, entry: CachedChunk) -> None:
+    def put(self, key: Hashable, entry: _Entry) -> None:
         """Keep an entry and drop the least recently used ones that no longer fit."""
         with self._mutex:
             readers = self._readers.get(key)
@@ -155,3 +181,21 @@ class ChunkCache:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._held_bytes -= entry.size_bytes
+
+
+def _alike(store: object, other: object) -> bool:
+    return store is other or likeness(store) == likeness(other)
+
+
+def needed_since(bound: bool | str | float, opened: float) -> float:
+    """The time since which something must have been known to be current to be used unasked.
+
+    Args:
+        bound: true: now; false: always; `"open"`: when opened; or a time in s since 1970.
+        opened: when the array was opened.
+    """
+    if bound is True:
+        return time.time()
+    if bound is False:
+        return float("-inf")
+    return opened if isinstance(bound, str) else bound

@@ -57,13 +57,14 @@ class CachedReads:
         plan = make_plan(axes, array.grid)
         source = array.source
         reader = _CachedReader(self, plan, view)
+        size = reader.step_bytes()
         await fan_out(
             source.inline,
             plan.steps(),
-            reader.work(),
+            reader.work(size),
             count=plan.count,
             width=source.width,
-            step_bytes=reader.step_bytes(),
+            step_bytes=size,
         )
 
 
@@ -113,7 +114,7 @@ class _CachedReader(Reader):
         chain = self._reads.array.chain
         chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
         try:
-            with self._array.limits.copying:
+            with self._copying:
                 chain.decode_into(data, chunk)
         except DataLossError as error:
             raise self.corrupt(step, error) from error
@@ -121,5 +122,5 @@ class _CachedReader(Reader):
         return chunk
 
     def _copy(self, step: Step, chunk: Array) -> None:
-        with self._array.limits.copying:
+        with self._copying:
             self._view[(..., *step.outside)] = chunk[step.inside]

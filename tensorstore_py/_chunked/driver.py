@@ -8,11 +8,13 @@ or the new one, never a mixture.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from tensorstore_py._chunked.array import ChunkedArray, Limits
+from tensorstore_py._chunked.cache import needed_since
 from tensorstore_py._chunked.cached import CachedReads, forget
 from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.selection import select
@@ -33,11 +35,13 @@ from tensorstore_py.errors import (
 
 if TYPE_CHECKING:
     from tensorstore_py._chunked.layout import ArrayLayout
-    from tensorstore_py._chunked.metadata import MetadataFile, MetadataState
+    from tensorstore_py._chunked.metadata import MetadataFile
+    from tensorstore_py._chunked.metadata_cache import MetadataState
     from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.driver import ResizeRequest
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
+    from tensorstore_py._runtime.admission import Bytes
     from tensorstore_py._spec.schema import Schema
 
 __all__ = ["ChunkedDriver"]
@@ -124,18 +128,26 @@ class ChunkedDriver(Driver, Generic[M]):
     def kvstore(self) -> tuple[KvStoreSpec, KvStore]:
         return self._spec.store_spec(), self._file.store
 
+    @property
+    def memory(self) -> Bytes:
+        return self._spec.memory_limit.value
+
     def spec(self) -> ChunkedSpec[M]:
+        with suppress(FailedPreconditionError):  # then it is of what it was
+            self._current()
         spec = self._spec.with_metadata(self._known.state.metadata)
         # that was about the moment of opening
         return spec.replace(assume_cached_metadata=False)
 
     async def resolve(self) -> IndexDomain:
-        await self._refresh()
+        if self._spec.recheck_cached_metadata is False:
+            self._current()
+        else:
+            await self._refresh()
         return self.domain
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
-        await self._recheck_metadata()
-        known = self._known
+        known = await self._recheck_metadata()
         array, bounds = known.array, known.bounds
         resolved = propagate_bounds(bounds, transform)
         dtype = array.chain.chunk.dtype
@@ -147,7 +159,8 @@ class ChunkedDriver(Driver, Generic[M]):
         apart = not np.may_share_memory(view, out) and out.size > 0
         if self._cache.limit_bytes:
             bound = self._spec.recheck_cached_data
-            reads = CachedReads(self._cache, known.scope, array, self._fresh(bound))
+            since = needed_since(bound, self._opened)
+            reads = CachedReads(self._cache, known.scope, array, since)
             await reads.read_into(selection.axes, view)
         else:
             await read_into(array, selection.axes, view)
@@ -157,8 +170,7 @@ class ChunkedDriver(Driver, Generic[M]):
         return out
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
-        await self._recheck_metadata()
-        known = self._known
+        known = await self._recheck_metadata()
         array = known.array
         resolved = propagate_bounds(known.bounds, transform)
         selection = select(resolved)
@@ -187,16 +199,15 @@ class ChunkedDriver(Driver, Generic[M]):
             written = await self._file.write(metadata, if_equal=state.generation)
             if written is not None:
                 break
-        with self._mutex:
-            self._adopt(written)
+        self._file.learn(state, written)
+        self._current()
         if not request.metadata_only:
             await self._delete_outside(state)
 
     async def storage_statistics(
         self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
     ) -> StorageStatistics:
-        await self._recheck_metadata()
-        known = self._known
+        known = await self._recheck_metadata()
         resolved = propagate_bounds(known.state.layout.domain, transform)
         stored = total = 0
         if 0 not in resolved.input_shape:
@@ -206,45 +217,45 @@ class ChunkedDriver(Driver, Generic[M]):
             fully_stored=stored == total if fully_stored else None,
         )
 
-    def _fresh(self, bound: bool | str | float) -> float:
-        """The time after which something must have been known to be current to be used unasked."""
-        if bound is True:
-            return time.time()
-        if bound is False:
-            return float("-inf")
-        return self._opened if isinstance(bound, str) else bound
-
-    async def _recheck_metadata(self) -> None:
-        bound = self._spec.recheck_cached_metadata
+    async def _recheck_metadata(self) -> _Known[M]:
+        """What is known, asked for again if the spec demands it."""
+        known, bound = self._current(), self._spec.recheck_cached_metadata
         if bound == "open" or bound is False or self._assumed:
-            return
-        if self._known.state.time < self._fresh(bound):
+            return known
+        if known.state.time < needed_since(bound, self._opened):
             await self._refresh()
+        return self._known
 
     async def _refresh(self) -> MetadataState[M]:
         """Ask the store for the metadata, which costs no body when nothing changed."""
-        while True:
-            known = self._known.state
-            if self._assumed:
-                return known
-            found = await self._file.read(known)
-            if found is None:
-                raise NotFoundError(
-                    f"metadata at {self._file.describe()} does not exist any more; "
-                    "the array was deleted after it was opened"
-                )
-            _check_same_array(known.layout, found.layout, self._file.describe())
-            with self._mutex:
-                # If another thread learned of a change meanwhile, this answer may be the older one.
-                if self._known.state.generation == known.generation:
-                    self._adopt(found)
-                    return found
+        while not self._assumed:
+            before = self._file.known
+            found = await self._file.read(before or self._known.state)
+            if self._file.learn(before, found):
+                if found is None:
+                    raise NotFoundError(
+                        f"metadata at {self._file.describe()} does not exist any more; "
+                        "the array was deleted after it was opened"
+                    )
+                break
+        return self._current().state
 
-    def _adopt(self, state: MetadataState[M]) -> None:
-        if state.layout is self._known.state.layout:
-            self._known = self._known._replace(state=state)
-        else:
-            self._known = self._bound(state)
+    def _current(self) -> _Known[M]:
+        """What is known, with what others who share the metadata learned of meanwhile.
+
+        Raises:
+            FailedPreconditionError: the array was replaced by one of another form.
+        """
+        state = self._file.known
+        if state is not self._known.state and state is not None:
+            with self._mutex:
+                known = self._known
+                if state.layout is known.state.layout:
+                    self._known = known._replace(state=state)
+                else:
+                    _check_same_array(known.state.layout, state.layout, self._file.describe())
+                    self._known = self._bound(state)
+        return self._known
 
     async def _delete_outside(self, before: MetadataState[M]) -> None:
         """Delete chunks that lie wholly outside the new bounds."""

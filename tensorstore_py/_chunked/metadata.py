@@ -1,19 +1,22 @@
 """The metadata document of one array: read, revalidated, and replaced on condition.
 
 The document is small and read often, so equal bytes are parsed and bound only once, whoever
-opens them (`layout.Remembered`).
+opens them (`layout.Remembered`). What is known is shared with all who opened the array through
+the same pool (`metadata_cache`), and only what is too old for the caller is asked for again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
+from tensorstore_py._chunked.metadata_cache import MetadataState, SharedMetadata
 from tensorstore_py._interface.generation import UNKNOWN
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
+    from tensorstore_py._chunked.cache import ChunkCache
     from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._interface.kvstore import KvStore
 
@@ -24,16 +27,6 @@ M = TypeVar("M")
 _parsed: Remembered[tuple[object, ArrayLayout]] = Remembered(256)
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataState(Generic[M]):
-    """Metadata as it was at `generation`, known to be current at `time` (in s since 1970)."""
-
-    metadata: M
-    layout: ArrayLayout
-    generation: bytes
-    time: float
-
-
 class MetadataFile(Generic[M]):
     """Where an array's metadata is stored.
 
@@ -41,15 +34,48 @@ class MetadataFile(Generic[M]):
         spec: the array's spec, which knows the format.
         store: where.
         prefix: the array's path, ending in "/" unless empty.
+        pool: through which others may have opened it; None: they don't matter.
     """
 
-    __slots__ = ("_key", "prefix", "spec", "store")
+    __slots__ = ("_key", "_pool", "_shared", "prefix", "spec", "store")
 
-    def __init__(self, spec: ChunkedSpec[M], store: KvStore, prefix: str) -> None:
+    def __init__(
+        self, spec: ChunkedSpec[M], store: KvStore, prefix: str, pool: ChunkCache | None = None
+    ) -> None:
         self.spec = spec
         self.store = store
         self.prefix = prefix
         self._key = prefix + spec.metadata_key
+        self._pool = pool
+        self._shared: SharedMetadata[M] = SharedMetadata()
+        if pool is not None:
+            form = (type(spec), spec.layout_variant)
+            scope = pool.scope(self._key, spec.store_spec(), form)
+            self._shared = SharedMetadata.of(pool, scope)
+
+    @property
+    def known(self) -> MetadataState[M] | None:
+        """The state that was last learned of; None if none was, or nothing is there."""
+        return self._shared.state
+
+    def learn(self, before: MetadataState[M] | None, after: MetadataState[M] | None) -> bool:
+        """Make `after` known, if `before` still is: else somebody knows better, or as much."""
+        return self._shared.learn(before, after, self._pool)
+
+    async def current(self, since: float) -> MetadataState[M] | None:
+        """What is stored; None if nothing is.
+
+        Args:
+            since: what was known to be current then or later is not asked for.
+        """
+        while True:
+            before = self.known
+            if before is not None and before.time >= since:
+                self.learn(before, before)
+                return before
+            found = await self.read(before)
+            if self.learn(before, found):
+                return found
 
     def describe(self) -> str:
         """How to name the document in an error message."""
@@ -71,9 +97,10 @@ class MetadataFile(Generic[M]):
             return None
         stamp = result.stamp
         if result.state == "unspecified" and known is not None:
-            return MetadataState(known.metadata, known.layout, known.generation, stamp.time)
-        metadata, layout = self._parse(bytes(result.value))
-        return MetadataState(metadata, layout, stamp.generation, stamp.time)
+            return replace(known, time=max(known.time, stamp.time))
+        data = bytes(result.value)
+        metadata, layout = self._parse(data)
+        return MetadataState(metadata, layout, stamp.generation, stamp.time, len(data))
 
     async def write(self, metadata: M, *, if_equal: bytes) -> MetadataState[M] | None:
         """Store `metadata` if the stored generation is `if_equal`; None if it was not.
@@ -86,7 +113,7 @@ class MetadataFile(Generic[M]):
         stamp = await self.store.write(self._key, data, if_equal=if_equal)
         if stamp.generation == UNKNOWN:
             return None
-        return MetadataState(metadata, layout, stamp.generation, stamp.time)
+        return MetadataState(metadata, layout, stamp.generation, stamp.time, len(data))
 
     def _layout(self, metadata: M, data: bytes) -> ArrayLayout:
         """The layout of `metadata`, whose document is `data`."""

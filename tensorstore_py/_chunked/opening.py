@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from tensorstore_py._chunked.cache import needed_since
 from tensorstore_py._chunked.driver import ChunkedDriver
-from tensorstore_py._chunked.metadata import MetadataFile, MetadataState
+from tensorstore_py._chunked.metadata import MetadataFile
+from tensorstore_py._chunked.metadata_cache import MetadataState
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py.errors import AlreadyExistsError, MismatchError, NotFoundError
@@ -38,14 +40,17 @@ async def open_chunked(spec: ChunkedSpec[M]) -> ChunkedDriver[M]:
     mode = spec.check_open_mode()
     store_spec = spec.store_spec()
     store = store_spec.open()
-    file = MetadataFile(spec, store, store_spec.path)
     if mode.assume_metadata or mode.assume_cached_metadata:
+        file = MetadataFile(spec, store, store_spec.path)
         metadata = spec.new_metadata()
         state = MetadataState(metadata, spec.layout(metadata), UNKNOWN, time.time())
         return ChunkedDriver(spec, file, state, assumed=mode.assume_metadata)
+    file = MetadataFile(spec, store, store_spec.path, spec.metadata_pool)
+    since = needed_since(spec.recheck_cached_metadata, time.time())
     if mode.delete_existing:
         await store.delete_range(KeyRange.prefix(store_spec.path))
-    found = await file.read() if mode.open else None
+        file.learn(file.known, None)
+    found = await file.current(since) if mode.open else None
     if found is None and mode.create:
         found = await _create(spec, file, may_exist=mode.open)
     elif found is not None:
@@ -62,10 +67,12 @@ async def _create(
     spec: ChunkedSpec[M], file: MetadataFile[M], *, may_exist: bool
 ) -> MetadataState[M]:
     metadata = spec.new_metadata()
+    before = file.known
     created = await file.write(metadata, if_equal=NO_VALUE)
     if created is not None:
+        file.learn(before, created)
         return created
-    found = await file.read() if may_exist else None
+    found = await file.current(time.time()) if may_exist else None
     if found is None:
         raise AlreadyExistsError(
             f'Error creating "{spec.driver}" array: metadata at {file.describe()} already exists; '

@@ -59,23 +59,25 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     source = array.source
     kind = Reader if array.sharded is None else _ShardReader
     reader = kind(array, plan, view)
+    size = reader.step_bytes()
     await fan_out(
         source.inline,
         plan.steps(),
-        reader.work(),
+        reader.work(size),
         count=plan.count,
         width=source.width,
-        step_bytes=reader.step_bytes(),
+        step_bytes=size,
     )
 
 
 class Reader:
     """One read of an array whose chunks are decoded whole."""
 
-    __slots__ = ("_array", "_direct", "_view", "plan")
+    __slots__ = ("_array", "_copying", "_direct", "_view", "plan")
 
     def __init__(self, array: ChunkedArray, plan: Plan, view: Array) -> None:
         self._array = array
+        self._copying = array.limits.copying
         self._view = view
         self._direct = view.ndim == len(plan.axes)
         self.plan = plan
@@ -89,15 +91,16 @@ class Reader:
         """How much one step decodes."""
         return self._array.chain.chunk.size_bytes
 
-    def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
-        """The body of a step, which waits for memory if that could run out."""
+    def work(self, size: int) -> Callable[[Step], Coroutine[Any, Any, None]]:
+        """The body of a step of `size` bytes, which waits for memory if that could run out."""
         array = self._array
-        if array.limits.memory.matters(array.source.inline, self.step_bytes()):
+        if array.limits.memory.matters(array.source.inline, array.limits.in_flight(size)):
             return self._counted_step
         return self.step
 
     async def _counted_step(self, step: Step) -> None:
-        memory, size = self._array.limits.memory, self.step_bytes()
+        limits = self._array.limits
+        memory, size = limits.memory, limits.in_flight(self.step_bytes())
         await memory.take(self._array.source.inline, size)
         try:
             await self.step(step)
@@ -114,15 +117,17 @@ class Reader:
 
     def decode(self, step: Step, data: Buffer) -> None:
         """Decode one chunk and put what is wanted of it in its place."""
-        chain, copying = self._array.chain, self._array.limits.copying
+        chain = self._array.chain
+        self._copying.enter()
         try:
-            with copying:
-                if step.whole and self._direct:
-                    chain.decode_into(data, self._view[(..., *step.outside)])
-                else:
-                    self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
+            if step.whole and self._direct:
+                chain.decode_into(data, self._view[(..., *step.outside)])
+            else:
+                self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
         except DataLossError as error:
             raise self.corrupt(step, error) from error
+        finally:
+            self._copying.leave()
 
     def fill(self, step: Step) -> None:
         """Put the fill value where the chunk would be."""
@@ -158,7 +163,7 @@ class _ShardReader(Reader):
         wanted = self._view.nbytes // max(1, self.plan.count)
         return max(wanted, self._sharded.inner.chunk.size_bytes)
 
-    def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
+    def work(self, size: int) -> Callable[[Step], Coroutine[Any, Any, None]]:
         return self.step  # memory is taken for what is fetched at a time, below
 
     async def step(self, step: Step) -> None:

@@ -117,6 +117,11 @@ class ChunkedSpec(DriverSpec, Generic[M]):
     async def open(self) -> ChunkedDriver[M]:
         return await opening.open_chunked(self)
 
+    @property
+    def metadata_pool(self) -> ChunkCache:
+        """Where metadata is kept."""
+        return (self.metadata_cache_pool or self.cache_pool).value
+
     def check_open_mode(self) -> OpenMode:
         """The open mode, if its flags go together.
 

@@ -107,13 +107,14 @@ class _Writer:
     def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
         """The body of a step, which waits for memory if that could run out."""
         array = self._array
-        size = array.chain.chunk.size_bytes
+        size = array.limits.in_flight(array.chain.chunk.size_bytes)
         if array.limits.memory.matters(array.source.inline, size):
             return self._counted_step
         return self.step
 
     async def _counted_step(self, step: Step) -> None:
-        memory, size = self._array.limits.memory, self._array.chain.chunk.size_bytes
+        limits = self._array.limits
+        memory, size = limits.memory, limits.in_flight(self._array.chain.chunk.size_bytes)
         await memory.take(self._source.inline, size)
         try:
             await self.step(step)

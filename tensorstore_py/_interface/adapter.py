@@ -18,6 +18,7 @@ from tensorstore_py._spec.url import driver_from_url
 if TYPE_CHECKING:
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
+    from tensorstore_py._runtime.admission import Bytes
     from tensorstore_py._spec.open_mode import OpenMode
 
 __all__ = ["Adapter", "AdapterSpec", "BaseField"]
@@ -110,3 +111,7 @@ class Adapter(Driver):
     @property
     def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
         return self._base.kvstore
+
+    @property
+    def memory(self) -> Bytes | None:
+        return self._base.memory

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tensorstore_py._interface.kvstore import KvStore
+    from tensorstore_py._runtime.admission import Bytes
 
 __all__ = [
     "Driver",
@@ -187,6 +188,11 @@ class Driver(ABC):
     @property
     def base(self) -> Driver | None:
         """The array underneath, for drivers over another one."""
+        return None
+
+    @property
+    def memory(self) -> Bytes | None:
+        """The budget of bytes in flight, for who copies it block by block; None: there is none."""
         return None
 
     def view_spec(self, transform: IndexTransform) -> DriverSpec:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tensorstore_py._runtime.fork import Forkable
+from tensorstore_py._runtime.workers import width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Bytes", "Places", "Slots"]
 
+#: Who waits for how many bytes, and how to wake them.
+_Queue: TypeAlias = "deque[tuple[int, Callable[[], object]]]"
+
 #: A thread works on one chunk at a time, and there are fewer threads than this: what is smaller
 #: than such a part of the limit cannot exceed it together.
-_THREADS: Final = 64
+_THREADS: Final = max(64, 2 * width())
 
 #: More threads than this are never inside at once, whatever the limit.
 _MOST: Final = 4096
@@ -41,7 +46,9 @@ class Places(Forkable):
 
     Attributes:
         limit: as given.
-        enter: take a place; blocks while there is none.
+        enter: take a place; blocks while there is none. On hot paths it is used as it is: `with`
+            costs two calls of Python more.
+        leave: give it back.
 
     Example:
         >>> places = Places(2)
@@ -51,6 +58,7 @@ class Places(Forkable):
     """
 
     enter: Callable[[], object]
+    leave: Callable[[], object]
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -63,10 +71,7 @@ class Places(Forkable):
             queue.put(None)
         self._queue = queue
         self.enter = queue.get
-
-    def leave(self) -> None:
-        """Give a place back."""
-        self._queue.put(None)
+        self.leave = partial(queue.put, None)
 
     @property
     def free(self) -> int:
@@ -118,7 +123,59 @@ class Slots(Forkable):
         self._semaphore.release()
 
 
-class Bytes(Forkable):
+#: Numbers of the two queues of a budget; blocks are looked at first, see `_Ledger.fits`.
+_BLOCKS: Final = 0
+_CHUNKS: Final = 1
+
+
+class _Ledger(Forkable):
+    """Who holds what of one budget, and who waits for it; to be used under `lock`."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.after_fork()
+        super().__init__()
+
+    def after_fork(self) -> None:
+        self.lock = Lock()
+        self.held = [0, 0]
+        self.waiting: tuple[_Queue, _Queue] = (deque(), deque())
+
+    def take(self, kind: int, size: int) -> bool:
+        if self.waiting[kind] or not self.fits(kind, size):
+            return False
+        self.held[kind] += size
+        return True
+
+    def fits(self, kind: int, size: int) -> bool:
+        """Whether `size` more may go in.
+
+        Who holds a block goes on to take chunks, so a chunk is let in wherever no other is. As
+        long as there are blocks, chunks have half of the budget: that leaves the other half free.
+        """
+        blocks, chunks = self.held
+        half = self.limit // 2
+        if kind == _CHUNKS:
+            copying = blocks or self.waiting[_BLOCKS]
+            return not chunks or chunks + size <= self.limit - (half if copying else 0)
+        if blocks and blocks + size > half:
+            return False
+        return not chunks or blocks + chunks + size <= self.limit
+
+    def release(self, kind: int, size: int) -> None:
+        self.held[kind] -= size
+        self.admit()
+
+    def admit(self) -> None:
+        """Let in who is first in line and fits now."""
+        for kind, waiting in enumerate(self.waiting):
+            while waiting and self.fits(kind, waiting[0][0]):
+                size, wake = waiting.popleft()
+                self.held[kind] += size
+                wake()
+
+
+class Bytes:
     """At most `limit` bytes in flight, first come, first served.
 
     What is larger than the whole limit goes alone.
@@ -128,7 +185,6 @@ class Bytes(Forkable):
 
     Attributes:
         limit: as given.
-        held: how many bytes are in flight now.
 
     Example:
         >>> budget = Bytes(10)
@@ -138,15 +194,29 @@ class Bytes(Forkable):
         >>> budget.release(7)
     """
 
+    __slots__ = ("_kind", "_ledger", "limit")
+
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.after_fork()
-        super().__init__()
+        self._kind = _CHUNKS
+        self._ledger = _Ledger(limit)
 
-    def after_fork(self) -> None:
-        self.held = 0
-        self._lock = Lock()
-        self._waiting: deque[tuple[int, Callable[[], object]]] = deque()
+    @property
+    def blocks(self) -> Bytes:
+        """Half of this budget, for blocks that are held while their chunks take from this one.
+
+        What they hold counts here, too, yet both go on at any limit.
+        """
+        blocks = Bytes.__new__(Bytes)
+        blocks.limit = max(1, self.limit // 2)
+        blocks._kind = _BLOCKS
+        blocks._ledger = self._ledger
+        return blocks
+
+    @property
+    def held(self) -> int:
+        """How many bytes are in flight now."""
+        return self._ledger.held[self._kind]
 
     def matters(self, inline: bool, size: int) -> bool:
         """Whether work of that temperament on `size` bytes at a time has to be counted at all."""
@@ -154,18 +224,19 @@ class Bytes(Forkable):
 
     def acquire(self, size: int) -> None:
         """Take `size` bytes; blocks the thread until they are free."""
-        bell = Lock()
-        with self._lock:
-            if self._take(size):
+        ledger, bell = self._ledger, Lock()
+        with ledger.lock:
+            if ledger.take(self._kind, size):
                 return
             bell.acquire()
-            self._waiting.append((size, bell.release))
+            ledger.waiting[self._kind].append((size, bell.release))
         bell.acquire()
 
     async def acquire_on_loop(self, size: int) -> None:
         """Take `size` bytes; suspends the task until they are free."""
-        with self._lock:
-            if self._take(size):
+        ledger = self._ledger
+        with ledger.lock:
+            if ledger.take(self._kind, size):
                 return
             loop = asyncio.get_running_loop()
             turn: asyncio.Future[None] = loop.create_future()
@@ -178,11 +249,11 @@ class Bytes(Forkable):
                 loop.call_soon_threadsafe(settle)  # it may come from a thread
 
             entry = (size, wake)
-            self._waiting.append(entry)
+            ledger.waiting[self._kind].append(entry)
         try:
             await turn
         except BaseException:
-            self._give_up(entry, size)
+            self._give_up(entry)
             raise
 
     async def take(self, inline: bool, size: int) -> None:
@@ -194,29 +265,14 @@ class Bytes(Forkable):
 
     def release(self, size: int) -> None:
         """Give `size` bytes back, and let in who fits now."""
-        with self._lock:
-            self.held -= size
-            self._admit()
+        with self._ledger.lock:
+            self._ledger.release(self._kind, size)
 
-    def _take(self, size: int) -> bool:
-        if self._waiting or (self.held and self.held + size > self.limit):
-            return False
-        self.held += size
-        return True
-
-    def _admit(self) -> None:
-        while self._waiting:
-            size, wake = self._waiting[0]
-            if self.held and self.held + size > self.limit:
-                return
-            self._waiting.popleft()
-            self.held += size
-            wake()
-
-    def _give_up(self, entry: tuple[int, Callable[[], object]], size: int) -> None:
-        with self._lock:
-            if entry in self._waiting:
-                self._waiting.remove(entry)
+    def _give_up(self, entry: tuple[int, Callable[[], object]]) -> None:
+        ledger, kind = self._ledger, self._kind
+        with ledger.lock:
+            if entry in ledger.waiting[kind]:
+                ledger.waiting[kind].remove(entry)
+                ledger.admit()
             else:  # let in just now
-                self.held -= size
-            self._admit()
+                ledger.release(kind, entry[0])

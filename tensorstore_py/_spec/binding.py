@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._spec.context import Context
 
-__all__ = ["bind", "is_bound", "spec_json", "strip_context", "unbind"]
+__all__ = ["bind", "is_bound", "likeness", "spec_json", "strip_context", "unbind"]
 
 M = TypeVar("M", bound=Model)
 AnyResource = Resource[object] | ResourceSpec
@@ -122,6 +122,21 @@ def _is_unseen(resource: Resource[object]) -> bool:
 def is_bound(model: Model) -> bool:
     """Whether no resource member of the model, or of a model inside it, is left to bind."""
     return not any(isinstance(resource, ResourceSpec) for resource in _resources(model))
+
+
+def likeness(value: object) -> object:
+    """What two bound models have equal exactly if they stand for the same thing.
+
+    Resources must be the same live object, except mere configuration, which must say the same.
+    """
+    if isinstance(value, Resource):
+        return value.spec if value.spec.config_only else value
+    if isinstance(value, Model):
+        members = {name: likeness(member) for name, member in value.__dict__.items()}
+        return type(value), members
+    if isinstance(value, tuple | list):
+        return [likeness(inner) for inner in value]
+    return value
 
 
 def spec_json(

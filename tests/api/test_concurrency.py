@@ -1,15 +1,18 @@
 """The resources that limit something limit it for everything that shares them."""
 
 from threading import Event, Lock, Thread
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tensorstore_py as ts
 from tensorstore_py._interface.codec_chain import CodecChain
-from tensorstore_py._runtime.admission import Bytes
+from tensorstore_py._runtime.admission import _Ledger
 from tensorstore_py._runtime.workers import submit, width
 from tensorstore_py.kvstores.file import FileStore
+from tests.chunked.stores import counting
+from tests.chunked.stores import opened as opened_over
 
 SHAPE = [64, 64, 64]
 
@@ -157,30 +160,71 @@ def test_resources_of_their_own_do_not_limit_each_other(
     assert inside.highest == 2
 
 
-@pytest.mark.parametrize("layout", [{"read_chunk_shape": [4]}, {}], ids=["shards", "chunks"])
-def test_memory_in_flight_stays_below_its_limit(tmp_path, monkeypatch, layout):
-    held = []
-    plain = Bytes.release
+@pytest.fixture
+def in_flight(monkeypatch):
+    """How many bytes were in flight each time that some were given back."""
+    held: list[int] = []
+    plain = _Ledger.release
 
-    def watched(self, size):
-        held.append(self.held)
-        plain(self, size)
+    def watched(self, kind, size):
+        held.append(sum(self.held))
+        plain(self, kind, size)
 
-    monkeypatch.setattr(Bytes, "release", watched)
+    monkeypatch.setattr(_Ledger, "release", watched)
+    return held
+
+
+LIMIT = 48
+
+
+def under_limit():
+    return ts.Context({"memory_limit": {"limit_bytes": LIMIT}})
+
+
+def limited(path, context, inline=True, **layout):
+    """64 bytes in chunks of 16."""
     spec = {
         "driver": "zarr3",
-        "kvstore": {"driver": "file", "path": f"{tmp_path}/", "file_io_sync": False},
-        "context": {"memory_limit": {"limit_bytes": 48}},
+        "kvstore": {"driver": "file", "path": f"{path}/", "file_io_sync": False},
     }
-    layout = ts.ChunkLayout(write_chunk_shape=[16], **layout)
-    store = ts.open(spec, create=True, dtype="uint8", shape=[64], chunk_layout=layout).result()
+    options: dict[str, Any] = {
+        "dtype": "uint8",
+        "shape": [64],
+        "chunk_layout": ts.ChunkLayout(write_chunk_shape=[16], **layout),
+    }
+    if inline:
+        return ts.open(spec, create=True, context=context, **options).result()
+    store = counting(inline=False)
+    return opened_over(store, create=True, open=True, context=context, **options)
+
+
+@pytest.mark.parametrize("inline", [True, False], ids=["inline", "loop"])
+@pytest.mark.parametrize("layout", [{"read_chunk_shape": [4]}, {}], ids=["shards", "chunks"])
+def test_memory_in_flight_stays_below_its_limit(tmp_path, in_flight, layout, inline):
+    store = limited(tmp_path, under_limit(), inline, **layout)
     data = np.arange(64, dtype=np.uint8)
     store.write(data).result()
-    written = len(held)
+    written = len(in_flight)
     read_together([store] * 4)
     np.testing.assert_array_equal(store.read().result(), data)
-    assert 0 < written < len(held)
-    assert 0 < max(held) <= 48
+    assert 0 < written < len(in_flight)
+    assert 0 < max(in_flight) <= LIMIT
+
+
+@pytest.mark.parametrize("inline", [True, False], ids=["inline", "loop"])
+@pytest.mark.parametrize("outline", [True, False], ids=["to inline", "to loop"])
+def test_blocks_being_copied_are_counted_with_their_chunks(tmp_path, in_flight, inline, outline):
+    context = under_limit()
+    source = limited(tmp_path / "a", context, inline)
+    target = limited(tmp_path / "b", context, outline)
+    data = np.arange(64, dtype=np.uint8)
+    source.write(data).result()
+    in_flight.clear()
+    writes = [target.write(source) for _ in range(3)]
+    for write in writes:
+        write.result()
+    np.testing.assert_array_equal(target.read().result(), data)
+    assert 16 < max(in_flight) <= LIMIT
 
 
 def test_a_chunk_larger_than_the_memory_limit_goes_alone(tmp_path):

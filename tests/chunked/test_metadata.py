@@ -87,3 +87,28 @@ def test_what_cannot_be_bound_is_not_stored(file, monkeypatch):
     with pytest.raises(UnsupportedError, match="chunk grid"):
         create(file)
     assert not file.store.entries
+
+
+def test_only_what_is_too_old_is_asked_for(file):
+    state = create(file)
+    file.learn(None, state)
+    file.store.counts.clear()
+    assert run_inline(file.current(state.time)) is state
+    assert not file.store.counts
+    later = run_inline(file.current(state.time + 1000))
+    assert later.layout is state.layout
+    assert file.known is later
+    assert file.store.counts == {"read": 1}
+
+
+def test_an_answer_is_asked_for_again_if_somebody_learned_more_meanwhile(file):
+    first = create(file)
+    file.learn(None, first)
+    second = run_inline(
+        file.write(file.spec.resized(first.metadata, (9,)), if_equal=first.generation)
+    )
+    pending = [lambda: file.learn(first, second)]
+    file.store.before = lambda _operation, _key: pending.pop()() if pending else None
+    file.store.counts.clear()
+    assert run_inline(file.current(float("inf"))).layout.domain.shape == (9,)
+    assert file.store.counts == {"read": 2}

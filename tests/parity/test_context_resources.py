@@ -1,8 +1,5 @@
 """Every context resource prints, defaults and refuses as the reference's does."""
 
-import itertools
-from typing import Any
-
 import pytest
 import tensorstore as reference
 
@@ -110,34 +107,3 @@ def test_refused(name, json):
 def test_a_rate_that_aborts_the_reference_is_an_error():
     with pytest.raises(ts.SpecError):
         ts.Context({"experimental_s3_rate_limiter": {"read_rate": -3}})
-
-
-SHARING: list[tuple[Any, ...]] = [
-    ({}, None, "cache_pool", "cache_pool"),
-    ({"cache_pool": {}}, None, "cache_pool", "cache_pool"),
-    ({"cache_pool#a": {}, "cache_pool#b": {}}, None, "cache_pool#a", "cache_pool#b"),
-    ({"cache_pool#a": "cache_pool#b", "cache_pool#b": {}}, None, "cache_pool#a", "cache_pool#b"),
-    ({"cache_pool#a": "cache_pool"}, None, "cache_pool#a", "cache_pool"),
-    ({"cache_pool#a": None}, None, "cache_pool#a", "cache_pool"),
-    ({"cache_pool": None}, {"cache_pool": {}}, "cache_pool", "cache_pool"),
-    ({"cache_pool#b": None}, {"cache_pool#a": {}}, "cache_pool#b", "cache_pool#a"),
-    ({"cache_pool#b": "cache_pool#a"}, {"cache_pool#a": {}}, "cache_pool#b", "cache_pool#a"),
-]
-
-
-@pytest.mark.parametrize(("spec", "parent", "first", "second"), SHARING, ids=str)
-def test_what_is_the_same_object(spec, parent, first, second):
-    answers = []
-    for library in (ts, reference):
-        above = None if parent is None else library.Context(parent)
-        context = library.Context(spec, above)
-        there = context if above is None else above
-        same = []
-        for one, other in itertools.product((context, there), repeat=2):
-            for left, right in ((first, second), (first, first), (second, second)):
-                try:
-                    same.append(one[left] is other[right] or one[left] == other[right])
-                except ValueError:
-                    same.append("undefined")
-        answers.append(same)
-    assert answers[0] == answers[1]

@@ -1,6 +1,6 @@
 import asyncio
 import os
-from threading import Barrier, Thread
+from threading import Barrier, Lock, Thread
 
 import pytest
 
@@ -17,18 +17,20 @@ def run_all(*bodies):
 
 
 class Peak:
-    """Counts who is inside; only ever changed under the thing that is tested or a lock."""
+    """Counts who is inside."""
 
     def __init__(self):
-        self.inside = []
-        self.highest = 0
+        self.inside = self.highest = 0
+        self.lock = Lock()
 
     def enter(self, weight=1):
-        self.inside.append(weight)
-        self.highest = max(self.highest, sum(self.inside))
+        with self.lock:
+            self.inside += weight
+            self.highest = max(self.highest, self.inside)
 
     def leave(self, weight=1):
-        self.inside.remove(weight)
+        with self.lock:
+            self.inside -= weight
 
 
 def test_threads_inside_never_exceed_the_places():
@@ -123,6 +125,63 @@ def test_what_is_larger_than_the_limit_goes_alone():
     budget.release(25)
     thread.join(10)
     assert entered == [1]
+
+
+def test_blocks_have_half_and_leave_the_other_to_chunks():
+    budget = Bytes(100)
+    blocks = budget.blocks
+    assert blocks.limit == 50
+    budget.acquire(80)
+    entered = []
+
+    def take(of, size):
+        def body():
+            of.acquire(size)
+            entered.append(size)
+
+        thread = Thread(target=body)
+        thread.start()
+        return thread
+
+    waiting = [take(blocks, 30)]
+    while not blocks._ledger.waiting[0]:
+        pass
+    waiting.append(take(budget, 10))  # would fit, but there is a block to come
+    while not blocks._ledger.waiting[1]:
+        pass
+    assert entered == []
+    budget.release(80)
+    for thread in waiting:
+        thread.join(10)
+    assert (budget.held, blocks.held) == (10, 30)
+    budget.release(10)
+    budget.acquire(1000)  # the only chunk
+    blocks.release(30)
+    budget.release(1000)
+    budget.acquire(60)
+    budget.acquire(40)
+    assert budget.held == 100
+
+
+def test_blocks_and_chunks_go_on_at_any_limit():
+    budget, peak = Bytes(100), Peak()
+    barrier = Barrier(4)
+
+    def body(block, chunk):
+        barrier.wait()
+        for _ in range(50):
+            budget.blocks.acquire(block)
+            peak.enter(block)
+            budget.acquire(chunk)
+            peak.enter(chunk)
+            peak.leave(chunk)
+            budget.release(chunk)
+            peak.leave(block)
+            budget.blocks.release(block)
+
+    run_all(*(lambda sizes=sizes: body(*sizes) for sizes in ((50, 50), (25, 30), (10, 40), (5, 5))))
+    assert peak.highest <= 100
+    assert budget.held == budget.blocks.held == 0
 
 
 async def test_first_come_first_served_on_a_loop():

@@ -3,7 +3,14 @@ from typing import Any
 
 import pytest
 
-from tensorstore_py._spec.binding import bind, is_bound, spec_json, strip_context, unbind
+from tensorstore_py._spec.binding import (
+    bind,
+    is_bound,
+    likeness,
+    spec_json,
+    strip_context,
+    unbind,
+)
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import FailedPreconditionError, SpecError
 from tests.spec.samples import Grid, Layer, Layered, Mem
@@ -199,3 +206,28 @@ def test_pickle_keeps_what_is_shared():
 
     assert first.pool is second.pool
     assert first.pool.value.limit == 6
+
+
+class TestLikeness:
+    def like(self, first, second):
+        context = Context()
+        bound = [bind(model, context) for model in (first, second)]
+        return likeness(bound[0]) == likeness(bound[1])
+
+    @pytest.mark.parametrize("members", [{}, {"path": "a/"}, {"config": {"mode": "odd"}}])
+    def test_what_says_the_same_of_the_same_resources(self, members):
+        assert self.like(mem_model(**members), mem_model(**members))
+
+    @pytest.mark.parametrize(
+        "members", [{"path": "a/"}, {"config": {"mode": "odd"}}, {"pool": {"limit": 3}}]
+    )
+    def test_what_differs(self, members):
+        assert not self.like(mem_model(**members), mem_model())
+
+    def test_what_holds_a_resource_of_its_own(self):
+        assert not self.like(mem_model(pool={"limit": 3}), mem_model(pool={"limit": 3}))
+
+    def test_goes_into_models_inside(self):
+        odd = mem(config={"mode": "odd"})
+        assert self.like(layers(odd, mem()), layers(odd, mem()))
+        assert not self.like(layers(odd, mem()), layers(mem(), odd))

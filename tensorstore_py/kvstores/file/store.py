@@ -92,13 +92,15 @@ class FileStore(KvStore):
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        with self._places:
-            try:
-                return self._read(key, byte_range, if_equal, if_not_equal)
-            except OSError as error:
-                return self._retry(
-                    error, "read", key, lambda: self._read(key, byte_range, if_equal, if_not_equal)
-                )
+        self._places.enter()
+        try:
+            return self._read(key, byte_range, if_equal, if_not_equal)
+        except OSError as error:
+            return self._retry(
+                error, "read", key, lambda: self._read(key, byte_range, if_equal, if_not_equal)
+            )
+        finally:
+            self._places.leave()
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
         with self._places:
@@ -124,11 +126,12 @@ class FileStore(KvStore):
         return TimestampedStorageGeneration.now(generation)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
-        try:
-            with self._places:
-                delete_tree(key_range, break_locks=self._mode == "os")
-        except OSError as error:
-            raise translate(error, "delete", error.filename or "") from error
+        with self._places:
+            try:
+                self._delete_range(key_range)
+            except OSError as error:
+                where = error.filename or ""
+                self._retry(error, "delete", where, lambda: self._delete_range(key_range))
 
     async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
         try:
@@ -220,7 +223,7 @@ class FileStore(KvStore):
             stage.publish(key)
             # The old value's name is gone already: an error from here on is about durability.
             if self._sync:
-                sync_directory(key)
+                self._sync_name(key)
             return generation
         finally:
             stage.release()
@@ -242,7 +245,7 @@ class FileStore(KvStore):
         finally:
             os.close(fd)
         if self._sync:
-            sync_directory(key)
+            self._sync_name(key)
         return generation
 
     def _delete(self, key: str, if_equal: bytes | None) -> bytes:
@@ -260,8 +263,21 @@ class FileStore(KvStore):
             if stage is not None:
                 stage.release()
         if self._sync:
-            sync_directory(key)
+            self._sync_name(key)
         return NO_VALUE
+
+    def _sync_name(self, key: str) -> None:
+        """Make what the key's directory says survive, tried again by itself.
+
+        The whole change, tried again, would not find its condition any more.
+        """
+        try:
+            sync_directory(key)
+        except OSError as error:
+            self._retry(error, "sync the directory of", key, lambda: sync_directory(key))
+
+    def _delete_range(self, key_range: KeyRange) -> None:
+        delete_tree(key_range, break_locks=self._mode == "os")
 
     def _stage(self, key: str, *, create: bool) -> Stage | None:
         """The stage for the key; None if its directory is missing and not to be created."""
