@@ -6,17 +6,25 @@ This package needs pytest, which the rest of the package does not.
 
 from tensorstore_py.testing.codecs import CodecSuite
 from tensorstore_py.testing.fake_stores import CountingStore, FaultyStore, LoopStore, StoreAround
+from tensorstore_py.testing.fault_server import Exchange, Fault, FaultServer, Reply, Request
 from tensorstore_py.testing.kvstore import KvStoreSuite
 from tensorstore_py.testing.kvstore_reads import KvStoreListSuite, KvStoreReadSuite, drive
+from tensorstore_py.testing.web_values import WebValues
 
 __all__ = [
     "CodecSuite",
     "CountingStore",
+    "Exchange",
+    "Fault",
+    "FaultServer",
     "FaultyStore",
     "KvStoreListSuite",
     "KvStoreReadSuite",
     "KvStoreSuite",
     "LoopStore",
+    "Reply",
+    "Request",
     "StoreAround",
+    "WebValues",
     "drive",
 ]

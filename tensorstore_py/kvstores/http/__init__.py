@@ -1,6 +1,7 @@
-"""What the HTTP store's specs and contexts may say; the store itself is to come."""
+"""The HTTP store: reads what web servers have."""
 
 from tensorstore_py.kvstores.http.resources import HttpRequestConcurrency, HttpRequestRetries
 from tensorstore_py.kvstores.http.spec import HttpSpec
+from tensorstore_py.kvstores.http.store import HttpStore
 
-__all__ = ["HttpRequestConcurrency", "HttpRequestRetries", "HttpSpec"]
+__all__ = ["HttpRequestConcurrency", "HttpRequestRetries", "HttpSpec", "HttpStore"]

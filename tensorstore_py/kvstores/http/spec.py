@@ -1,26 +1,21 @@
-"""The JSON of the HTTP store: its members and its URL.
-
-The URL is kept in two parts: `base_url` has the host and the query, which go with every key, and
-`path` what is between them. What opens it comes with the store.
-"""
+"""The JSON of the HTTP store: its members, its URL, and how it opens. Opening sends nothing."""
 
 from __future__ import annotations
 
 from typing import Annotated, Self
-from urllib.parse import urlsplit, urlunsplit
 
-from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.kvstores.http.headers import check_header, parse_headers
 from tensorstore_py.kvstores.http.resources import HttpRequestRetries
+from tensorstore_py.kvstores.http.store import HttpStore
+from tensorstore_py.kvstores.http.urls import Place, join, split_base
 from tensorstore_py.plugin import (
-    BeforeValidator,
+    AfterValidator,
+    DataCopyConcurrency,
     KvStoreSpec,
-    Places,
     Resource,
     ResourceField,
     Slots,
-    decode_path,
-    describe,
-    encode_path,
+    field_validator,
     kvstore,
     model_validator,
 )
@@ -28,80 +23,49 @@ from tensorstore_py.plugin import (
 __all__ = ["HttpSpec"]
 
 
-def _base_url(json: object) -> str:
-    if not isinstance(json, str):
-        raise SpecError(f"expected a string, but found {describe(json)}")
-    try:
-        parts = urlsplit(json)
-    except ValueError as error:
-        raise SpecError(f"not a URL: {error}") from None
-    if parts.scheme not in ("http", "https"):
-        raise SpecError(f'expected a URL that begins with "http://" or "https://", not "{json}"')
-    if parts.fragment or json.endswith("#"):
-        raise SpecError('fragment identifier not supported; write a literal "#" as "%23"')
-    return json
-
-
-def _header(json: object) -> str:
-    if not isinstance(json, str):
-        raise SpecError(f"expected a string, but found {describe(json)}")
-    name, colon, value = json.partition(":")
-    if not colon or not name.strip() or any(mark in json for mark in "\r\n\0"):
-        # the value may be a secret
-        raise SpecError('expected a header, "name: value"')
-    return f"{name}:{value}"
-
-
 @kvstore("http", schemes=["http", "https"])
 class HttpSpec(KvStoreSpec):
-    """`{"driver": "http", "base_url": "https://host", "path": "/a/"}`, or `https://host/a/`.
+    """`{"driver": "http", "base_url": "https://host/data/"}`, or `https://host/data/`.
 
     Attributes:
-        base_url: the URL; its own path, if it has one, is moved to `path`.
-        headers: headers of every request, each `"name: value"`.
-        http_request_concurrency: how many requests run at a time.
-        http_request_retries: how to go on after a failure that may pass.
-        data_copy_concurrency: how many threads copy.
-
-    Example:
-        >>> HttpSpec.from_url("https://host/a%20b/?version=2")
-        {'driver': 'http', 'base_url': 'https://host?version=2', 'path': '/a b/'}
+        base_url: where; a query goes along with every request.
+        headers: extra headers, each `"Name: value"`.
+        http_request_concurrency: the limit on requests at a time.
+        http_request_retries: how often to try again.
+        data_copy_concurrency: accepted as the reference does; decoding has limits of its own.
     """
 
-    base_url: Annotated[str, BeforeValidator(_base_url)]
-    headers: tuple[Annotated[str, BeforeValidator(_header)], ...] = ()
+    base_url: str
+    headers: tuple[Annotated[str, AfterValidator(check_header)], ...] = ()
     http_request_concurrency: Resource[Slots] = ResourceField("http_request_concurrency")
     http_request_retries: Resource[HttpRequestRetries] = ResourceField("http_request_retries")
-    data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
+    data_copy_concurrency: Resource[DataCopyConcurrency] = ResourceField("data_copy_concurrency")
+
+    @field_validator("base_url")
+    @classmethod
+    def _check(cls, base_url: str) -> str:
+        split_base(base_url)
+        return base_url
 
     @model_validator(mode="after")
-    def _one_path(self) -> Self:
-        parts = urlsplit(self.base_url)
-        if not parts.path:
-            return self
-        if self.path.startswith("/"):
-            raise SpecError(
-                f'the absolute path "{self.path}" contradicts the path in the base URL; '
-                "leave one of them out",
-                ("path",),
-            )
-        path = decode_path(parts.path)
-        joint = "/" if self.path and not path.endswith("/") else ""
-        base_url = urlunsplit((parts.scheme, parts.netloc, "", parts.query, ""))
-        return self.replace(base_url=base_url, path=f"{path}{joint}{self.path}")
+    def _normal(self) -> Self:
+        base_url, above = split_base(self.base_url)
+        object.__setattr__(self, "base_url", base_url)
+        object.__setattr__(self, "path", join(above, self.path))
+        return self
+
+    def open(self) -> HttpStore:
+        return HttpStore(
+            self.base_url,
+            parse_headers(self.headers),
+            slots=self.http_request_concurrency.value,
+            retries=self.http_request_retries.value,
+        )
 
     def to_url(self) -> str:
-        if self.headers:
-            raise UnsupportedError("an http store with headers has no URL form")
-        parts = urlsplit(self.base_url)
-        path = encode_path(self.path)
-        return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+        return Place.of(self.base_url).url(self.path) if self.path else self.base_url
 
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:
-        parts = urlsplit(_base_url(url))
-        base_url = urlunsplit((parts.scheme, parts.netloc, "", parts.query, ""))
-        if not parts.netloc:
-            base_url = f"{parts.scheme}://"
-        spec: dict[str, object] = {"driver": "http", "base_url": base_url}
-        return {**spec, "path": decode_path(parts.path)} if parts.path else spec
+        base_url, path = split_base(url)
+        return {"driver": "http", "base_url": base_url, **({"path": path} if path else {})}

@@ -1,0 +1,1 @@
+"""Bytes over HTTP, for the stores that live behind it."""

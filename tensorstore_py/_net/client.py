@@ -1,0 +1,211 @@
+"""Requests that survive what networks do: admission, signing, attempts, redirects, and errors.
+
+One client for each open store. A slot of the concurrency resource is held from the first attempt to
+the last, so a service in trouble is asked less; a cancelled request gives it back. The invariant: a
+store sees an answer with a status that it expects, or a typed error that names the operation and
+the key; and a conditional write that may have been carried out is never taken for refused without
+looking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Container
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Final
+
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._net.dates import retry_after_s
+from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
+from tensorstore_py._net.exchange import Wire
+from tensorstore_py._net.failures import Failure, Patience
+from tensorstore_py._net.message import HttpResponse, show_url
+from tensorstore_py._net.proxies import origin_of
+from tensorstore_py._net.redirects import MOST_HOPS, REDIRECTS, follow
+from tensorstore_py._net.retrying import Budget, Course, HttpTiming
+from tensorstore_py._net.signing import ServerClock
+from tensorstore_py._net.stall import stall_limit_s
+from tensorstore_py.errors import FailedPreconditionError, TensorStoreError, UnavailableError
+
+if TYPE_CHECKING:
+    from tensorstore_py._net.message import HttpRequest
+    from tensorstore_py._net.signing import HttpSigner
+    from tensorstore_py._spec.limits import RetriesModel
+
+__all__ = ["HttpClient"]
+
+#: What a conditional request may be answered with; the store says what it means.
+_REFUSED: Final = 412
+
+
+class HttpClient:
+    """Sends requests for one store.
+
+    Args:
+        slots: admission; one is held while a request is under way.
+        retries: how often to try again.
+        describe: how to name a key to a person.
+        dialect: what the service's answers mean.
+        signer: proves who asks; None for anonymous requests.
+        redirects: whether to follow redirects. Signed requests cannot: the signature is for one
+            place.
+        unpack: whether to undo a `Content-Encoding`.
+        stall_s: for how long nothing may happen in an exchange; by default what the environment
+            variable `TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS` says, else 60.
+        deadline_s: for how long a request may be tried again; no limit by default.
+        timing: the clock.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: AbstractAsyncContextManager[None],
+        retries: RetriesModel,
+        describe: Callable[[str], str],
+        dialect: HttpDialect | None = None,
+        signer: HttpSigner | None = None,
+        redirects: bool = False,
+        unpack: bool = False,
+        stall_s: float | None = None,
+        deadline_s: float | None = None,
+        timing: HttpTiming | None = None,
+    ) -> None:
+        self._slots = slots
+        self._retries = retries
+        self._describe = describe
+        self._dialect = HttpDialect() if dialect is None else dialect
+        self._signer = signer
+        self._redirects = redirects
+        self._wire = Wire(
+            stall_s=stall_limit_s() if stall_s is None else stall_s,
+            unpack=unpack,
+            digests=self._dialect.digests,
+        )
+        self._deadline_s = deadline_s
+        self._timing = HttpTiming() if timing is None else timing
+        self._clock = ServerClock(self._timing)
+        self._budgets: dict[str, Budget] = {}
+
+    async def send(
+        self,
+        request: HttpRequest,
+        expected: Container[int],
+        byte_range: ByteRange = WHOLE,
+        *,
+        settle: Callable[[], Awaitable[HttpResponse | None]] | None = None,
+    ) -> HttpResponse:
+        """The answer to a request, after as many attempts as it takes.
+
+        Args:
+            request: with all headers but those of the signer.
+            expected: the statuses that the caller deals with.
+            byte_range: what a `Range` header of the request asks for. The body is exactly that
+                part, whether the server sent it or the whole value.
+            settle: for conditional writes. Called if one was refused (status 412) after an earlier
+                attempt that may have been carried out: looks what is stored now, and returns the
+                answer to give if it is what this request wrote, else None.
+
+        Raises:
+            TensorStoreError: no expected answer was had; the class says why.
+        """
+        async with self._slots:
+            response = await self._attempt(request, expected, byte_range)
+        if settle is not None and response.status == _REFUSED and response.ambiguous:
+            settled = await settle()  # sends requests itself, which need slots
+            if settled is not None:
+                return settled
+        return response
+
+    async def _attempt(
+        self, request: HttpRequest, expected: Container[int], byte_range: ByteRange
+    ) -> HttpResponse:
+        course: Course | None = None
+        while True:
+            response = failure = None
+            try:
+                response = await self._once(request, byte_range)
+            except Failure as error:
+                failure = error
+            if response is not None and response.status in expected:
+                if course is not None:
+                    response.ambiguous = course.ambiguous
+                    response.attempts = course.attempts + 1
+                if self._budgets:
+                    self._budget(request.url).earn()
+                return response
+            now = self._timing.now()
+            if course is None:
+                limit = None if self._deadline_s is None else now + self._deadline_s
+                course = Course(self._retries, self._budget(request.url), limit)
+            if response is not None:
+                failure = await self._judged(response, course)
+            if failure is None:
+                continue
+            delay = course.delay_after(failure, now)
+            if delay is None:
+                # Without its cause: the library's own words may hold the whole URL.
+                raise self._error(request, failure, course.attempts) from None
+            if delay:
+                await self._timing.sleep(delay)
+
+    async def _once(self, request: HttpRequest, byte_range: ByteRange) -> HttpResponse:
+        """One attempt, signed anew, with the redirects that it leads to."""
+        if self._signer is not None:
+            headers = await self._signer.sign(request, self._clock.now())
+            request = request.changed(request.url, headers)
+        response = await self._wire.exchange(request, byte_range)
+        if not self._redirects or response.status not in REDIRECTS:
+            return response
+        for _ in range(MOST_HOPS):
+            following = follow(request, response)
+            if following is None:
+                return HttpResponse(404, response.headers, time=response.time)
+            request = following
+            response = await self._wire.exchange(request, byte_range)
+            if response.status not in REDIRECTS:
+                return response
+        raise Failure(
+            f"the server leads on and on, last to {show_url(request.url)}", FailedPreconditionError
+        )
+
+    async def _judged(self, response: HttpResponse, course: Course) -> Failure | None:
+        """What is wrong with an answer; None if another attempt should follow at once."""
+        verdict = self._dialect.verdict(response)
+        mendable = verdict in (HttpVerdict.REFRESH, HttpVerdict.SKEWED)
+        if mendable and course.may_excuse(verdict) and await self._is_mended(verdict, response):
+            return None
+        words = self._dialect.words(response)
+        status = f"{response.status} {response.reason}".strip()
+        return Failure(
+            f"the server answered {status}{f' ({words})' if words else ''}",
+            self._dialect.error(response),
+            Patience.FULL if verdict is HttpVerdict.RETRY else Patience.NONE,
+            may_have_run=response.status >= 500,
+            wait_s=retry_after_s(response.headers.get("Retry-After"), self._clock.now()),
+            response=response,
+        )
+
+    async def _is_mended(self, verdict: HttpVerdict, response: HttpResponse) -> bool:
+        """Whether what was wrong about us is right now."""
+        if verdict is HttpVerdict.SKEWED:
+            return self._clock.follow(response)
+        return self._signer is not None and await self._signer.refresh(response)
+
+    def _error(self, request: HttpRequest, failure: Failure, attempts: int) -> TensorStoreError:
+        where = self._describe(request.key) if request.key else show_url(request.url)
+        text = f"cannot {request.action} {where}: {failure.text}"
+        if failure.wait_s is not None and failure.patience is Patience.FULL:
+            text += f", and asks to be left alone for {failure.wait_s:g} s"
+        if attempts > 1:
+            text += f" (attempt {attempts})"
+        if failure.patience is Patience.FULL:
+            text += f"; try later, or raise max_retries of {self._dialect.name}_request_retries"
+        if failure.error is UnavailableError:
+            return UnavailableError(text, attempts)
+        return failure.error(text)
+
+    def _budget(self, url: str) -> Budget:
+        origin = origin_of(url)
+        found = self._budgets.get(origin)
+        if found is None:
+            found = self._budgets[origin] = Budget.of(origin)
+        return found

@@ -1,0 +1,284 @@
+"""One attempt: a request goes out, its answer comes in, or a `Failure` says why not.
+
+The body goes straight into one buffer, and only as far as it is wanted. There is no limit on how
+long an exchange takes, only on how long nothing happens in it: while connecting, while sending,
+before the answer and between its pieces. The invariant: a body that is handed on has the length
+that the headers promised.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._net.byte_ranges import Cut, cut_of, resolve
+from tensorstore_py._net.digests import check_digests
+from tensorstore_py._net.failures import Failure, Patience, damaged, is_nonsense, translate
+from tensorstore_py._net.message import HttpResponse
+from tensorstore_py._net.proxies import Proxy, origin_of, proxy_for
+from tensorstore_py._net.sessions import exact_url, session
+from tensorstore_py._net.stall import StallGuard, Watch
+from tensorstore_py.errors import UnavailableError, UnsupportedError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._net.message import HttpRequest
+
+__all__ = ["Wire"]
+
+#: No more is allocated on the mere word of a server.
+_CREDIT: Final = 2**28
+#: What may be read of an answer that is an error.
+_ERROR_BODY: Final = 2**16
+#: Sent in one go, since the kernel's buffers take it without waiting for the other side.
+_SENT_AT_ONCE: Final = 2**15
+_PIECE: Final = 2**18
+
+
+class Wire:
+    """How one store exchanges messages.
+
+    Args:
+        stall_s: for how long nothing may happen.
+        unpack: undo a `Content-Encoding`, as browsers do; else the bytes stay as they were sent.
+        digests: the checksums that headers state, to be verified; None for no checks.
+    """
+
+    def __init__(
+        self,
+        *,
+        stall_s: float,
+        unpack: bool = False,
+        digests: Callable[[Mapping[str, str]], Mapping[str, bytes]] | None = None,
+    ) -> None:
+        self._guard = StallGuard(stall_s)
+        self._digests = digests
+        self._unpack = unpack
+        self._proxies: dict[str, Proxy | None] = {}
+
+    async def exchange(self, request: HttpRequest, byte_range: ByteRange = WHOLE) -> HttpResponse:
+        """Send a request and receive what is wanted of the answer.
+
+        Args:
+            request: with all headers, `Range` among them.
+            byte_range: what the request asks for.
+
+        Raises:
+            Failure: there is no usable answer.
+        """
+        began = time.time()
+        with self._guard.watch() as watch:
+            try:
+                if request.body is None:
+                    response = await self._ask(request, request.headers, None)
+                else:
+                    response = await self._tell(request, request.body, watch)
+            except Exception as error:
+                raise translate(error) or error from error
+            try:
+                watch.move()
+                return await self._receive(request, response, byte_range, began, watch)
+            except Failure:
+                response.close()
+                raise
+            except Exception as error:
+                response.close()
+                raise translate(error) or error from error
+            except BaseException:
+                response.close()
+                raise
+
+    async def _tell(
+        self, request: HttpRequest, body: Buffer, watch: Watch
+    ) -> aiohttp.ClientResponse:
+        """Send a request with a body."""
+        size = memoryview(body).nbytes
+        if size <= _SENT_AT_ONCE:
+            return await self._ask(request, request.headers, body)
+        headers = {**request.headers, "Content-Length": str(size)}
+        return await self._ask(request, headers, _pieces(body, watch))
+
+    def _ask(
+        self,
+        request: HttpRequest,
+        headers: Mapping[str, str],
+        data: Buffer | AsyncIterator[memoryview] | None,
+    ) -> Awaitable[aiohttp.ClientResponse]:
+        connection = session()
+        url = request.url
+        # What stands before the path: scheme, host and port.
+        origin = url[: url.find("/", 8)]
+        try:
+            proxy = self._proxies[origin]
+        except KeyError:
+            proxy = self._proxies[origin] = proxy_for(origin_of(url))
+        if proxy is None:
+            return connection.request(
+                request.method,
+                exact_url(url),
+                headers=headers,
+                data=data,
+                allow_redirects=False,
+                auto_decompress=self._unpack,
+            )
+        if url.startswith("http:"):
+            headers = {**headers, **proxy.headers}
+        return connection.request(
+            request.method,
+            exact_url(url),
+            headers=headers,
+            data=data,
+            allow_redirects=False,
+            auto_decompress=self._unpack,
+            proxy=proxy.url,
+            proxy_headers=proxy.headers,
+        )
+
+    async def _receive(
+        self,
+        request: HttpRequest,
+        response: aiohttp.ClientResponse,
+        byte_range: ByteRange,
+        began: float,
+        watch: Watch,
+    ) -> HttpResponse:
+        headers, status = response.headers, response.status
+        if request.method == "HEAD" or status in (204, 304):
+            response.release()
+            return HttpResponse(status, headers, reason=response.reason or "", time=began)
+        cut = cut_of(byte_range, status, headers)
+        if cut is None:
+            start = await _beginning(response, _ERROR_BODY)
+            return HttpResponse(status, headers, start, reason=response.reason or "", time=began)
+        if "Content-Encoding" in headers:
+            cut = self._unpacked(cut, headers, status)
+        if status == 416:
+            response.close()
+            return HttpResponse(206, headers, size=cut.size, time=began)
+        body = await _fill(response, cut, byte_range, watch)
+        unpacked = self._unpack and "Content-Encoding" in headers
+        if self._digests is not None and byte_range.is_whole and not unpacked:
+            check_digests(self._digests(headers), body)
+        return HttpResponse(
+            status, headers, body, reason=response.reason or "", size=cut.size, time=began
+        )
+
+    def _unpacked(self, cut: Cut, headers: Mapping[str, str], status: int) -> Cut:
+        """The cut of a body that the library unpacks while it is received."""
+        coding = headers["Content-Encoding"].strip().lower()
+        if not self._unpack or coding in ("", "identity"):
+            return cut
+        if status == 206:
+            raise Failure(
+                f"the value is stored packed (Content-Encoding: {coding}), so a part of it is of "
+                f"no use; store it as it is, and leave the packing to codecs",
+                UnsupportedError,
+            )
+        return Cut(0, None, None, None)
+
+
+async def _pieces(body: Buffer, watch: Watch) -> AsyncIterator[memoryview]:
+    """A body bit by bit, so that it is seen when it gets stuck."""
+    view = memoryview(body).cast("B")
+    for at in range(0, len(view), _PIECE):
+        watch.move()
+        yield view[at : at + _PIECE]
+    watch.move()
+
+
+async def _fill(
+    response: aiohttp.ClientResponse, cut: Cut, byte_range: ByteRange, watch: Watch
+) -> Buffer:
+    """The wanted bytes of a body."""
+    content = response.content
+    connection = response.connection
+    protocol = None if connection is None else connection.protocol
+    if cut.take is None:
+        _check_framing(response)
+        return _part_of(await _all(content, watch), byte_range)
+    body: Buffer
+    if cut.take == cut.length:
+        # Small bodies are mostly there already, in one piece.
+        body = await content.readany()
+        if len(body) < cut.take:
+            body = await _window(content, cut, watch, body)
+    else:
+        body = await _window(content, cut, watch, b"")
+        if cut.length is None or cut.skip + cut.take < cut.length:
+            response.close()  # rather than to receive what nobody wants
+            return body
+    if len(body) > cut.take or (not content.is_eof() and await content.readany()):
+        raise damaged("the server sent more than it said")
+    if protocol is not None and is_nonsense(protocol.exception()):
+        raise damaged("what follows the answer on the connection is none")
+    return body
+
+
+async def _window(content: aiohttp.StreamReader, cut: Cut, watch: Watch, piece: bytes) -> bytearray:
+    """`cut.take` bytes after `cut.skip` bytes, in one buffer; `piece` was received already."""
+    assert cut.take is not None
+    skip, take = cut.skip, cut.take
+    buffer = bytearray(min(take, _CREDIT))
+    filled = len(piece)
+    buffer[:filled] = piece
+    while filled < take:
+        piece = await content.readany()
+        if not piece:
+            raise _short(filled, take)
+        watch.move()
+        if skip:
+            skip, piece = max(0, skip - len(piece)), piece[skip:]
+        stop = min(take, filled + len(piece))
+        if stop > len(buffer):
+            buffer.extend(bytes(min(take - len(buffer), max(stop, 2 * len(buffer)))))
+        buffer[filled:stop] = piece[: stop - filled]
+        filled = stop
+    return buffer
+
+
+async def _all(content: aiohttp.StreamReader, watch: Watch) -> bytes:
+    """A body of unknown length."""
+    body = bytearray()
+    while piece := await content.readany():
+        watch.move()
+        body += piece
+    return bytes(body)
+
+
+async def _beginning(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """The first bytes of a body that only explains something."""
+    content = response.content
+    body = bytearray()
+    while len(body) < limit:
+        piece = await content.readany()
+        if not piece:
+            return bytes(body)
+        body += piece
+    response.close()
+    return bytes(body[:limit])
+
+
+def _part_of(body: bytes, byte_range: ByteRange) -> bytes:
+    if byte_range.is_whole:
+        return body
+    start, stop = resolve(byte_range, len(body))
+    return body[start:stop]
+
+
+def _check_framing(response: aiohttp.ClientResponse) -> None:
+    """Refuse a body whose end is the end of the connection: a cut would look the same."""
+    headers = response.headers
+    if "chunked" not in headers.get("Transfer-Encoding", "") and "Content-Length" not in headers:
+        raise damaged(
+            "the server said neither how long the answer is nor where it ends, so that it cannot "
+            "be known to be whole; use a server that sends Content-Length"
+        )
+
+
+def _short(found: int, expected: int) -> Failure:
+    text = f"the answer ended after {found} of {expected} bytes"
+    return Failure(text, UnavailableError, Patience.FULL, may_have_run=True)

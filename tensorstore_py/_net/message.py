@@ -1,0 +1,117 @@
+"""One request and its answer, as plain values.
+
+Nothing here sends anything. URLs are percent-encoded as they go over the wire, and whoever makes a
+request says what it is for, so that an error can. The invariant: the body of a response is what was
+asked for, whole, or there is no response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tensorstore_py._interface.kvstore import Buffer
+
+__all__ = ["HttpRequest", "HttpResponse", "show_url"]
+
+
+class HttpRequest:
+    """What to send.
+
+    Args:
+        method: `"GET"`, `"PUT"`, ...
+        url: absolute and percent-encoded.
+        headers: by name, without the ones that the connection itself needs.
+        body: contiguous bytes; must not change before the answer is there.
+        action: what the request is for, as a verb: `"read"`.
+        key: which key it is about; `""` for none.
+
+    Example:
+        >>> HttpRequest("GET", "https://example.org/a?token=5", {"Accept": "*/*"}, key="a")
+        GET https://example.org/a?token=...
+    """
+
+    __slots__ = ("action", "body", "headers", "key", "method", "url")
+
+    def __init__(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Buffer | None = None,
+        *,
+        action: str = "read",
+        key: str = "",
+    ) -> None:
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.action = action
+        self.key = key
+
+    def changed(self, url: str, headers: Mapping[str, str]) -> HttpRequest:
+        """The same request to another place, or with other headers."""
+        return HttpRequest(self.method, url, headers, self.body, action=self.action, key=self.key)
+
+    def __repr__(self) -> str:
+        return f"{self.method} {show_url(self.url)}"
+
+
+class HttpResponse:
+    """What came back.
+
+    Attributes:
+        status: the status code.
+        reason: the words beside it; may be empty.
+        headers: by name, in any case.
+        body: the bytes asked for; of an answer that is no success, its beginning.
+        size: how large the whole value is, if the server said so.
+        time: seconds since the epoch when it was asked for; what it says was true then or later.
+        attempts: how many requests it took.
+        ambiguous: an earlier attempt got no answer, and may have been carried out all the same.
+    """
+
+    __slots__ = ("ambiguous", "attempts", "body", "headers", "reason", "size", "status", "time")
+
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: Buffer = b"",
+        *,
+        reason: str = "",
+        size: int | None = None,
+        time: float = 0.0,
+    ) -> None:
+        self.status = status
+        self.reason = reason
+        self.headers = headers
+        self.body = body
+        self.size = size
+        self.time = time
+        self.attempts = 1
+        self.ambiguous = False
+
+
+def show_url(url: str) -> str:
+    """A URL for people: without what may be secret in it.
+
+    User names and passwords go, and of the query only the names stay.
+
+    Example:
+        >>> show_url("https://me:secret@host/a%20b?X-Signature=123&part#x")
+        'https://host/a%20b?X-Signature=...&part'
+    """
+    head, mark, query = url.partition("#")[0].partition("?")
+    scheme, colon, rest = head.partition("://")
+    authority, slash, path = rest.partition("/")
+    shown = scheme + colon + authority.rpartition("@")[2] + slash + path
+    if not mark:
+        return shown
+    names = [
+        name + ("=..." if equals else "")
+        for name, equals, _ in (part.partition("=") for part in query.split("&"))
+    ]
+    return f"{shown}?{'&'.join(names)}"

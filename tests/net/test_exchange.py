@@ -1,0 +1,366 @@
+import asyncio
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._net.byte_ranges import range_header
+from tensorstore_py._net.digests import stated_digests
+from tensorstore_py._net.exchange import Wire
+from tensorstore_py._net.failures import Failure
+from tensorstore_py._net.message import HttpRequest
+from tensorstore_py.errors import DataLossError, UnavailableError, UnsupportedError
+from tensorstore_py.testing import Reply, WebValues
+from tensorstore_py.testing.fault_server import (
+    GARBAGE,
+    chunked_cut,
+    close_within,
+    flipped,
+    reset_within,
+    slow,
+    stalled_within,
+    unframed,
+    with_length,
+)
+
+CERTIFICATE = Path(__file__).with_name("certificate.pem")
+SMALL = bytes(range(256)) * 3
+LARGE = bytes(range(251)) * 8192
+
+
+@pytest.fixture(params=[SMALL, LARGE], ids=["small", "large"])
+def value(request):
+    return request.param
+
+
+@pytest.fixture
+def exchange(run):
+    def exchange(url, byte_range=WHOLE, *, method="GET", body=None, headers=None, wire=None, **how):
+        wire = wire or Wire(stall_s=30.0, **how)
+        sent = dict(headers or {})
+        header = range_header(byte_range)
+        if header is not None:
+            sent["Range"] = header
+        return run(lambda: wire.exchange(HttpRequest(method, url, sent, body), byte_range))
+
+    return exchange
+
+
+def test_receives_a_whole_value(serve, exchange, value):
+    server = serve(WebValues({"a": value}).handle)
+
+    response = exchange(server.url + "/a")
+
+    assert response.status == 200
+    assert bytes(response.body) == value
+    assert response.size == len(value)
+    assert response.headers["etag"]
+
+
+@pytest.mark.parametrize("ranges", [True, False], ids=["served", "ignored"])
+@pytest.mark.parametrize(
+    "byte_range",
+    [ByteRange(0, 7), ByteRange(300, 555), ByteRange(700), ByteRange(-11), ByteRange(9, 9)],
+)
+def test_receives_exactly_a_part(serve, exchange, value, byte_range, ranges):
+    server = serve(WebValues({"a": value}, ranges=ranges).handle)
+
+    response = exchange(server.url + "/a", byte_range)
+
+    start, stop = byte_range.resolve(len(value))
+    assert bytes(response.body) == value[start:stop]
+    assert response.size == len(value)
+
+
+def test_what_is_not_wanted_is_not_waited_for(serve, exchange):
+    # The rest never comes.
+    server = serve(WebValues({"a": LARGE}, ranges=False).handle, [stalled_within(1000)])
+
+    response = exchange(server.url + "/a", ByteRange(100, 900))
+
+    assert bytes(response.body) == LARGE[100:900]
+
+
+def test_a_connection_is_used_again(serve, exchange, value):
+    server = serve(WebValues({"a": value}).handle)
+    wire = Wire(stall_s=30.0)
+
+    for byte_range in (WHOLE, ByteRange(2, 5), WHOLE, ByteRange(-5)):
+        exchange(server.url + "/a", byte_range, wire=wire)
+
+    assert server.connections == 1
+    assert [request.connection for request in server.requests] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        reset_within(10),
+        close_within(10),
+        chunked_cut(100),
+        with_length(3),
+        with_length(-3),
+        GARBAGE,
+    ],
+    ids=repr,
+)
+def test_a_broken_answer_is_none(serve, exchange, value, fault):
+    server = serve(WebValues({"a": value}).handle, [fault])
+
+    with pytest.raises(Failure) as failure:
+        exchange(server.url + "/a")
+
+    assert failure.value.error in (UnavailableError, DataLossError)
+    assert bytes(exchange(server.url + "/a").body) == value
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("count", [None, 10])
+def test_a_body_without_any_length_cannot_be_trusted(serve, exchange, value, count):
+    server = serve(WebValues({"a": value}).handle, [unframed(count)])
+
+    with pytest.raises(Failure, match="neither") as failure:
+        exchange(server.url + "/a")
+
+    assert failure.value.error is DataLossError
+
+
+def test_a_part_without_a_length_is_known_by_its_range(serve, exchange, value):
+    server = serve(WebValues({"a": value}).handle, [unframed(), unframed(4)])
+
+    assert bytes(exchange(server.url + "/a", ByteRange(3, 9)).body) == value[3:9]
+    with pytest.raises(Failure, match="4 of 6 bytes"):
+        exchange(server.url + "/a", ByteRange(3, 9))
+
+
+def test_chunks_without_a_length_are_framed(serve, exchange, value):
+    def chunked(request):
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(value), value)
+        return Reply(200, body, {"Transfer-Encoding": "chunked", "ETag": '"e"'})
+
+    server = serve(chunked)
+    server.plan = lambda request: unframed()
+
+    assert bytes(exchange(server.url + "/a").body) == value
+    assert bytes(exchange(server.url + "/a", ByteRange(5, 9)).body) == value[5:9]
+    with pytest.raises(Failure, match="outside"):
+        exchange(server.url + "/a", ByteRange(5, 10**9))
+
+
+def test_stated_checksums_are_verified(serve, exchange):
+    headers = {"x-goog-hash": "crc32c=4waSgw=="}
+    server = serve(WebValues({"a": b"123456789"}, headers=headers).handle, [flipped(5), flipped(5)])
+
+    assert bytes(exchange(server.url + "/a").body) != b"123456789"
+    with pytest.raises(Failure, match="crc32c") as failure:
+        exchange(server.url + "/a", digests=stated_digests)
+    assert failure.value.error is DataLossError
+    assert bytes(exchange(server.url + "/a", digests=stated_digests).body) == b"123456789"
+    # Parts cannot be checked.
+    assert (
+        bytes(exchange(server.url + "/a", ByteRange(0, 3), digests=stated_digests).body) == b"123"
+    )
+
+
+def test_packed_values_are_unpacked_if_wanted(serve, exchange):
+    packed = gzip.compress(SMALL)
+    headers = {"Content-Encoding": "gzip"}
+    server = serve(WebValues({"a": packed}, headers=headers).handle)
+
+    assert bytes(exchange(server.url + "/a").body) == packed
+    assert bytes(exchange(server.url + "/a", unpack=True).body) == SMALL
+
+
+def test_parts_of_packed_values_are_of_no_use(serve, exchange):
+    headers = {"Content-Encoding": "gzip"}
+    web = WebValues({"a": gzip.compress(SMALL)}, headers=headers)
+    server = serve(web.handle)
+
+    with pytest.raises(Failure, match="gzip") as failure:
+        exchange(server.url + "/a", ByteRange(1, 3), unpack=True)
+    assert failure.value.error is UnsupportedError
+    web.ranges = False
+    assert bytes(exchange(server.url + "/a", ByteRange(1, 3), unpack=True).body) == SMALL[1:3]
+
+
+def test_an_unknown_packing_is_an_error_at_once(serve, exchange):
+    server = serve(WebValues({"a": b"1"}, headers={"Content-Encoding": "br"}).handle)
+
+    with pytest.raises(Failure, match="Content-Encoding") as failure:
+        exchange(server.url + "/a", unpack=True)
+    assert failure.value.error is UnsupportedError
+
+
+def test_errors_are_answers_with_a_beginning_of_their_body(serve, exchange):
+    server = serve(lambda request: Reply(503, b"x" * 10**6, {"Retry-After": "3"}))
+
+    response = exchange(server.url + "/a")
+
+    assert (response.status, response.reason) == (503, "Service Unavailable")
+    assert 0 < len(response.body) <= 2**16
+    assert response.headers["retry-after"] == "3"
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_answers_without_a_body(serve, exchange, status):
+    server = serve(lambda request: Reply(status))
+
+    response = exchange(server.url + "/a")
+
+    assert (response.status, bytes(response.body)) == (status, b"")
+
+
+def test_a_head_has_no_body(serve, exchange, value):
+    server = serve(WebValues({"a": value}).handle)
+
+    response = exchange(server.url + "/a", method="HEAD")
+
+    assert response.headers["Content-Length"] == str(len(value))
+    assert bytes(response.body) == b""
+
+
+@pytest.mark.parametrize("size", [0, 1, 2**15, 2**15 + 1, 2**18, 2**21 + 7])
+@pytest.mark.parametrize("make", [bytes, bytearray, memoryview])
+def test_sends_a_body_whole(serve, exchange, size, make):
+    body = (LARGE * 2)[:size]
+    server = serve(lambda request: Reply(200, b"ok"))
+
+    response = exchange(server.url + "/a", method="PUT", body=make(body))
+
+    assert bytes(response.body) == b"ok"
+    (request,) = server.requests
+    assert request.body == body
+    assert request.headers["content-length"] == str(size)
+    assert "transfer-encoding" not in request.headers
+
+
+def test_sends_no_headers_that_nobody_gave_but_the_necessary(serve, exchange):
+    server = serve(lambda request: Reply(200, b"ok"))
+
+    exchange(server.url + "/a", headers={"Accept-Encoding": "identity", "User-Agent": "me"})
+
+    (request,) = server.requests
+    assert dict(request.headers) == {
+        "host": server.url.removeprefix("http://"),
+        "accept": "*/*",
+        "accept-encoding": "identity",
+        "user-agent": "me",
+    }
+
+
+def test_the_path_goes_out_as_it_is(serve, exchange):
+    server = serve(lambda request: Reply(200, b"ok"))
+
+    exchange(server.url + "/a%2Fb/../c%20d//e?x=%2F&y")
+
+    assert server.requests[0].target == "/a%2Fb/../c%20d//e?x=%2F&y"
+
+
+@pytest.mark.parametrize("count", [0, 10])
+def test_a_stall_is_noticed(serve, exchange, value, count):
+    server = serve(WebValues({"a": value}).handle, [stalled_within(count)])
+
+    with pytest.raises(Failure, match="nothing moved"):
+        exchange(server.url + "/a", wire=Wire(stall_s=0.05))
+
+
+def test_a_stall_while_sending_is_noticed(run):
+    async def body():
+        gone = asyncio.Event()
+
+        async def deaf(reader, writer):
+            await gone.wait()
+            writer.close()
+            closed.set()
+
+        closed = asyncio.Event()
+        server = await asyncio.start_server(deaf, "127.0.0.1", 0, limit=2**10)
+        port = server.sockets[0].getsockname()[1]
+        try:
+            request = HttpRequest("PUT", f"http://127.0.0.1:{port}/a", {}, bytes(2**25))
+            await Wire(stall_s=0.05).exchange(request)
+        finally:
+            server.close()
+            gone.set()
+            await closed.wait()
+
+    with pytest.raises(Failure, match="nothing moved"):
+        run(body)
+
+
+def test_slow_is_not_stalled(serve, exchange):
+    server = serve(WebValues({"a": SMALL}).handle, [slow(pieces=16, gap_s=0.005)])
+
+    response = exchange(server.url + "/a", wire=Wire(stall_s=0.06))
+
+    assert bytes(response.body) == SMALL
+
+
+def test_nobody_there(serve, exchange):
+    server = serve(WebValues().handle)
+    url = server.url
+    server.plan = ()
+
+    with pytest.raises(Failure, match="no connection") as failure:
+        exchange(url.rpartition(":")[0] + ":9/a")
+
+    assert not failure.value.may_have_run
+
+
+def test_a_proxy_of_the_environment_is_asked(serve, exchange, monkeypatch):
+    proxy = serve(lambda request: Reply(200, request.target.encode()))
+    monkeypatch.setenv("http_proxy", proxy.url.replace("http://", "http://me:secret@"))
+
+    response = exchange("http://data.example/a?b=%20")
+
+    assert bytes(response.body) == b"http://data.example/a?b=%20"
+    assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
+    assert proxy.requests[0].headers["host"] == "data.example"
+
+
+def test_https_goes_through_a_tunnel(serve, exchange, monkeypatch):
+    proxy = serve(lambda request: Reply(407))
+    monkeypatch.setenv("https_proxy", proxy.url.replace("http://", "http://me:secret@"))
+
+    with pytest.raises(Failure, match="407"):
+        exchange("https://data.example/a")
+
+    (request,) = proxy.requests
+    assert (request.method, request.target) == ("CONNECT", "data.example:443")
+    assert request.headers["proxy-authorization"].startswith("Basic ")
+
+
+@pytest.mark.usefixtures("fresh_session")
+class TestHttps:
+    def test_a_stranger_is_not_trusted(self, serve, exchange):
+        server = serve(WebValues({"a": SMALL}).handle, tls=True)
+
+        with pytest.raises(Failure, match="not trusted.*TENSORSTORE_CA_BUNDLE") as failure:
+            exchange(server.url + "/a")
+
+        assert server.requests == []
+        assert failure.value.patience.name == "NONE"
+
+    def test_unless_the_environment_says_so(self, serve, exchange, monkeypatch):
+        server = serve(WebValues({"a": SMALL}).handle, tls=True)
+        monkeypatch.setenv("TENSORSTORE_CA_BUNDLE", str(CERTIFICATE))
+
+        assert bytes(exchange(server.url + "/a").body) == SMALL
+
+    def test_plain_http_at_a_secure_port(self, run):
+        async def refuse(reader, writer):
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            writer.close()
+
+        async def body():
+            server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+            port = server.sockets[0].getsockname()[1]
+            try:
+                request = HttpRequest("GET", f"https://127.0.0.1:{port}/a", {})
+                await Wire(stall_s=30.0).exchange(request)
+            finally:
+                server.close()
+
+        with pytest.raises(Failure, match="secure connection"):
+            run(body)

@@ -1,0 +1,123 @@
+import pytest
+
+from tensorstore_py._net.failures import Failure, Patience
+from tensorstore_py._net.retrying import Budget, Course
+from tensorstore_py._spec.duration import Duration
+from tensorstore_py._spec.limits import RetriesModel
+from tensorstore_py.errors import DataLossError, UnavailableError
+
+
+def course(max_retries=5, tokens=100.0, deadline=None):
+    return Course(RetriesModel(max_retries=max_retries), Budget(tokens), deadline)
+
+
+def lost(**options):
+    return Failure("lost", UnavailableError, Patience.FULL, **options)
+
+
+def test_delays_double_up_to_the_longest():
+    going = course(max_retries=8)
+
+    delays = [going.delay_after(lost(), 0.0) for _ in range(9)]
+
+    for number, delay in enumerate(delays[:5]):
+        assert 2.0**number <= delay <= 2.0**number + 1
+    assert delays[5:] == [32.0, 32.0, 32.0, None]
+
+
+@pytest.mark.parametrize("retries", [0, 1, 7])
+def test_one_attempt_more_than_retries(retries):
+    going = course(max_retries=retries)
+
+    attempts = 1
+    while going.delay_after(lost(), 0.0) is not None:
+        attempts += 1
+
+    assert (attempts, going.attempts) == (retries + 1, retries + 1)
+
+
+def test_patience_depends_on_the_failure():
+    hopeless, little = Failure("x", DataLossError), Failure("x", DataLossError, Patience.LITTLE)
+
+    assert course().delay_after(hopeless, 0.0) is None
+    going = course()
+    assert [going.delay_after(little, 0.0) is None for _ in range(3)] == [False, False, True]
+    assert course(max_retries=0).delay_after(little, 0.0) is None
+
+
+def test_a_connection_that_had_just_been_closed_costs_no_delay_once():
+    going = course()
+
+    delays = [going.delay_after(lost(is_prompt=True), 0.0) for _ in range(3)]
+
+    assert delays[0] == 0.0
+    assert all(delay >= 1 for delay in delays[1:])
+
+
+def test_waits_for_as_long_as_the_server_asks():
+    assert course().delay_after(lost(wait_s=77.0), 0.0) == 77.0
+    assert course().delay_after(lost(wait_s=0.0), 0.0) >= 1.0
+
+
+def test_who_is_told_to_come_back_much_later_is_told_now():
+    assert course().delay_after(lost(wait_s=3600.0), 0.0) is None
+
+
+def test_no_attempt_begins_after_the_deadline():
+    going = course(deadline=10.0)
+
+    assert going.delay_after(lost(), 0.0) is not None
+    assert going.delay_after(lost(), 9.0) is None
+
+
+def test_an_empty_budget_slows_down_and_never_fails():
+    going = course(tokens=1.0)
+
+    first, second = (going.delay_after(lost(), 0.0) for _ in range(2))
+
+    assert first < 3
+    assert second == 32.0
+
+
+def test_answers_earn_the_budget_back():
+    budget = Budget(1.0)
+    assert [budget.take(), budget.take()] == [True, False]
+
+    for _ in range(5):
+        budget.earn()
+
+    assert [budget.take(), budget.take()] == [True, False]
+    for _ in range(100):
+        budget.earn()
+    assert [budget.take(), budget.take()] == [True, False]
+
+
+def test_a_server_has_one_budget():
+    one, other = Budget.of("http://a"), Budget.of("http://b")
+
+    assert Budget.of("http://a") is one
+    assert other is not one
+
+
+def test_an_uncertain_attempt_makes_the_course_ambiguous():
+    going = course()
+    going.delay_after(lost(), 0.0)
+    assert not going.ambiguous
+
+    going.delay_after(lost(may_have_run=True), 0.0)
+    going.delay_after(lost(), 0.0)
+
+    assert going.ambiguous
+
+
+def test_a_reason_of_ours_excuses_once():
+    going = course()
+
+    assert [going.may_excuse("clock"), going.may_excuse("clock")] == [True, False]
+    assert going.may_excuse("token")
+
+
+def test_the_delays_are_the_resources():
+    retries = RetriesModel(initial_delay=Duration.parse("5s"), max_delay=Duration.parse("6s"))
+
+    assert 5.0 <= Course(retries, Budget()).delay_after(lost(), 0.0) <= 6.0
