@@ -16,13 +16,20 @@ The floors of the house, each importing only from those below (see docs/design.m
 
 from tensorstore_py._api.array import array
 from tensorstore_py._api.cast import cast
+from tensorstore_py._api.downsample import DownsampleMethod, downsample
 from tensorstore_py._api.json_schema import json_schema
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.load_spec import load_spec
 from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec
+from tensorstore_py._api.stack import concat, overlay, stack
 from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._api.virtual_chunked import virtual_chunked
 from tensorstore_py._chunked.spec import RecheckCacheOption
+from tensorstore_py._chunked.virtual import (
+    VirtualChunkedReadParameters,
+    VirtualChunkedWriteParameters,
+)
 from tensorstore_py._index import (
     Dim,
     DimExpression,
@@ -111,6 +118,7 @@ __all__ = [
     "DimExpression",
     "DimSelection",
     "DimSelectionLike",
+    "DownsampleMethod",
     "FailedPreconditionError",
     "Future",
     "FutureLike",
@@ -139,6 +147,8 @@ __all__ = [
     "UnavailableError",
     "Unit",
     "UnsupportedError",
+    "VirtualChunkedReadParameters",
+    "VirtualChunkedWriteParameters",
     "WriteFutures",
     "array",
     "bfloat16",
@@ -148,7 +158,9 @@ __all__ = [
     "char",
     "complex64",
     "complex128",
+    "concat",
     "d",
+    "downsample",
     "dtype",
     "float4_e2m1fn",
     "float8_e3m4",
@@ -173,12 +185,15 @@ __all__ = [
     "load_spec",
     "newaxis",
     "open",
+    "overlay",
+    "stack",
     "string",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
     "ustring",
+    "virtual_chunked",
 ]
 
 

@@ -4,6 +4,7 @@ Built-in plug-ins enter by this door too: what a guest cannot do, we cannot do. 
 plug-in may use from the engine is named here.
 """
 
+from tensorstore_py._chunked.cache import CachedChunk, ChunkCache, needed_since
 from tensorstore_py._chunked.constraints import (
     array_schema,
     check_schema,
@@ -15,14 +16,25 @@ from tensorstore_py._chunked.constraints import (
     layout_constraints,
     new_domain,
 )
+from tensorstore_py._chunked.driver import ChunkedDriver
 from tensorstore_py._chunked.in_memory import read_array, write_array
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
+from tensorstore_py._chunked.parts import CutAxis, Part, output_box, parts, shifted
 from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
+from tensorstore_py._chunked.selection import Selection, select
 from tensorstore_py._chunked.spec import ChunkedSpec, RecheckBound
-from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, propagate_bounds
-from tensorstore_py._interface.adapter import Adapter, AdapterSpec
+from tensorstore_py._index import (
+    IndexDomain,
+    IndexTransform,
+    OutputIndexMap,
+    identity,
+    inf,
+    propagate_bounds,
+)
+from tensorstore_py._interface.adapter import Adapter, AdapterSpec, BaseField
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.checksum import Checksum
 from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
 from tensorstore_py._interface.chunk_keys import ChunkKeys, SeparatedKeys
 from tensorstore_py._interface.codec import (
@@ -46,12 +58,20 @@ from tensorstore_py._interface.codec_json import (
     parse_codec_list,
 )
 from tensorstore_py._interface.codec_merge import merge_chains, merge_codecs
+from tensorstore_py._interface.counted_items import CountedItems
 from tensorstore_py._interface.driver import (
     Driver,
     DriverSpec,
     KvStoreField,
     ResizeRequest,
     StorageStatistics,
+)
+from tensorstore_py._interface.element_type import (
+    ElementType,
+    check_characters,
+    element_type,
+    flat_view,
+    viewed_as,
 )
 from tensorstore_py._interface.generation import (
     NO_VALUE,
@@ -62,11 +82,22 @@ from tensorstore_py._interface.generation import (
 )
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
+from tensorstore_py._interface.listed_elements import listed_elements
+from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
 from tensorstore_py._interface.streams import StreamDecoder, decode_streams
+from tensorstore_py._net.byte_ranges import range_header
+from tensorstore_py._net.client import HttpClient
+from tensorstore_py._net.coalesce import RangeGroup, coalesce, read_coalesced
+from tensorstore_py._net.dates import http_date
+from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
+from tensorstore_py._net.digests import crc32c
+from tensorstore_py._net.message import HttpRequest, HttpResponse, show_url
+from tensorstore_py._net.retrying import HttpTiming
+from tensorstore_py._net.signing import HttpSigner
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
-from tensorstore_py._runtime.fan_out import offload
-from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.fan_out import fan_out, offload, within
+from tensorstore_py._runtime.gate import Gate, Mutex
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
 from tensorstore_py._spec.dtype import dtype
@@ -74,6 +105,7 @@ from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.fill_value import array_from_json, element_from_json
 from tensorstore_py._spec.fill_value import fill_value_to_json as array_to_json
 from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
+from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py._spec.limits import (
     ConcurrencyModel,
     RateModel,
@@ -96,6 +128,7 @@ from tensorstore_py._spec.model import (
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registry import (
     codec,
+    codec_resolver,
     context_resource,
     driver,
     drivers,
@@ -130,6 +163,7 @@ __all__ = [
     "ArrayToArraySpec",
     "ArrayToBytes",
     "ArrayToBytesSpec",
+    "BaseField",
     "BeforeValidator",
     "Buffer",
     "ByteRange",
@@ -137,21 +171,36 @@ __all__ = [
     "BytesToBytes",
     "BytesToBytesSpec",
     "CachePool",
+    "CachedChunk",
+    "Checksum",
     "ChunkAxis",
+    "ChunkCache",
     "ChunkKeys",
     "ChunkLayout",
     "ChunkType",
+    "ChunkedDriver",
     "ChunkedSpec",
     "CodecChain",
     "CodecModel",
     "CodecSpec",
     "CodecSpecModel",
     "ConcurrencyModel",
+    "CountedItems",
+    "CutAxis",
     "DataCopyConcurrency",
     "Driver",
     "DriverSpec",
     "Duration",
+    "ElementType",
     "Field",
+    "Gate",
+    "HttpClient",
+    "HttpDialect",
+    "HttpRequest",
+    "HttpResponse",
+    "HttpSigner",
+    "HttpTiming",
+    "HttpVerdict",
     "IndexDomain",
     "IndexTransform",
     "JsonForm",
@@ -165,10 +214,13 @@ __all__ = [
     "Mutex",
     "NonNegativeInt",
     "OpenMode",
+    "Opened",
     "OutputIndexMap",
+    "Part",
     "Places",
     "PlainValidator",
     "PositiveInt",
+    "RangeGroup",
     "RateModel",
     "ReadResult",
     "RecheckBound",
@@ -182,6 +234,7 @@ __all__ = [
     "ResourceSpec",
     "RetriesModel",
     "Schema",
+    "Selection",
     "SeparatedKeys",
     "Sharded",
     "ShardedSpec",
@@ -196,18 +249,22 @@ __all__ = [
     "array_schema",
     "array_to_json",
     "bind_chain",
+    "check_characters",
     "check_schema",
     "chosen_chunks",
     "chosen_dtype",
     "chosen_fill_value",
     "chosen_inner_order",
+    "coalesce",
     "codec",
+    "codec_resolver",
     "codec_spec",
     "codec_to_json",
     "codecs_to_json",
     "content_generation",
     "context_resource",
     "context_resources",
+    "crc32c",
     "decode_key",
     "decode_path",
     "decode_streams",
@@ -216,29 +273,48 @@ __all__ = [
     "drivers",
     "dtype",
     "element_from_json",
+    "element_type",
     "encode_key",
     "encode_path",
+    "fan_out",
     "field_validator",
+    "flat_view",
     "freeze",
     "holds",
+    "http_date",
+    "identity",
+    "inf",
     "known_domain",
     "kvstore",
     "kvstores",
     "layout_constraints",
+    "listed_elements",
     "merge_chains",
     "merge_codecs",
     "model_validator",
+    "needed_since",
     "new_domain",
     "offload",
+    "output_box",
     "parse_codec_json",
     "parse_codec_list",
+    "parse_json_text",
+    "parts",
     "propagate_bounds",
+    "range_header",
     "read_array",
+    "read_coalesced",
     "resolve_chain",
+    "resolved_view",
     "root_url_rest",
+    "select",
+    "shifted",
+    "show_url",
     "size_error",
     "split_bucket",
     "split_chain",
     "thaw",
+    "viewed_as",
+    "within",
     "write_array",
 ]

@@ -13,6 +13,7 @@ from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import IndexTransform, identity
+from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
 
-__all__ = ["open"]
+__all__ = ["open", "open_now"]
 
 
 def open(  # the reference's name
@@ -89,6 +90,20 @@ def open(  # the reference's name
         return _handle(driver, model, readable, writable)
 
     return start(model.inline, body)
+
+
+def open_now(model: DriverSpec, read: bool | None, write: bool | None) -> TensorStore:
+    """Open what takes no waiting, because all that it needs is open already.
+
+    Args:
+        model: the bound spec of a driver over open arrays.
+        read: as for `open`.
+        write: as for `open`.
+    """
+    readable, writable = _access(read, write)
+    driver = run_inline(model.open())
+    _check_access(driver, read, write)
+    return _handle(driver, model, readable, writable)
 
 
 def _access(read: bool | None, write: bool | None) -> tuple[bool, bool]:

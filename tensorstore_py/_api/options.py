@@ -136,7 +136,8 @@ def _with_kvstore(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
 def _with_mode(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
     """Flags can only be switched on, but "open" or "create" begin the whole mode anew."""
     if "create" not in type(model).model_fields:
-        return model  # nothing to create, so there is but one way to open it
+        # nothing to create here, so there is but one way to open it
+        return model.with_layers(lambda layer: _with_mode(layer, given))
     mode = given.get("open_mode")
     flags = {name: bool(given.get(name) or getattr(mode, name, False)) for name in _MODE}
     anew = flags["open"] or flags["create"]

@@ -14,10 +14,12 @@ from typing import TypeGuard
 
 import numpy as np
 
+from tensorstore_py._api.json_source import as_json_array
+from tensorstore_py._api.object_source import as_objects
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py.errors import MismatchError
 
-__all__ = ["as_source"]
+__all__ = ["as_array", "as_source"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -31,6 +33,24 @@ def as_source(source: object, data_type: DType, shape: tuple[int, ...]) -> Array
         OverflowError: a number that the type cannot hold, or text that is too long for it.
         ValueError: too many dimensions.
         MismatchError: extents that do not broadcast; names the dimension.
+    """
+    if data_type.name == "json":
+        found = as_json_array(source, len(shape))
+    elif data_type.name == "object":
+        found = as_objects(source, len(shape))
+    else:
+        found = as_array(source, data_type)
+    _check_shape(found.shape, shape)
+    return found
+
+
+def as_array(source: object, data_type: DType) -> Array:
+    """`source` as an array of a data type other than JSON, whatever its shape.
+
+    Memory of the right type is not copied.
+
+    Raises:
+        TypeError, OverflowError: as `as_source`.
     """
     dtype = data_type.array_dtype
     if _is_number(source) and not np.can_cast(source.dtype, dtype, "safe"):
@@ -49,7 +69,6 @@ def as_source(source: object, data_type: DType, shape: tuple[int, ...]) -> Array
         found = np.asarray(source, dtype=dtype)
     if dtype.hasobject:
         _check_elements(found, data_type)
-    _check_shape(found.shape, shape)
     return found
 
 

@@ -20,7 +20,7 @@ from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.url import driver_from_url
-from tensorstore_py.errors import IndexingError, SpecError
+from tensorstore_py.errors import IndexingError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,7 +102,7 @@ class Spec(Indexable):
         ('memory://a/', dtype("uint8"), OpenMode(create=True))
     """
 
-    __slots__ = ("_model",)
+    __slots__ = ("__weakref__", "_model")
     __hash__ = None  # type: ignore[assignment]  # `update` changes it
     __iter__ = None
     _model: DriverSpec
@@ -247,7 +247,11 @@ class Spec(Indexable):
         return self._model == other._model
 
     def __repr__(self) -> str:
-        return pretty("Spec", spec_json(_printable(self._model), mark_bound=True))
+        try:
+            return pretty("Spec", spec_json(_printable(self._model), mark_bound=True))
+        except (SpecError, UnsupportedError):
+            # elements in memory, or functions, that have no JSON form
+            return "Spec(...)"
 
     def __reduce__(self) -> tuple[object, tuple[DriverSpec]]:
         return Spec.of, (self._model,)

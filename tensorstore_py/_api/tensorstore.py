@@ -17,9 +17,10 @@ from tensorstore_py._api.options import updated
 from tensorstore_py._api.resize import resize_request
 from tensorstore_py._api.source import as_source
 from tensorstore_py._api.spec import Spec
-from tensorstore_py._index import Indexable, d, propagate_bounds
+from tensorstore_py._index import Indexable, propagate_bounds
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import StorageStatistics
+from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.start import start, together
 from tensorstore_py._runtime.write_futures import WriteFutures
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.schema import Schema
     from tensorstore_py._spec.units import Unit
 
-__all__ = ["TensorStore"]
+__all__ = ["TensorStore", "as_spec"]
 
 # Any: NumPy's own functions, as typed, take no array of an element type that is not known.
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -66,7 +67,7 @@ class TensorStore(Indexable):
         array([3, 4], dtype=int32)
     """
 
-    __slots__ = ("_driver", "_readable", "_transform", "_writable")
+    __slots__ = ("__weakref__", "_driver", "_readable", "_transform", "_writable")
     __iter__ = None
     StorageStatistics: TypeAlias = StorageStatistics
 
@@ -140,7 +141,7 @@ class TensorStore(Indexable):
             return None
         return TensorStore(
             base,
-            self._transform,
+            self._driver.base_view(self._transform),
             self._readable and base.readable,
             self._writable and base.writable,
         )
@@ -190,7 +191,7 @@ class TensorStore(Indexable):
 
         Raises:
             PermissionDeniedError: not opened for reading.
-            ValueError: `order` is neither `"C"` nor `"F"`.
+            TypeError: `order` is neither `"C"` nor `"F"`.
             UnsupportedError: a batch was given.
             OutOfRangeError: (by the Future) the view reaches outside the array as it is now.
             DataLossError: (by the Future) a chunk is corrupt; names its key.
@@ -200,7 +201,7 @@ class TensorStore(Indexable):
         if batch is not None:
             raise UnsupportedError("batches are not supported yet; pass None")
         if order not in ("C", "F"):
-            raise ValueError(f'order must be "C" or "F", but is {order!r}')
+            raise TypeError(f"`order` must be specified as 'C' or 'F', not {order!r}")
         if not self._readable:
             raise PermissionDeniedError("not opened for reading; open it with read=True")
         return start(self._driver.inline, partial(self._driver.read, self._transform, order))
@@ -419,11 +420,7 @@ class TensorStore(Indexable):
         if fixed:
             bounds = domain.mark_bounds_implicit[False]
             return self._with_transform(propagate_bounds(bounds, self._transform))
-        resolved = propagate_bounds(domain, self._transform)
-        lower, upper = self._transform.implicit_lower_bounds, self._transform.implicit_upper_bounds
-        for dim, (low, high) in enumerate(zip(lower, upper, strict=True)):
-            resolved = resolved[d[dim].mark_bounds_implicit[low:high]]
-        return self._with_transform(resolved)
+        return self._with_transform(resolved_view(domain, self._transform))
 
     def with_transaction(self, transaction: None) -> TensorStore:
         """This view bound to a transaction; only None is supported yet.
@@ -455,9 +452,19 @@ class TensorStore(Indexable):
     def __repr__(self) -> str:
         try:
             return pretty("TensorStore", spec_json(unbind(self._bound_spec())))
-        except SpecError:
-            # elements in memory that have no JSON form
+        except (SpecError, UnsupportedError):
+            # elements in memory, or functions, that have no JSON form
             return "TensorStore(...)"
+
+
+def as_spec(store: TensorStore) -> Opened:
+    """An open array as a layer or a base for a driver over others."""
+    return Opened(
+        handle=store._driver,
+        transform=store._transform,
+        readable=store._readable,
+        writable=store._writable,
+    )
 
 
 def _reopen(model: DriverSpec, readable: bool, writable: bool) -> TensorStore:

@@ -180,9 +180,32 @@ class CodecModel(Model):
 
     Attributes:
         codec_id: the registered name, as written in metadata.
+        nullable: members that metadata may write as null, which means that they are left out.
+        runs_code: decoding runs whatever program the data contains, so that nobody should decode
+            what he does not trust; such a codec is bound only where the user opted in.
     """
 
     codec_id: ClassVar[str]
+    nullable: ClassVar[frozenset[str]] = frozenset()
+    runs_code: ClassVar[bool] = False
+
+    @classmethod
+    def parse_frozen(cls, json: object) -> Self:
+        if cls.nullable and isinstance(json, dict):
+            json = {
+                name: value
+                for name, value in json.items()
+                if value is not None or name not in cls.nullable
+            }
+        return super().parse_frozen(json)
+
+    @property
+    def object_type(self) -> str | None:
+        """Name of the data type of the Python objects that it takes, such as `"ustring"`.
+
+        None: elements of a fixed size only.
+        """
+        return None
 
     def resolved(self, chunk: ChunkType) -> Self:
         """This spec with every member explicit, the way new metadata states it.
@@ -235,7 +258,13 @@ class ArrayToArraySpec(CodecModel):
 
 
 class ArrayToBytesSpec(CodecModel):
-    """Asked: an array-to-bytes codec."""
+    """Asked: an array-to-bytes codec.
+
+    Attributes:
+        any_size: it can be bound to `OPAQUE`, too: then it takes and gives bytes of any number.
+    """
+
+    any_size: ClassVar[bool] = False
 
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
         """Check against the chunk and prepare to run.

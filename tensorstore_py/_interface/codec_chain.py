@@ -9,7 +9,7 @@ except as the documented return of `decode_scratch`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tensorstore_py._runtime.scratch import scratch
@@ -36,12 +36,22 @@ class CodecChain:
         to_array: array-to-array codecs, in encoding order.
         to_bytes: the serializer.
         compressors: bytes-to-bytes codecs, in encoding order.
+        sizes: what goes into each of them, in bytes; None where that depends on the values.
     """
 
     chunk: ChunkType
     to_array: tuple[ArrayToArray, ...]
     to_bytes: ArrayToBytes
     compressors: tuple[BytesToBytes, ...]
+    sizes: tuple[int | None, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        sizes: list[int | None] = []
+        size = self.to_bytes.encoded_size
+        for compressor in self.compressors:
+            sizes.append(size)
+            size = compressor.encoded_size(size)
+        object.__setattr__(self, "sizes", tuple(sizes))
 
     def encode(self, array: Array) -> Buffer:
         """The stored bytes of a whole chunk.
@@ -121,10 +131,8 @@ class CodecChain:
 
     def _to_serialized(self, data: Buffer) -> Buffer:
         """Stored bytes, decompressed."""
-        for compressor in reversed(self.compressors[1:]):
-            data = compressor.decode(data)
-        if self.compressors:
-            data = self.compressors[0].decode(data, self.to_bytes.encoded_size)
+        for compressor, size in zip(self.compressors[::-1], self.sizes[::-1], strict=True):
+            data = compressor.decode(data, size)
         return data
 
     def _from_bytes(self, data: Buffer) -> Array:
@@ -148,14 +156,14 @@ class CodecChain:
             return data
         size = self.to_bytes.encoded_size
         if size is None:
-            for compressor in reversed(self.compressors):
-                data = compressor.decode(data)
-            return data
+            return self._to_serialized(data)
         memory = scratch(size)
         self._decompress(data, memory)
         return memory
 
     def _decompress(self, data: Buffer, memory: memoryview) -> None:
-        for compressor in reversed(self.compressors[1:]):
-            data = compressor.decode(data)
+        if len(self.compressors) > 1:
+            # Each is told what must come out, so that none unpacks more than a chunk can need.
+            for compressor, size in zip(self.compressors[:0:-1], self.sizes[:0:-1], strict=True):
+                data = compressor.decode(data, size)
         self.compressors[0].decode_into(data, memory)

@@ -152,6 +152,6 @@ def _name(members: Mapping[str, object], tag: str) -> str:
 def _parse_members(cls: type[CodecModel], members: Mapping[str, object]) -> CodecModel:
     for name in sorted(members):
         # None is how a model says "not stated"; in JSON, an unstated member is left out
-        if members[name] is None and name in cls.member_names():
+        if members[name] is None and name in cls.member_names() and name not in cls.nullable:
             raise SpecError("null is not possible here: leave the member out", (name,))
     return cls.parse(members)

@@ -23,6 +23,7 @@ from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     import numpy as np
@@ -190,6 +191,14 @@ class Driver(ABC):
         """The array underneath, for drivers over another one."""
         return None
 
+    def base_view(self, transform: IndexTransform) -> IndexTransform:
+        """What is seen of the array underneath.
+
+        Args:
+            transform: from the view's positions to this array's.
+        """
+        return transform
+
     @property
     def memory(self) -> Bytes | None:
         """The budget of bytes in flight, for who copies it block by block; None: there is none."""
@@ -291,6 +300,10 @@ class DriverSpec(Model):
     def open_mode(self) -> OpenMode:
         """The open mode flags."""
         return OpenMode(open=True)
+
+    def with_layers(self, change: Callable[[DriverSpec], DriverSpec]) -> Self:
+        """This spec with its layers changed, for drivers over several arrays; else as it is."""
+        return self
 
     def checked(self) -> Self:
         """This spec, after the checks that concern several members.

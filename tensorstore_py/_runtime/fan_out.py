@@ -21,7 +21,7 @@ from tensorstore_py._runtime.workers import width as pool_width
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
 
-__all__ = ["fan_out", "offload"]
+__all__ = ["fan_out", "offload", "within"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -215,3 +215,16 @@ async def offload(inline: bool, function: Callable[[], T]) -> T:
 
     submit(work)
     return await done
+
+
+async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Await a body of temperament `there` from one of temperament `here`, holding no loop up.
+
+    Args:
+        here: whether the caller is inline; then the body must be, too.
+        there: whether the body is.
+        body: makes the coroutine.
+    """
+    if there and not here:
+        return await offload(False, lambda: run_inline(body()))
+    return await body()

@@ -10,14 +10,19 @@ from __future__ import annotations
 import asyncio
 import atexit
 from threading import Event, Lock, Thread, get_ident
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tensorstore_py._runtime import future as _future
 from tensorstore_py._runtime.fork import on_fork
 
-__all__ = ["EXIT_GRACE_S", "is_running", "library_loop"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+__all__ = ["EXIT_GRACE_S", "is_running", "library_loop", "on_loop_end"]
 
 EXIT_GRACE_S: Final = 5.0
+
+_last_steps: list[Callable[[], Coroutine[Any, Any, None]]] = []
 
 
 class _Loop:
@@ -68,6 +73,8 @@ def _run(loop: asyncio.AbstractEventLoop, ready: Event) -> None:
             task.cancel()
         if tasks:
             loop.run_until_complete(asyncio.wait(tasks, timeout=EXIT_GRACE_S))
+        for step in _last_steps:
+            loop.run_until_complete(step())
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
@@ -78,6 +85,11 @@ _own = _Loop()
 def library_loop() -> asyncio.AbstractEventLoop:
     """The library's loop, running."""
     return _own.get()
+
+
+def on_loop_end(step: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run `step()` on the library's loop before it ends, after everything else on it."""
+    _last_steps.append(step)
 
 
 def is_running() -> bool:

@@ -149,7 +149,7 @@ class LayoutConstraints:
         mapping: DimMapping,
         reorder: Callable[[IndexTransform, tuple[int, ...]], tuple[int, ...]],
     ) -> LayoutConstraints:
-        if not self.rank:
+        if self.rank is None:
             return self
         if self.rank != mapping.from_rank:
             raise MismatchError(

@@ -22,6 +22,7 @@ __all__ = [
     "CodecRegistry",
     "Registry",
     "codec",
+    "codec_resolver",
     "codecs",
     "context_resource",
     "driver",
@@ -63,6 +64,7 @@ class Registry(Generic[C]):
         self._classes: dict[str, type[C]] = {}
         self._aliases: dict[str, str] = {}
         self._schemes: dict[str, type[C]] = {}
+        self._resolvers: list[Callable[[str], type[C] | None]] = []
         #: What `parse_registered` remembers of its results, by serialised JSON.
         self.parsed: dict[bytes, object] = {}
         self._discovered = False
@@ -125,7 +127,14 @@ class Registry(Generic[C]):
         if found is None and not self._discovered:
             self.discover()
             found = self._find(name)
-        return found
+        return found or self._resolved(name)
+
+    def add_resolver(self, resolver: Callable[[str], type[C] | None]) -> None:
+        """Ask `resolver` for the class of every name that nobody registered.
+
+        For collections that another library keeps, and that can grow while the program runs.
+        """
+        self._resolvers.append(resolver)
 
     def for_scheme(self, scheme: str) -> type[C]:
         """The class that understands a URL scheme.
@@ -163,6 +172,15 @@ class Registry(Generic[C]):
             _import_folder(folder)
         _import_guests()
         self._discovered = True
+
+    def _resolved(self, name: str) -> type[C] | None:
+        for resolver in self._resolvers:
+            found = resolver(name)
+            if found is not None:
+                if self.tag not in found.__dict__:
+                    setattr(found, self.tag, name)
+                return found
+        return None
 
     def _find(self, name: str) -> type[C] | None:
         return self._classes.get(self._aliases.get(name, name))
@@ -259,6 +277,26 @@ def codec(name: str, *, family: str, aliases: Iterable[str] = ()) -> Callable[[T
         aliases: further accepted ids.
     """
     return _decorator(codecs[family], name, aliases, ())
+
+
+def codec_resolver(
+    *, family: str
+) -> Callable[[Callable[[str], type[object] | None]], Callable[[str], type[object] | None]]:
+    """Let a function find the codecs of one family that nobody registered (decorator).
+
+    The function takes a codec's id and returns its spec class, or None if it knows none either.
+
+    Args:
+        family: the metadata format, e.g. `"zarr"`.
+    """
+
+    def decorate(
+        resolver: Callable[[str], type[object] | None],
+    ) -> Callable[[str], type[object] | None]:
+        codecs[family].add_resolver(resolver)
+        return resolver
+
+    return decorate
 
 
 def context_resource(name: str) -> Callable[[T], T]:

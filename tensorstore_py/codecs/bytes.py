@@ -2,7 +2,8 @@
 
 Every element takes its itemsize in memory: 1- to 4-bit types take a byte each. Encoding and
 decoding are views wherever memory and storage agree. Stored booleans are checked, because a
-numpy boolean that is neither 0 nor 1 breaks whoever computes with it.
+numpy boolean that is neither 0 nor 1 breaks whoever computes with it; and so is text, which may
+hold numbers that are no characters.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tensorstore_py.plugin import (
     ArrayToBytesSpec,
     Buffer,
     ChunkType,
+    check_characters,
     codec,
     size_error,
 )
@@ -71,6 +73,7 @@ class Bytes(ArrayToBytes):
         self._swap = endian != sys.byteorder
         self._stored = _stored_dtype(chunk.dtype) if self._swap else chunk.dtype
         self._checked = chunk.dtype == np.bool_
+        self._text = chunk.dtype.kind == "U"
         # Types that other languages know have a buffer format; the rest takes the longer way.
         self._has_format = chunk.dtype.isbuiltin == 1 and chunk.dtype.kind in "biufc"
 
@@ -89,12 +92,20 @@ class Bytes(ArrayToBytes):
         array = np.ndarray(self._shape, self._stored, data)
         if self._checked and self.encoded_size and array.view(np.uint8).max() > 1:
             raise DataLossError("a stored boolean is neither 0 nor 1")
+        if self._text:
+            check_characters(array)
         if self._stored.kind != self._dtype.kind:
             return array.astype(self._stored.newbyteorder("=")).view(self._dtype)
         return array
 
     def direct(self, out: Array) -> memoryview | None:
-        if self._swap or self._checked or not out.flags.carray or not self.encoded_size:
+        if (
+            self._swap
+            or self._checked
+            or self._text
+            or not out.flags.carray
+            or not self.encoded_size
+        ):
             return None
         return self._memory(out)
 

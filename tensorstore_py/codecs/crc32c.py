@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from functools import cache
 from struct import pack, unpack_from
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.plugin import (
+    AfterValidator,
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
+    Checksum,
     ChunkType,
     codec,
     size_error,
@@ -25,7 +27,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Crc32c", "Crc32cSpec"]
+__all__ = ["Crc32c", "Crc32cSpec", "Crc32cV2Spec"]
 
 _SIZE = 4
 
@@ -41,6 +43,27 @@ class Crc32cSpec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Crc32c()
+
+
+@codec("crc32c", family="zarr")
+class Crc32cV2Spec(BytesToBytesSpec):
+    """Asked: `crc32c`, the way version 2 writes it.
+
+    Attributes:
+        location: where the checksum stands; at the end if nothing is said.
+
+    Example:
+        >>> Crc32cV2Spec.parse({"location": "start"}).to_json()
+        {'location': 'start'}
+    """
+
+    # Saying the default and saying nothing is the same, and so must compare.
+    location: Annotated[
+        Literal["start", "end"] | None, AfterValidator(lambda at: None if at == "end" else at)
+    ] = None
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Checksum("crc32c", checksum_function(), self.location or "end")
 
 
 class Crc32c(BytesToBytes):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.plugin import (
+    AfterValidator,
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
@@ -61,12 +62,16 @@ class ZstdV2Spec(BytesToBytesSpec):
 
     Attributes:
         level: -131072 (fastest) to 22 (smallest).
+        checksum: whether each frame carries a checksum; no if nothing is asked. The reference has
+            no such member, zarr-python writes it.
     """
 
     level: Annotated[int, _LEVEL] = 1
+    # Writing "false" and leaving it out is the same, so that arrays of both kinds compare equal.
+    checksum: Annotated[bool | None, AfterValidator(lambda asked: asked or None)] = None
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Zstd(self.level, checksum=False)
+        return Zstd(self.level, checksum=bool(self.checksum))
 
 
 class Zstd(BytesToBytes):

@@ -21,6 +21,7 @@ from tensorstore_py.plugin import (
     IndexDomain,
     IndexTransform,
     JsonForm,
+    OpenMode,
     OutputIndexMap,
     PlainValidator,
     Resource,
@@ -36,6 +37,7 @@ from tensorstore_py.plugin import (
     model_validator,
     propagate_bounds,
     read_array,
+    thaw,
     write_array,
 )
 
@@ -137,6 +139,9 @@ class ArraySpec(DriverSpec):
     def inline(self) -> bool:
         return True
 
+    def open_mode(self) -> OpenMode:
+        return OpenMode()
+
     def known_schema(self) -> Schema:
         asked = super().known_schema()
         return array_form(self.values, dtype(self.dtype or ""), asked.dimension_units)
@@ -236,7 +241,11 @@ class ArrayDriver(Driver):
         return self._domain
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
-        return read_array(self._array, propagate_bounds(self._domain, transform), order)
+        found = read_array(self._array, propagate_bounds(self._domain, transform), order)
+        if self.data_type.name == "json":
+            for place, element in enumerate(found.flat):
+                found.flat[place] = thaw(element)  # its lists and objects are the reader's own
+        return found
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
         write_array(self._array, propagate_bounds(self._domain, transform), source)
@@ -263,6 +272,11 @@ class ArrayDriver(Driver):
             kept = [dim for dim in kept if dim <= values.shape.index(0)]
         reduced = values.reshape([values.shape[dim] for dim in kept])
         output = [OutputIndexMap(input_dimension=dim, offset=-domain.origin[dim]) for dim in kept]
+        units = self.schema[transform].dimension_units
+        stated = [None if units is None else units[dim] for dim in kept]
         return self._spec.replace(
-            array=Values(reduced), transform=IndexTransform(domain, output), rank=None, schema_=None
+            array=Values(reduced),
+            transform=IndexTransform(domain, output),
+            rank=None,
+            schema_=Schema(dimension_units=stated) if any(stated) else None,
         )

@@ -40,12 +40,22 @@ class TestBytes(CodecSuite):
 def test_other_element_types_survive(dtype: np.dtype, endian: str) -> None:
     chunk = chunk_type((3, 4), dtype)
     raw = np.random.default_rng(0).integers(0, 2, chunk.size_bytes, np.uint8)
+    if dtype.kind == "U":
+        raw[3::4] = 0  # a character has 21 bits
     array = raw.view(dtype).reshape(chunk.shape)
     bound = BytesSpec.parse({"endian": endian}).bind(chunk)
 
     decoded = bound.decode(bytes(bound.encode(array)))
 
     assert_same_bits(array, decoded)
+
+
+def test_numbers_that_are_no_characters_are_data_loss() -> None:
+    bound = BytesSpec.parse({"endian": "big"}).bind(chunk_type((2,), "<U1", ""))
+
+    assert bound.decode(b"\0\x10\xff\xff" * 2).tolist() == [chr(0x10FFFF)] * 2
+    with pytest.raises(DataLossError, match="a stored character is 0x110000"):
+        bound.decode(b"\0\x10\xff\xff\0\x11\0\0")
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype.isbuiltin == 1], ids=str)

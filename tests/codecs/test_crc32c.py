@@ -7,7 +7,7 @@ from numcodecs.checksum32 import CRC32C
 
 from tensorstore_py.codecs.crc32c import Crc32c, checksum_by_table, checksum_function
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import parse_codec_json
+from tensorstore_py.plugin import OPAQUE, parse_codec_json
 from tensorstore_py.testing.codecs import CodecSuite
 
 
@@ -64,3 +64,19 @@ def test_numcodecs_reads_and_writes_the_same() -> None:
 def test_it_has_no_members() -> None:
     with pytest.raises(SpecError, match=r"^configuration\.seed: "):
         parse_codec_json("zarr3", {"name": "crc32c", "configuration": {"seed": 1}})
+
+
+class TestCrc32cV2(CodecSuite):
+    family = "zarr"
+    configurations = ({"id": "crc32c"}, {"id": "crc32c", "location": "start"})
+    detects_corruption = True
+
+
+@pytest.mark.parametrize("location", ["start", "end"])
+def test_version_2_may_put_it_at_the_start(location: str) -> None:
+    spec = parse_codec_json("zarr", {"id": "crc32c", "location": location})
+
+    encoded = spec.bind(OPAQUE).encode(b"some data")  # type: ignore[attr-defined]
+
+    assert bytes(encoded) == bytes(CRC32C(location=location).encode(b"some data"))
+    assert (spec == parse_codec_json("zarr", {"id": "crc32c"})) == (location == "end")

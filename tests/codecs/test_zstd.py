@@ -90,3 +90,16 @@ def test_metadata_states_level_and_checksum() -> None:
 def test_levels_outside_the_range_are_refused(level: object) -> None:
     with pytest.raises(SpecError, match=r"^configuration\.level: "):
         parse_codec_json("zarr3", {"name": "zstd", "configuration": {"level": level}})
+
+
+def test_version_2_may_state_a_checksum() -> None:
+    chunk = chunk_type((2,), "uint8")
+    silent, off, on = (
+        parse_codec_json("zarr", {"id": "zstd", **members})
+        for members in ({}, {"checksum": False}, {"checksum": True})
+    )
+
+    assert off == silent
+    assert off.to_json(include_defaults=True) == {"level": 1}
+    assert on.to_json(include_defaults=True) == {"checksum": True, "level": 1}
+    assert on.bind(chunk).encode(DATA) == theirs.compress(DATA, 1, True)  # type: ignore[attr-defined]

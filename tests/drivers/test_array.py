@@ -123,3 +123,21 @@ def test_storage_statistics():
     assert found.result() == ts.TensorStore.StorageStatistics(not_stored=False, fully_stored=True)
     with pytest.raises(NotImplementedError):
         ts.array(MEMORY).url  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("index", "units"),
+    [
+        (np.s_[...], ["nm", "2um"]),
+        (np.s_[:, ::2], ["nm", "4um"]),
+        (np.s_[0], ["2um"]),
+        (np.s_[None], [None, "nm", "2um"]),
+    ],
+    ids=str,
+)
+def test_the_spec_of_a_view_keeps_its_units(index, units):
+    schema = {"dimension_units": ["nm", "2um"]}
+    store = ts.open(spec_of("int8", [[1, 2, 3], [4, 5, 6]], schema=schema)).result()[index]
+    expected = tuple(None if unit is None else ts.Unit(unit) for unit in units)
+    assert store.dimension_units == expected
+    assert ts.open(store.spec()).result().dimension_units == expected

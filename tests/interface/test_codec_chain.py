@@ -121,3 +121,14 @@ def test_a_chunk_of_the_wrong_size_is_data_loss(codecs: list) -> None:
     ):
         with pytest.raises(DataLossError):
             decode(data)
+
+
+def test_every_compressor_is_told_how_much_it_may_unpack() -> None:
+    chain = bind_chain(parse_codec_list("zarr3", ["crc32c", "gzip", "zstd"]), CHUNK)
+    size = CHUNK.size_bytes
+    bomb = chain.compressors[1].encode(bytes(1 << 20))
+
+    assert chain.sizes == (size, size + 4, None)
+    for decode in (chain.decode, chain.decode_scratch):
+        with pytest.raises(DataLossError, match=f"more than {size + 4} bytes"):
+            decode(chain.compressors[2].encode(bomb))

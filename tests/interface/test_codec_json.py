@@ -84,3 +84,11 @@ def test_errors_in_a_list_name_the_position() -> None:
         parse_codec_list("zarr3", ["bytes", "nothing"])
     with pytest.raises(SpecError, match='array of codecs, but found "bytes"'):
         parse_codec_list("zarr3", "bytes")
+
+
+def test_null_is_possible_only_where_a_codec_says_so() -> None:
+    spec = parse_codec_json("zarr", {"id": "lzma", "preset": None, "filters": None})
+
+    assert spec == parse_codec_json("zarr", {"id": "lzma"})
+    with pytest.raises(SpecError, match=r"^check: null is not possible"):
+        parse_codec_json("zarr", {"id": "lzma", "check": None})

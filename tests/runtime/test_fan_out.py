@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.fan_out import fan_out, offload, within
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.workers import on_worker, submissions, width
@@ -278,3 +278,28 @@ class TestOffload:
             assert start(False, quiet).result() is None
         finally:
             go_on.set()
+
+
+class TestWithin:
+    @pytest.mark.parametrize(
+        ("here", "there", "moved"),
+        [(True, True, False), (False, False, False), (False, True, True)],
+    )
+    def test_a_body_runs_where_it_belongs(self, here, there, moved):
+        async def body():
+            return on_worker(), threading.get_ident()
+
+        async def caller():
+            return threading.get_ident(), await within(here, there, body)
+
+        mine, (worker, found) = start(here, caller).result()
+        assert (found != mine) == moved
+        assert worker or not moved
+
+    @pytest.mark.parametrize("here", [True, False])
+    def test_its_error_arrives(self, here):
+        async def body():
+            raise KeyError("inside")
+
+        with pytest.raises(KeyError, match="inside"):
+            start(here, lambda: within(here, True, body)).result()

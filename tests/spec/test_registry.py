@@ -131,3 +131,24 @@ def test_one_codec_file_may_serve_two_families():
     assert codecs.get("sample_a", "sample-codec") is Sample
     assert codecs.get("sample_b", "sample-codec") is Sample
     assert Sample.codec_id == "sample-codec"
+
+
+def test_a_resolver_is_asked_for_what_nobody_registered() -> None:
+    shapes: Registry[object] = Registry("shape", folders=(), tag="shape")
+    asked: list[str] = []
+
+    def resolve(name: str) -> type[object] | None:
+        asked.append(name)
+        return type(name, (), {}) if name.startswith("poly") else None
+
+    shapes.add_resolver(resolve)
+
+    @shapes.registering("circle")
+    class Circle: ...
+
+    assert shapes.get("circle") is Circle
+    assert shapes.get("polygon").shape == "polygon"  # type: ignore[attr-defined]
+    assert asked == ["polygon"]
+    with pytest.raises(SpecError, match='no shape is named "square"'):
+        shapes.get("square")
+    assert shapes.names() == ["circle"]

@@ -1,32 +1,31 @@
 """Zarr data types as `.zarray` writes them: `"<u2"`, `"|S3"`, or a list of named fields.
 
-Fields are packed without padding. A field of fixed-length text or raw bytes is seen as characters
-or bytes with one more dimension, and a field with a shape of its own has those dimensions too;
-together they are the field's inner dimensions. Names and byte orders are kept as they were
-written, so that metadata reads back as it was.
+Fields are packed without padding and may have fields of their own. Names and byte orders are kept
+as they were written, so that metadata reads back as it was. What of an element is opened, and how
+it looks in an array, is `ElementView`'s business.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
+from tensorstore_py.drivers.zarr.element_view import ElementView
 from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin import describe, dtype
 
 __all__ = ["StoredField", "StoredType"]
 
-_KINDS = {
-    "b": ("bool", (1,)),
-    "i": ("int", (1, 2, 4, 8)),
-    "u": ("uint", (1, 2, 4, 8)),
-    "f": ("float", (2, 4, 8)),
-    "c": ("complex", (8, 16)),
+_SIZES = {
+    "b": (1,),
+    "i": (1, 2, 4, 8),
+    "u": (1, 2, 4, 8),
+    "f": (2, 4, 8),
+    "c": (8, 16),
 }
-_FLEXIBLE = {"S": "char", "V": "byte"}
 #: Types that NumPy's notation has no letters for are written by name, in little endian order.
 _BY_NAME = frozenset(
     [
@@ -43,12 +42,16 @@ _BY_NAME = frozenset(
         "int4",
     ]
 )
-_PATTERN = re.compile(r"([<>|])([A-Za-z])(\d+)", re.ASCII)
-_NOT_SUPPORTED = {
-    "m": "time differences",
-    "M": "dates",
-    "U": "fixed-length Unicode text",
-    "O": "Python objects",
+_PATTERN = re.compile(r"([<>|])([biufcSVU])(\d{1,9})", re.ASCII)
+_TIME = re.compile(r"[<>][mM]8\[([1-9]\d{0,8})?(Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as)\]")
+_OBJECT = "|O"
+#: In characters and bytes.
+_LARGEST = 2**31 - 1
+_HINTS = {
+    "m": 'time differences state their unit, as "<m8[s]"',
+    "M": 'dates state their unit, as "<M8[ns]"',
+    "O": 'Python objects are "|O"',
+    "U": 'text states its length and byte order, as "<U8"',
 }
 
 
@@ -58,39 +61,62 @@ class StoredField:
 
     Attributes:
         name: the field's name; "" for the only field of a scalar type.
-        encoded: its scalar type as written.
-        stated_shape: its shape as written; None if none was.
-        data_type: the element type as users see it.
-        endian: byte order of the stored elements.
-        inner_shape: the dimensions that the field adds to the array's.
-        offset: bytes in front of the field in each stored element.
+        encoded: its type as written, without its shape.
+        shape: its shape as written; None if none was.
+        stored: the NumPy type of one element of it, byte order included.
+        offset: bytes in front of the field in each element.
     """
 
     name: str
-    encoded: str
-    stated_shape: tuple[int, ...] | None
-    data_type: dtype
-    endian: Literal["little", "big"]
-    inner_shape: tuple[int, ...]
+    encoded: str | StoredType
+    shape: tuple[int, ...] | None
+    stored: np.dtype[np.generic]
     offset: int = 0
-
-    @property
-    def native(self) -> np.dtype[np.generic]:
-        """The NumPy type of the field's elements in memory."""
-        return self.data_type.array_dtype
-
-    @property
-    def stored(self) -> np.dtype[np.generic]:
-        """The NumPy type of the field's elements as stored."""
-        return self.native.newbyteorder(">") if self.endian == "big" else self.native
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the field in each stored element."""
-        size = self.native.itemsize
-        for extent in self.inner_shape:
-            size *= extent
-        return size
+        return self.stored.itemsize * prod(self.shape or ())
+
+    def view(self, asked: dtype | None = None) -> ElementView:
+        """The field as a view of the element that it is part of.
+
+        Args:
+            asked: wanted data type. Text and raw bytes of a fixed length are seen as one value of
+                that length only if it says so; Python objects are of that type.
+        """
+        shape = self.shape or ()
+        return self._base(asked).inside(self.offset, shape, strides_of(shape, self.stored))
+
+    def nested(self, path: str) -> ElementView | None:
+        """The view of a field of this field; None if there is none of that name."""
+        if isinstance(self.encoded, str):
+            return None
+        view = self.encoded.find(path)
+        if view is None:
+            return None
+        shape = self.shape or ()
+        name = f"{self.name}.{view.name}"
+        return replace(view, name=name).inside(self.offset, shape, strides_of(shape, self.stored))
+
+    def to_json(self) -> list[object]:
+        """The field as metadata writes it."""
+        encoded = self.encoded if isinstance(self.encoded, str) else self.encoded.to_json()
+        json: list[object] = [self.name, encoded]
+        if self.shape is not None:
+            json.append(list(self.shape))
+        return json
+
+    def _base(self, asked: dtype | None) -> ElementView:
+        kind, size = self.stored.kind, self.stored.itemsize
+        if kind == "O":
+            return ElementView(self.name, asked or dtype("object"), self.stored)
+        if kind not in "SV" or self.stored.names is not None or self.encoded in _BY_NAME:
+            return ElementView(self.name, dtype(self.stored), self.stored)
+        if asked is not None and asked.name == f"{kind}{size}":
+            return ElementView(self.name, asked, self.stored)
+        one = np.dtype(f"{kind}1")
+        return ElementView(self.name, dtype("char" if kind == "S" else "byte"), one, (size,), (1,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +127,13 @@ class StoredType:
         fields: one or more; exactly one nameless field for a scalar type.
 
     Example:
-        >>> StoredType.parse(">i4").field(None).data_type
+        >>> StoredType.parse(">i4").view().data_type
         dtype("int32")
-        >>> pair = StoredType.parse([["x", "<u2", [2, 3]], ["y", "|S4"]])
-        >>> pair.size_bytes, pair.field("y").inner_shape, pair.field("y").offset
-        (16, (4,), 12)
+        >>> pair = StoredType.parse([["x", "<u2", [2, 3]], ["y", [["a", "|S4"], ["b", "<f4"]]]])
+        >>> pair.size_bytes, pair.view("x").inner_shape, pair.view("y.b").offset
+        (20, (2, 3), 16)
+        >>> pair.view("y").data_type
+        dtype([["a", "S4"], ["b", "float32"]])
     """
 
     fields: tuple[StoredField, ...]
@@ -120,7 +148,7 @@ class StoredType:
         if isinstance(json, StoredType):
             return json
         if isinstance(json, str):
-            return cls((_scalar("", json, None, 0),))
+            return cls((StoredField("", json, None, _scalar(json)),))
         if not isinstance(json, list | tuple):
             raise SpecError(
                 f"expected a data type or an array of named fields, but found {describe(json)}"
@@ -136,31 +164,33 @@ class StoredType:
                 raise error.inside(position) from None
             if any(other.name == field.name for other in fields):
                 raise SpecError(f'field name "{field.name}" occurs more than once', (position,))
+            if field.offset + field.size_bytes > _LARGEST:
+                raise SpecError(f"an element has more than {_LARGEST} bytes", (position,))
             fields.append(field)
         return cls(tuple(fields))
 
     @classmethod
     def of(cls, data_type: dtype) -> StoredType:
-        """The scalar type that new arrays of `data_type` get, in native byte order.
+        """The type that new arrays of `data_type` get, in native byte order.
 
         Raises:
             SpecError: this format has no type for it.
 
         Example:
             >>> from tensorstore_py.plugin import dtype
-            >>> StoredType.of(dtype("uint8")).to_json(), StoredType.of(dtype("int4")).to_json()
-            ('|u1', 'int4')
+            >>> StoredType.of(dtype("uint8")).to_json(), StoredType.of(dtype("ustring")).to_json()
+            ('|u1', '|O')
+            >>> StoredType.of(dtype([["x", "int16"], ["when", "datetime64[s]"]])).to_json()
+            [['x', '<i2'], ['when', '<M8[s]']]
         """
-        name = data_type.name
-        if name in _BY_NAME:
-            return cls.parse(name)
-        if data_type.kind not in _KINDS:
+        if data_type.name in ("char", "byte"):
             raise SpecError(
-                f"data type {name} has no counterpart in zarr version 2; text and bytes of fixed "
-                'length are created with "metadata": {"dtype": "|S4"} or "|V4"',
+                f"data type {data_type.name} has no counterpart in zarr version 2: text and bytes "
+                'have a length here; ask for dtype "S4" or "V4", or for "metadata": '
+                '{"dtype": "|S4"} to see them as characters with one more dimension',
                 ("dtype",),
             )
-        return cls.parse(data_type.numpy_dtype.str)
+        return cls.parse(_encoded(data_type.array_dtype))
 
     @property
     def is_structured(self) -> bool:
@@ -168,45 +198,116 @@ class StoredType:
         return bool(self.fields[0].name)
 
     @property
+    def holds_objects(self) -> bool:
+        """Whether elements are Python objects, of no fixed size."""
+        return self.fields[0].stored.hasobject
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of one stored element, all fields together."""
         return self.fields[-1].offset + self.fields[-1].size_bytes
 
-    def field(self, name: str | None) -> StoredField:
-        """The field to open.
+    @property
+    def stored(self) -> np.dtype[np.generic]:
+        """The NumPy type of a whole stored element."""
+        if not self.is_structured:
+            return self.fields[0].stored
+        return np.dtype([(field.name, field.stored, field.shape or ()) for field in self.fields])
+
+    def view(
+        self, name: str | None = None, *, asked: dtype | None = None, as_void: bool = False
+    ) -> ElementView:
+        """What to open of each element.
 
         Args:
-            name: its name; None where there is only one.
+            name: a field's name, or a path such as `"a.b"` to a nested one. None: the only field,
+                or all fields together as a record.
+            asked: wanted data type. It tells a record from its only field, and one value of a
+                fixed length from characters.
+            as_void: the element's bytes, whatever they mean.
 
         Raises:
-            SpecError: no such field, or no name where there are several.
+            SpecError: no such field.
         """
-        names = ", ".join(f'"{field.name}"' for field in self.fields)
+        if as_void:
+            return self._as_void()
         if name is None:
-            if len(self.fields) > 1:
-                raise SpecError(f'this data type has several fields: pass "field", one of {names}')
-            return self.fields[0]
+            record = asked is not None and asked.is_record and asked == self.stored
+            if len(self.fields) > 1 or (record and self.is_structured):
+                return ElementView("", self._record(), self.stored)
+            return self.fields[0].view(asked)
+        found = self.find(name, asked) if self.is_structured else None
+        if found is not None:
+            return found
         if not self.is_structured:
             raise SpecError(
-                f'no field "{name}": the data type {self.to_json()} has no named fields',
+                f'no field "{name}": the data type {describe(self.to_json())} has no named fields',
                 ("field",),
             )
-        for field in self.fields:
-            if field.name == name:
-                return field
+        names = ", ".join(f'"{field.name}"' for field in self.fields)
         raise SpecError(f'no field "{name}", only {names}', ("field",))
+
+    def find(self, path: str, asked: dtype | None = None) -> ElementView | None:
+        """The view of a field by its name or path, or None."""
+        for field in self.fields:
+            if field.name == path:
+                return field.view(asked)
+        for field in self.fields:
+            if path.startswith(f"{field.name}."):
+                found = field.nested(path[len(field.name) + 1 :])
+                if found is not None:
+                    return found
+        return None
 
     def to_json(self) -> str | list[list[object]]:
         """The type as metadata writes it."""
-        if not self.is_structured:
-            return self.fields[0].encoded
-        json: list[list[object]] = []
-        for field in self.fields:
-            item: list[object] = [field.name, field.encoded]
-            if field.stated_shape is not None:
-                item.append(list(field.stated_shape))
-            json.append(item)
-        return json
+        encoded = self.fields[0].encoded
+        if isinstance(encoded, str) and not self.is_structured:
+            return encoded
+        return [field.to_json() for field in self.fields]
+
+    def _as_void(self) -> ElementView:
+        if self.holds_objects:
+            raise SpecError("Python objects have no fixed number of bytes", ("open_as_void",))
+        return ElementView("", dtype("byte"), np.dtype("V1"), (self.size_bytes,), (1,))
+
+    def _record(self) -> dtype:
+        try:
+            return dtype(self.stored)
+        except SpecError as error:
+            names = ", ".join(f'"{field.name}"' for field in self.fields)
+            raise SpecError(
+                f'these fields cannot be opened together ({error}): pass "field", one of {names}'
+            ) from None
+
+
+def strides_of(shape: tuple[int, ...], item: np.dtype[np.generic]) -> tuple[int, ...]:
+    """Strides of a packed array in C order.
+
+    Example:
+        >>> strides_of((2, 3), np.dtype("<u2"))
+        (6, 2)
+    """
+    strides: list[int] = []
+    size = item.itemsize
+    for extent in reversed(shape):
+        strides.append(size)
+        size *= extent
+    return tuple(reversed(strides))
+
+
+def _encoded(found: np.dtype[np.generic]) -> object:
+    """A NumPy type as metadata writes it."""
+    if found.names is not None:
+        fields: list[list[object]] = []
+        for name in found.names:
+            assert found.fields is not None
+            inner = found.fields[name][0]
+            shape = [list(inner.shape)] if inner.shape else []
+            fields.append([name, _encoded(inner.base), *shape])
+        return fields
+    name = dtype(found).name if found.kind not in "SVO" or found.isbuiltin == 2 else ""
+    return name if name in _BY_NAME else found.str
 
 
 def _named(json: object, offset: int) -> StoredField:
@@ -217,45 +318,50 @@ def _named(json: object, offset: int) -> StoredField:
     name, encoded = json[:2]
     if not isinstance(name, str) or not name:
         raise SpecError(f"expected a field name, but found {describe(name)}", (0,))
-    if isinstance(encoded, list | tuple):
-        raise SpecError(f'the nested fields of field "{name}" are not supported', (1,))
-    shape = None
-    if len(json) == 3:
-        shape = _shape(json[2])
+    shape = _shape(json[2]) if len(json) == 3 else None
     try:
-        return _scalar(name, encoded, shape, offset)
+        if isinstance(encoded, list | tuple):
+            inner = StoredType.parse(encoded)
+            return StoredField(name, inner, shape, inner.stored, offset)
+        if not isinstance(encoded, str):
+            raise SpecError(f"expected a data type, but found {describe(encoded)}")
+        stored = _scalar(encoded)
+        if stored.hasobject:
+            raise SpecError(
+                f'field "{name}" would hold Python objects, which have no fixed size: store them '
+                "in an array of their own"
+            )
     except SpecError as error:
         raise error.inside(1) from None
+    return StoredField(name, encoded, shape, stored, offset)
 
 
 def _shape(json: object) -> tuple[int, ...]:
     if not isinstance(json, list | tuple) or not all(
-        isinstance(extent, int) and not isinstance(extent, bool) and extent > 0 for extent in json
+        isinstance(extent, int) and not isinstance(extent, bool) and 0 < extent <= _LARGEST
+        for extent in json
     ):
         raise SpecError(f"expected an array of positive integers, but found {describe(json)}", (2,))
     return tuple(json)
 
 
-def _scalar(name: str, encoded: object, shape: tuple[int, ...] | None, offset: int) -> StoredField:
-    if not isinstance(encoded, str):
-        raise SpecError(f"expected a data type, but found {describe(encoded)}")
-    outer = shape or ()
+def _scalar(encoded: str) -> np.dtype[np.generic]:
     if encoded in _BY_NAME:
-        return StoredField(name, encoded, shape, dtype(encoded), "little", outer, offset)
+        return dtype(encoded).array_dtype
+    if encoded == _OBJECT or _TIME.fullmatch(encoded):
+        return np.dtype(encoded)
     match = _PATTERN.fullmatch(encoded)
     if match is not None:
         order, letter, digits = match.groups()
         size = int(digits)
-        endian: Literal["little", "big"] = "big" if order == ">" else "little"
-        if letter in _FLEXIBLE:
-            kind = dtype(_FLEXIBLE[letter])
-            return StoredField(name, encoded, shape, kind, "little", (*outer, size), offset)
-        prefix, sizes = _KINDS.get(letter, ("", ()))
-        if size in sizes and (order != "|" or size == 1):
-            word = prefix if letter == "b" else f"{prefix}{8 * size}"
-            return StoredField(name, encoded, shape, dtype(word), endian, outer, offset)
-    why = _NOT_SUPPORTED.get(encoded[1:2]) if encoded[:1] in "<>|" else None
+        if letter in "SV" and size <= _LARGEST:
+            return np.dtype(f"{letter}{size}")
+        if letter == "U" and order != "|" and 0 < size <= _LARGEST // 4:
+            return np.dtype(encoded)
+        if size in _SIZES.get(letter, ()) and (order != "|" or size == 1):
+            return np.dtype(encoded)
+    hint = _HINTS.get(encoded[1:2]) if encoded[:1] in ("<", ">", "|", "=") else None
     raise SpecError(
-        f"{describe(encoded)} is no supported data type"
-        + (f" ({why})" if why else '; examples: "|b1", "<u2", ">f4", "bfloat16"')
+        f"{describe(encoded)} is no supported data type; "
+        + (hint or 'examples: "|b1", "<u2", ">f4", "<M8[ns]", "bfloat16"')
     )

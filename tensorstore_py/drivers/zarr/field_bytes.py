@@ -1,8 +1,8 @@
-"""The serializer for one field of several: chunks hold the other fields, too.
+"""The serializer for views that the plain one cannot see: records, and one field of several.
 
-Elements are stored side by side with all their fields, so one field is a strided view of a
-chunk's bytes. Writing it starts from what is stored, or from the fill value, and leaves the other
-fields alone.
+Elements are stored side by side with all their fields, so whatever is opened of them is a strided
+view of a chunk's bytes. Writing one field starts from what is stored, or from the fill value, and
+leaves the other fields alone.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from math import prod
 
 import numpy as np
 
-from tensorstore_py.drivers.zarr.data_type import StoredField
-from tensorstore_py.plugin import Array, ArrayToBytes, Buffer, size_error
+from tensorstore_py.drivers.zarr.element_view import ElementView, needs_a_look, normalised
+from tensorstore_py.plugin import Array, ArrayToBytes, Buffer, check_characters, size_error
 
 __all__ = ["FieldBytes"]
 
@@ -21,37 +21,41 @@ class FieldBytes(ArrayToBytes):
     """The bound codec.
 
     Args:
-        field: the field to see.
-        chunks: extents of a chunk, without the field's inner dimensions.
+        view: what to see of each element.
+        chunks: extents of a chunk, without the view's inner dimensions.
         order: memory order of the elements, `"C"` or `"F"`.
         fill_value: bytes of one element, all fields together.
     """
 
-    partial = True
     encoded_size: int
 
     def __init__(
-        self, field: StoredField, chunks: tuple[int, ...], order: str, fill_value: bytes
+        self, view: ElementView, chunks: tuple[int, ...], order: str, fill_value: bytes
     ) -> None:
         self.encoded_size = prod(chunks) * len(fill_value)
-        self._field = field
-        self._shape = (*chunks, *field.inner_shape)
-        self._strides = (
-            *_strides(chunks, len(fill_value), order),
-            *_strides(field.inner_shape, field.native.itemsize, "C"),
-        )
+        self.partial = view.size_bytes != len(fill_value)
+        self._view = view
+        self._chunks = chunks
+        self._strides = _strides(chunks, len(fill_value), order)
         self._filled = fill_value * prod(chunks)
+        # Whether stored elements are those in memory, bit for bit.
+        self._plain = (
+            not self.partial
+            and view.stored == view.native
+            and not needs_a_look(view.native)
+            and (order == "C" or len(chunks) < 2)
+        )
 
     def encode(self, array: Array) -> Buffer:
         data = bytearray(self._filled)
-        self._view(data)[...] = array
+        self._of(data)[...] = array
         return data
 
     def encode_over(self, array: Array, stored: Buffer | None, *, keep_fill: bool) -> Buffer | None:
         data = bytearray(self._filled if stored is None else stored)
         if len(data) != self.encoded_size:
             raise size_error(len(data), self.encoded_size)
-        self._view(data)[...] = array
+        self._of(data)[...] = array
         if not keep_fill and data == self._filled:
             return None
         return data
@@ -59,15 +63,19 @@ class FieldBytes(ArrayToBytes):
     def decode(self, data: Buffer) -> Array:
         if len(data) != self.encoded_size:
             raise size_error(len(data), self.encoded_size)
-        view = self._view(data)
-        if view.dtype == np.bool_:
-            # A stored truth value may be any byte, but NumPy computes with 0 and 1.
-            return np.asarray(view.view(np.uint8) != 0)
-        return view
+        found = self._of(data)
+        check_characters(found)
+        if self._plain or not (found.dtype.names or found.dtype == np.bool_):
+            return found
+        return normalised(found, self._view.native)
 
-    def _view(self, data: Buffer) -> Array:
-        field = self._field
-        return np.ndarray(self._shape, field.stored, data, field.offset, self._strides)
+    def direct(self, out: Array) -> memoryview | None:
+        if not self._plain or not out.flags.carray or not self.encoded_size:
+            return None
+        return out.reshape(-1).view(np.uint8).data
+
+    def _of(self, data: Buffer) -> Array:
+        return self._view.of(data, self._chunks, self._strides)
 
 
 def _strides(shape: tuple[int, ...], size: int, order: str) -> tuple[int, ...]:

@@ -14,10 +14,17 @@ from typing import Annotated, Literal, NamedTuple
 
 from tensorstore_py.drivers.zarr.compression import (
     CompressorMember,
+    Filters,
     FiltersMember,
+    add_codec_json,
     compressor_json,
+    filters_json,
+    object_type,
+    parse_compressor,
+    parse_filters,
 )
 from tensorstore_py.drivers.zarr.data_type import StoredType
+from tensorstore_py.drivers.zarr.element_view import ElementView
 from tensorstore_py.drivers.zarr.fill_value import fill_value_json, parse_fill_value
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
@@ -28,8 +35,10 @@ from tensorstore_py.plugin import (
     PlainValidator,
     Unset,
     describe,
+    freeze,
     model_validator,
 )
+from tensorstore_py.plugin import dtype as DataType  # noqa: N812 - a member is named dtype
 
 __all__ = ["FillValue", "MetadataConstraints", "ZarrMetadata"]
 
@@ -76,7 +85,7 @@ def _stored_type(json: object) -> StoredType | None:
 #: A scalar type, or a list of fields `[name, type]` or `[name, type, shape]`.
 _DTYPE_FORM: dict[str, object] = {
     "anyOf": [
-        {"type": "string", "examples": ["|u1", "<u2", "<f4", "<f8", "|b1", "|S8"]},
+        {"type": "string", "examples": ["|u1", "<u2", "<f4", "<f8", "|b1", "|S8", "<M8[ns]", "|O"]},
         {
             "type": "array",
             "minItems": 1,
@@ -93,6 +102,25 @@ _DTYPE_FORM: dict[str, object] = {
         },
     ]
 }
+
+
+def _object_type(json: dict[str, object]) -> DataType | None:
+    """The data type of the Python objects that the codecs of a document store."""
+    parsed: list[object] = []
+    for name, parse in (("filters", parse_filters), ("compressor", parse_compressor)):
+        try:
+            parsed.append(parse(json.get(name)))
+        except SpecError as error:
+            raise error.inside(name) from None
+    filters, compressor = parsed
+    return object_type(filters, compressor)  # type: ignore[arg-type]
+
+
+def _frozen(name: str, json: object) -> object:
+    try:
+        return freeze(json)
+    except (SpecError, OverflowError) as error:
+        raise SpecError(str(error), (name,)) from None
 
 
 def _as_it_is(value: object) -> object:
@@ -133,8 +161,9 @@ class MetadataConstraints(Model):
             stored_type = StoredType.parse(json["dtype"])
         except SpecError as error:
             raise error.inside("dtype") from None
+        objects = _object_type(json) if stored_type.holds_objects else None
         try:
-            data = parse_fill_value(stored_type, stated)
+            data = parse_fill_value(stored_type, stated, objects)
         except SpecError as error:
             raise error.inside("fill_value") from None
         return {**json, "dtype": stored_type, "fill_value": FillValue(stored_type, data)}
@@ -159,11 +188,22 @@ class MetadataConstraints(Model):
         return None if known is None else len(known)
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
-        if self.compressor is not Unset.UNSET:
-            assert self.compressor is None or isinstance(self.compressor, CodecModel)
-            json["compressor"] = compressor_json(self.compressor)
-        if self.filters is None:
-            json["filters"] = None
+        add_codec_json(json, self.compressor, self.filters)
+
+    def view(
+        self, name: str | None, *, asked: DataType | None = None, as_void: bool = False
+    ) -> ElementView | None:
+        """What is opened of each element, as far as the constraints tell.
+
+        Args and errors are those of `StoredType.view`.
+        """
+        if self.dtype is None:
+            return None
+        if self.dtype.holds_objects and not as_void:
+            asked = object_type(self.filters, self.compressor) or asked
+            if asked is None:
+                return None
+        return self.dtype.view(name, asked=asked, as_void=as_void)
 
     def check(self, stored: ZarrMetadata) -> None:
         """Compare with what is stored.
@@ -194,6 +234,7 @@ class ZarrMetadata:
         fill_value: bytes of one stored element; None for null.
         order: memory order of the elements in a chunk.
         compressor: None for none.
+        filters: None for none.
         separator: between the indices in chunk keys; None if the document does not say.
         unknown: members that this driver does not know, as JSON.
     """
@@ -204,6 +245,7 @@ class ZarrMetadata:
     fill_value: bytes | None
     order: Literal["C", "F"]
     compressor: CodecModel | None
+    filters: Filters
     separator: Separator | None
     unknown: Mapping[str, object] = field(default_factory=dict, hash=False)
 
@@ -216,7 +258,7 @@ class ZarrMetadata:
         """
         try:
             json = json_module.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SpecError(f"this is no JSON: {error}") from error
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
@@ -224,13 +266,16 @@ class ZarrMetadata:
             if name not in json:
                 raise SpecError("this member is required", (name,))
         names = MetadataConstraints.member_names()
-        known = MetadataConstraints.parse({name: json[name] for name in names if name in json})
+        known = MetadataConstraints.parse(
+            {name: _frozen(name, json[name]) for name in names if name in json}
+        )
         assert known.shape is not None
         assert known.chunks is not None
         assert known.dtype is not None
         assert known.order is not None
         assert isinstance(known.fill_value, FillValue)
-        assert known.compressor is None or isinstance(known.compressor, CodecModel)
+        assert not isinstance(known.compressor, Unset)
+        assert not isinstance(known.filters, Unset)
         return cls(
             shape=known.shape,
             chunks=known.chunks,
@@ -238,6 +283,7 @@ class ZarrMetadata:
             fill_value=known.fill_value.data,
             order=known.order,
             compressor=known.compressor,
+            filters=known.filters,
             separator=known.dimension_separator,
             unknown={name: json[name] for name in json if name not in names},
         )
@@ -252,7 +298,7 @@ class ZarrMetadata:
             json["dimension_separator"] = self.separator
         json["dtype"] = self.stored_type.to_json()
         json["fill_value"] = fill_value_json(self.stored_type, self.fill_value)
-        json["filters"] = None
+        json["filters"] = filters_json(self.filters)
         json["order"] = self.order
         json["shape"] = list(self.shape)
         json["zarr_format"] = 2
@@ -261,8 +307,16 @@ class ZarrMetadata:
     def serialize(self) -> bytes:
         """The document to store, unknown members included."""
         json = {**self.unknown, **self.to_json()}
-        text = json_module.dumps(json, separators=(",", ":"), sort_keys=True, allow_nan=False)
-        return text.encode()
+        # NaN is no JSON, but what others wrote goes back as it came.
+        return json_module.dumps(json, separators=(",", ":"), sort_keys=True).encode()
+
+    def view(
+        self, name: str | None = None, *, asked: DataType | None = None, as_void: bool = False
+    ) -> ElementView:
+        """What is opened of each element; args and errors are those of `StoredType.view`."""
+        if self.stored_type.holds_objects:
+            asked = object_type(self.filters, self.compressor)
+        return self.stored_type.view(name, asked=asked, as_void=as_void)
 
     def constraints(self, separator: Separator) -> MetadataConstraints:
         """All that this document says, as constraints.
@@ -278,6 +332,6 @@ class ZarrMetadata:
             fill_value=FillValue(self.stored_type, self.fill_value),
             order=self.order,
             compressor=self.compressor,
-            filters=None,
+            filters=self.filters,
             dimension_separator=self.separator or separator,
         )

@@ -9,21 +9,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, ClassVar, Self
 
+from tensorstore_py.drivers.zarr.array_dimensions import read_labels, write_labels
 from tensorstore_py.drivers.zarr.create import (
     check_fill_value,
     check_units,
     implied_schema,
     new_metadata,
 )
-from tensorstore_py.drivers.zarr.data_type import StoredField, StoredType
+from tensorstore_py.drivers.zarr.data_type import StoredType
+from tensorstore_py.drivers.zarr.element_view import ElementView
 from tensorstore_py.drivers.zarr.layout import DEFAULT_SEPARATOR, array_layout
 from tensorstore_py.drivers.zarr.metadata import MetadataConstraints, ZarrMetadata
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     ArrayLayout,
     BeforeValidator,
+    ChunkedDriver,
     ChunkedSpec,
     Field,
+    JsonForm,
+    PlainValidator,
     Remembered,
     Schema,
     check_schema,
@@ -31,11 +36,26 @@ from tensorstore_py.plugin import (
     driver,
     model_validator,
 )
+from tensorstore_py.plugin import dtype as DataType  # noqa: N812 - a member is named dtype
 
 __all__ = ["ZarrSpec"]
 
 _SEPARATORS = (".", "/")
 _NOTHING = MetadataConstraints()
+#: Members that not even a spec with all defaults shows, unless they say something else.
+_LEFT_OUT = {
+    "allow_pickle": False,
+    "array_dimensions": False,
+    "metadata_key": ".zarray",
+    "open_as_void": False,
+}
+
+
+def _flag_or_labels(value: object) -> bool | tuple[str, ...]:
+    """Whether labels are asked for; the labels once they are read, which is no JSON."""
+    if not isinstance(value, bool):
+        raise SpecError(f"expected true or false, but found {describe(value)}")
+    return value
 
 
 _schemas: Remembered[tuple[object, Schema]] = Remembered(64)
@@ -46,9 +66,14 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
     """A Zarr version 2 array.
 
     Attributes:
-        field: the field to open; None where the data type has only one.
+        field: the field to open, `"a.b"` for one inside another; None for the only one, or all of
+            them as records.
+        open_as_void: open the bytes of each element, as one more dimension.
         metadata: constraints on the `.zarray` document.
         metadata_key_: name of that document.
+        array_dimensions: take dimension labels from `_ARRAY_DIMENSIONS` in `.zattrs`, where xarray
+            keeps them, and put those of a new array there.
+        allow_pickle: read chunks that are pickles, which runs whatever program they contain.
 
     Example:
         >>> spec = ZarrSpec.parse({"kvstore": "memory://", "metadata": {"dtype": "<u2"}})
@@ -59,8 +84,13 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
     detected_by: ClassVar[tuple[str, ...]] = (".zarray",)
 
     field: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
+    open_as_void: bool = False
     metadata: MetadataConstraints = _NOTHING
     metadata_key_: str = Field(default=".zarray", alias="metadata_key")
+    array_dimensions: Annotated[
+        bool | tuple[str, ...], PlainValidator(_flag_or_labels), JsonForm({"type": "boolean"})
+    ] = False
+    allow_pickle: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -94,8 +124,33 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
 
     def checked(self) -> Self:
         spec = super().checked()
+        if spec.field is not None and spec.open_as_void:
+            raise SpecError(
+                '"field" and "open_as_void" exclude each other: a field is a part of the bytes',
+                ("field",),
+            )
         spec.known_schema()
         return spec
+
+    async def open(self) -> ChunkedDriver[ZarrMetadata]:
+        mode = self.check_open_mode()
+        if self.array_dimensions is not True or mode.assume_metadata:
+            return await super().open()
+        where = self.store_spec()
+        store, prefix = where.open(), where.path
+        labels = None if mode.delete_existing else await read_labels(store, prefix)
+        if labels is not None:
+            return await super(ZarrSpec, self.replace(array_dimensions=labels)).open()
+        wanted = self._labels()
+        creates = wanted is not None and mode.create
+        if creates and not mode.delete_existing:
+            creates = (await store.read(prefix + self.metadata_key)).state == "missing"
+        opened = await super().open()
+        if creates and wanted is not None:
+            # Dimensions inside an element, which cannot be resized, come last.
+            rank = sum(opened.domain.implicit_upper_bounds)
+            await write_labels(store, prefix, wanted[:rank])
+        return opened
 
     @property
     def url_scheme(self) -> str:
@@ -108,7 +163,15 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
     @property
     def layout_variant(self) -> tuple[str, ...]:
         separator = self.metadata.dimension_separator or DEFAULT_SEPARATOR
-        return (self.field or "", separator, *(self._labels() or ()))
+        asked = self._asked_dtype()
+        return (
+            self.field or "",
+            str(self.open_as_void),
+            "" if asked is None else asked.name,
+            str(self.allow_pickle),
+            separator,
+            *(self._labels() or ()),
+        )
 
     def minimal(self) -> Self:
         return self.replace(metadata=_NOTHING)
@@ -117,11 +180,15 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         # Asked for several times while a spec is checked and an array made of it. The parts are
         # kept with the result, so that their ids stay theirs.
         asked = super().known_schema()
+        if self.open_as_void:
+            asked.update(dtype=DataType("byte"))
         # The transform's part is the rank.
-        parts = (self.metadata, self.schema_, self.dtype, asked.rank, self.field)
+        parts = (
+            self.metadata, self.schema_, self.dtype, asked.rank, self.field, self.open_as_void
+        )  # fmt: skip
 
         def make() -> tuple[object, Schema]:
-            return parts, implied_schema(asked, self.metadata, self._known_field())
+            return parts, implied_schema(asked, self.metadata, self._known_view())
 
         return _schemas.get(tuple(map(id, parts)), make)[1].copy()
 
@@ -132,7 +199,8 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         return metadata.serialize()
 
     def new_metadata(self) -> ZarrMetadata:
-        return new_metadata(super().known_schema(), self.metadata, self.field)
+        asked = super().known_schema()
+        return new_metadata(asked, self.metadata, self.field, as_void=self.open_as_void)
 
     def check_metadata(self, metadata: ZarrMetadata) -> None:
         self.metadata.check(metadata)
@@ -140,23 +208,23 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
             return
         asked = super().known_schema()
         check_units(asked)
-        field = self._field_of(metadata.stored_type)
-        check_fill_value(asked, field, metadata.fill_value)
+        check_fill_value(asked, self._view_of(metadata), metadata.fill_value)
         check_schema(asked, self.layout(metadata).schema)
 
     def layout(self, metadata: ZarrMetadata) -> ArrayLayout:
         return array_layout(
             metadata,
-            self._field_of(metadata.stored_type),
+            self._view_of(metadata),
             separator=self.metadata.dimension_separator,
             labels=self._labels(),
+            run_code=self.allow_pickle,
         )
 
     def resized(self, metadata: ZarrMetadata, shape: tuple[int, ...]) -> ZarrMetadata:
         return replace(metadata, shape=shape[: len(metadata.shape)])
 
     def with_metadata(self, metadata: ZarrMetadata) -> Self:
-        field = self._field_of(metadata.stored_type)
+        view = self._view_of(metadata)
         separator = self.metadata.dimension_separator or DEFAULT_SEPARATOR
         return self.replace(
             kvstore=self.store_spec(),
@@ -164,40 +232,53 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
             open_=None,
             create=False,
             delete_existing=False,
-            dtype=field.data_type,
+            dtype=view.data_type,
             rank=None,
             schema_=None,
-            field=field.name or None,
+            field=view.name or None,
             metadata=metadata.constraints(separator),
         )
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         super().add_json(json, include_defaults)
-        if self.metadata_key_ == ".zarray":
-            json.pop("metadata_key", None)
-        field = self._known_field()
-        if field is not None and self.metadata.dtype is not None:
-            json.setdefault("dtype", field.data_type.to_json())
+        for name, default in _LEFT_OUT.items():
+            if json.get(name, default) == default:
+                json.pop(name, None)
+        if isinstance(self.array_dimensions, tuple):
+            json["array_dimensions"] = True
+        if self.open_as_void:
+            json.setdefault("dtype", "byte")
+            return
+        view = self._known_view()
+        if view is not None and self.metadata.dtype is not None:
+            json.setdefault("dtype", view.data_type.to_json())
 
-    def _field_of(self, stored_type: StoredType) -> StoredField:
+    def _asked_dtype(self) -> DataType | None:
+        if self.dtype is not None:
+            return self.dtype
+        return None if self.schema_ is None else self.schema_.dtype
+
+    def _view_of(self, metadata: ZarrMetadata) -> ElementView:
         try:
-            return stored_type.field(self.field)
+            return metadata.view(self.field, asked=self._asked_dtype(), as_void=self.open_as_void)
         except SpecError as error:
             raise MismatchError(str(error)) from None
 
-    def _known_field(self) -> StoredField | None:
-        """The field to open, as far as the constraints tell."""
+    def _known_view(self) -> ElementView | None:
+        """What is opened of each element, as far as the constraints tell."""
+        asked = self._asked_dtype()
         if self.metadata.dtype is not None:
-            return self.metadata.dtype.field(self.field)
-        if self.field is not None:
+            return self.metadata.view(self.field, asked=asked, as_void=self.open_as_void)
+        if self.field is not None or self.open_as_void:
             return None
-        data_type = super().known_schema().dtype
-        if data_type is None or data_type.kind in "SVO":
+        if asked is None or asked.name in ("char", "byte"):
             # Text of fixed length adds a dimension whose extent only the metadata can say.
             return None
-        return StoredType.of(data_type).field(None)
+        return StoredType.of(asked).view(asked=asked)
 
     def _labels(self) -> tuple[str, ...] | None:
-        """Labels that the schema gives to the dimensions; metadata has none."""
+        """Labels that are stored beside the metadata, or that the schema gives."""
+        if isinstance(self.array_dimensions, tuple):
+            return self.array_dimensions
         domain = None if self.schema_ is None else self.schema_.domain
         return None if domain is None else domain.labels

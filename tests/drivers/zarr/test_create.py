@@ -164,7 +164,7 @@ def test_one_field_s_schema_does_not_fill_the_others() -> None:
         ({"domain": {"shape": [3]}}, {}, "dtype must be specified"),
         ({"dtype": "uint8"}, {}, "domain must be specified"),
         ({"dtype": "uint8", "rank": 2}, {}, "domain must be specified"),
-        ({"dtype": "json", "domain": {"shape": [3]}}, {}, "^dtype: data type json"),
+        ({"dtype": "byte", "domain": {"shape": [3]}}, {}, "^dtype: data type byte"),
         (asked(3, dimension_units=["nm"]), {}, "^dimension_units: .*use driver zarr3"),
         (asked(3, chunk_layout={"codec_chunk": {"shape": [2]}}), {}, "codec_chunk"),
     ],
@@ -205,7 +205,7 @@ def test_a_field_needs_a_data_type_with_fields() -> None:
 def test_metadata_implies_a_schema() -> None:
     constraints = MetadataConstraints.parse({"shape": [10], "chunks": [5], "dtype": ONE})
 
-    schema = implied_schema(Schema(), constraints, StoredType.parse(ONE).field("x"))
+    schema = implied_schema(Schema(), constraints, StoredType.parse(ONE).view("x"))
 
     assert schema.to_json() == {
         "chunk_layout": {
@@ -228,7 +228,7 @@ def test_without_a_type_the_rank_is_unknown() -> None:
 
 
 def test_a_stored_fill_value_is_compared_by_value() -> None:
-    field = StoredType.parse(">u2").field(None)
+    field = StoredType.parse(">u2").view()
 
     check_fill_value(Schema(), field, None)
     check_fill_value(Schema(dtype="uint16", fill_value=1), field, b"\x00\x01")

@@ -34,17 +34,21 @@ SCALARS = {
 @pytest.mark.parametrize("encoded", SCALARS)
 def test_a_scalar_type_has_one_nameless_field(encoded: str) -> None:
     stored = StoredType.parse(encoded)
-    field = stored.field(None)
+    name, endian = SCALARS[encoded]
+    view = stored.view()
 
-    assert (field.data_type.name, field.endian) == SCALARS[encoded]
-    assert (field.name, field.inner_shape, field.offset) == ("", (), 0)
-    assert stored.size_bytes == field.data_type.itemsize
+    assert view.data_type.name == name
+    assert (view.stored == view.native.newbyteorder(">")) == (endian == "big") or (
+        view.native.itemsize == 1
+    )
+    assert (view.name, view.inner_shape, view.offset) == ("", (), 0)
+    assert stored.size_bytes == view.data_type.itemsize
     assert stored.to_json() == encoded
 
 
 def test_stored_byte_order_is_that_of_the_notation() -> None:
-    assert StoredType.parse(">u2").field(None).stored == np.dtype(">u2")
-    assert StoredType.parse("<u2").field(None).stored == np.dtype("<u2")
+    assert StoredType.parse(">u2").view().stored == np.dtype(">u2")
+    assert StoredType.parse("<u2").view().stored == np.dtype("<u2")
 
 
 @pytest.mark.parametrize(
@@ -53,8 +57,8 @@ def test_stored_byte_order_is_that_of_the_notation() -> None:
 def test_text_and_raw_bytes_have_one_more_dimension(encoded: str, name: str, size: int) -> None:
     stored = StoredType.parse(encoded)
 
-    assert stored.field(None).data_type == dtype(name)
-    assert stored.field(None).inner_shape == (size,)
+    assert stored.view().data_type == dtype(name)
+    assert stored.view().inner_shape == (size,)
     assert stored.size_bytes == size
     assert stored.to_json() == encoded
 
@@ -66,7 +70,7 @@ def test_fields_are_packed_in_their_order() -> None:
 
     assert [field.name for field in stored.fields] == ["x", "y", "z"]
     assert [field.offset for field in stored.fields] == [0, 12, 18]
-    assert [field.inner_shape for field in stored.fields] == [(2, 3), (2, 3), ()]
+    assert [stored.view(name).inner_shape for name in "xyz"] == [(2, 3), (2, 3), ()]
     assert stored.size_bytes == 26
     assert stored.to_json() == json
 
@@ -74,23 +78,21 @@ def test_fields_are_packed_in_their_order() -> None:
 def test_a_field_is_chosen_by_name() -> None:
     stored = StoredType.parse([["x", "<u2"], ["y", "<f4"]])
 
-    assert stored.field("y").data_type == dtype("float32")
-    with pytest.raises(SpecError, match='pass "field", one of "x", "y"'):
-        stored.field(None)
+    assert stored.view("y").data_type == dtype("float32")
     with pytest.raises(SpecError, match='no field "z", only "x", "y"'):
-        stored.field("z")
+        stored.view("z")
 
 
 def test_the_only_field_needs_no_name() -> None:
     stored = StoredType.parse([["x", "<u2"]])
 
-    assert stored.field(None) == stored.field("x")
+    assert stored.view() == stored.view("x")
     assert stored.is_structured
 
 
 def test_a_scalar_type_has_no_fields_to_choose() -> None:
     with pytest.raises(SpecError, match="has no named fields"):
-        StoredType.parse("<u2").field("x")
+        StoredType.parse("<u2").view("x")
 
 
 @pytest.mark.parametrize(
@@ -105,10 +107,114 @@ def test_new_arrays_get_native_byte_order() -> None:
     assert StoredType.of(dtype("float32")).to_json() == np.dtype("f4").str
 
 
-@pytest.mark.parametrize("name", ["json", "string", "ustring", "char", "byte"])
+@pytest.mark.parametrize("name", ["char", "byte"])
 def test_types_without_a_counterpart_are_refused_by_name(name: str) -> None:
     with pytest.raises(SpecError, match=f"^dtype: data type {name} "):
         StoredType.of(dtype(name))
+
+
+NATURAL = [
+    ("ustring", "|O"),
+    ("string", "|O"),
+    ("json", "|O"),
+    ("object", "|O"),
+    ("datetime64[ns]", "<M8[ns]"),
+    ("timedelta64[10us]", "<m8[10us]"),
+    ("U7", "<U7"),
+    ("S7", "|S7"),
+    ("V7", "|V7"),
+    (
+        [["a", "bfloat16"], ["b", [["c", "V2"], ["d", "bool", [3]]], [2]], ["e", "S4"]],
+        [["a", "bfloat16"], ["b", [["c", "|V2"], ["d", "|b1", [3]]], [2]], ["e", "|S4"]],
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "written"), NATURAL)
+def test_types_that_the_reference_lacks_have_their_natural_form(
+    asked: str | list, written: object
+) -> None:
+    stored = StoredType.of(dtype(asked))
+
+    assert stored.to_json() == written
+    assert stored.view(asked=dtype(asked)).data_type == dtype(asked)
+    assert StoredType.parse(stored.to_json()) == stored
+
+
+@pytest.mark.parametrize(
+    ("encoded", "name"),
+    [
+        ("<M8[ns]", "datetime64[ns]"),
+        (">M8[10us]", "datetime64[10us]"),
+        ("<m8[D]", "timedelta64[D]"),
+        ("<U5", "U5"),
+        (">U5", "U5"),
+        ("|O", "object"),
+    ],
+)
+def test_dates_text_and_objects_are_scalars(encoded: str, name: str) -> None:
+    stored = StoredType.parse(encoded)
+
+    assert stored.view().data_type == dtype(name)
+    assert stored.view().inner_shape == ()
+    assert stored.to_json() == encoded
+
+
+def test_text_of_fixed_length_is_one_value_if_that_is_asked_for() -> None:
+    assert StoredType.parse("|S4").view(asked=dtype("S4")).inner_shape == ()
+    assert StoredType.parse("|S4").view(asked=dtype("S5")).inner_shape == (4,)
+    assert StoredType.parse("|V4").view(asked=dtype("V4")).data_type == dtype("V4")
+
+
+def test_several_fields_are_a_record_together() -> None:
+    stored = StoredType.parse([["x", ">u2"], ["y", [["a", "|S3"], ["b", "<M8[s]"]], [2]]])
+
+    whole = stored.view()
+
+    assert whole.data_type == dtype(
+        [["x", "uint16"], ["y", [["a", "S3"], ["b", "datetime64[s]"]], [2]]]
+    )
+    assert (whole.offset, whole.inner_shape, whole.size_bytes) == (0, (), 24)
+
+
+def test_a_single_field_is_a_record_only_if_that_is_asked_for() -> None:
+    stored = StoredType.parse([["x", "<u2"]])
+
+    assert stored.view().data_type == dtype("uint16")
+    assert stored.view(asked=dtype([["x", "uint16"]])).data_type.is_record
+    assert stored.view(asked=dtype([["y", "uint16"]])).data_type == dtype("uint16")
+
+
+def test_nested_fields_are_named_by_a_path() -> None:
+    stored = StoredType.parse(
+        [["a.b", "|u1"], ["p", [["a", "<u2", [3]], ["b", [["c", "|S2"]]]], [2]]]
+    )
+
+    assert stored.view("a.b").data_type == dtype("uint8")
+    assert stored.view("p").inner_shape == (2,)
+    field = stored.view("p.a")
+    assert (field.name, field.offset) == ("p.a", 1)
+    assert (field.inner_shape, field.inner_strides) == ((2, 3), (8, 2))
+    text = stored.view("p.b.c")
+    assert (text.offset, text.inner_shape, text.inner_strides) == (7, (2, 2), (8, 1))
+    for wrong in ("p.c", "p.a.x", "a", "p."):
+        with pytest.raises(SpecError, match=f'no field "{wrong}", only "a.b", "p"'):
+            stored.view(wrong)
+
+
+def test_the_bytes_of_any_element_can_be_opened() -> None:
+    view = StoredType.parse([["x", "<u2"], ["y", "|S3"]]).view(as_void=True)
+
+    assert (view.data_type, view.inner_shape, view.inner_strides) == (dtype("byte"), (5,), (1,))
+    with pytest.raises(SpecError, match=r"^open_as_void: Python objects"):
+        StoredType.parse("|O").view(as_void=True)
+
+
+def test_fields_that_cannot_be_opened_together_say_so() -> None:
+    stored = StoredType.parse([["x", "|S0"], ["y", "|u1"]])
+
+    assert stored.view("y").data_type == dtype("uint8")
+    assert stored.view("x").inner_shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -121,10 +227,19 @@ def test_types_without_a_counterpart_are_refused_by_name(name: str) -> None:
         ("<f16", '"<f16" is no supported'),
         ("<bfloat16", "is no supported"),
         ("|S", "is no supported"),
-        ("<M8[ns]", "dates"),
-        ("<m8[s]", "time differences"),
-        ("<U3", "Unicode"),
-        ("|O", "Python objects"),
+        ("<M8", "dates state their unit"),
+        ("<M8[xs]", "dates state their unit"),
+        ("|M8[s]", "dates state their unit"),
+        ("<m8", "time differences state their unit"),
+        ("|U3", "text states its length and byte order"),
+        ("<U0", "text states its length"),
+        ("<U", "text states its length"),
+        ("<O", 'Python objects are "|O"'),
+        ("|S99999999999", "is no supported"),
+        ([["x", "|O"]], r'\[0\]\[1\]: field "x" would hold Python objects'),
+        ([["x", [["a", "<u3"]]]], r'\[0\]\[1\]\[0\]\[1\]: "<u3"'),
+        ([["x", []]], r"\[0\]\[1\]: expected at least one field"),
+        ([["x", "<u8", [2**30, 2**30]]], r"\[0\]: an element has more than"),
         (3, "expected a data type or an array"),
         (None, "found null"),
         ([], "at least one field"),
@@ -135,7 +250,6 @@ def test_types_without_a_counterpart_are_refused_by_name(name: str) -> None:
         ([["x", "<u2", [0]]], r"\[0\]\[2\]: expected an array of positive"),
         ([["x", "<u2", [True]]], r"\[0\]\[2\]: expected an array of positive"),
         ([["x"]], r"\[0\]: expected \[name, data type\]"),
-        ([["x", [["a", "<u2"]]]], r'\[0\]\[1\]: the nested fields of field "x"'),
         ([["x", 5]], r"\[0\]\[1\]: expected a data type"),
     ],
 )

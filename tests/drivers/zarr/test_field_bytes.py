@@ -22,7 +22,7 @@ def records() -> np.ndarray:
 
 
 def field_bytes(name: str, order: str = "C") -> FieldBytes:
-    return FieldBytes(PAIR.field(name), CHUNKS, order, BLANK)
+    return FieldBytes(PAIR.view(name), CHUNKS, order, BLANK)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -69,7 +69,7 @@ def test_a_chunk_of_fill_values_need_not_be_stored() -> None:
 
 def test_stored_truth_values_of_any_bits_are_true() -> None:
     data = bytearray(records().tobytes())
-    data[PAIR.field("b").offset] = 2
+    data[PAIR.view("b").offset] = 2
 
     found = field_bytes("b").decode(data)
 
@@ -84,3 +84,48 @@ def test_a_chunk_of_the_wrong_size_is_corrupt() -> None:
         codec.decode(data)
     with pytest.raises(DataLossError, match="expected 54"):
         codec.encode_over(np.zeros(CHUNKS, "f4"), data, keep_fill=False)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_all_fields_together_are_records(order: Literal["C", "F"]) -> None:
+    chunk = records()
+    codec = FieldBytes(PAIR.view(), CHUNKS, order, BLANK)
+    native = chunk.astype(PAIR.view().native)
+
+    assert bytes(codec.encode(native)) == chunk.tobytes(order)
+    assert np.array_equal(codec.decode(chunk.tobytes(order)), native)
+    assert not codec.partial
+    out = np.zeros(CHUNKS, native.dtype)
+    codec.decode_into(chunk.tobytes(order), out)
+    assert np.array_equal(out, native)
+
+
+def test_truth_values_of_any_bits_are_true_in_records_too() -> None:
+    data = bytearray(records().tobytes())
+    data[PAIR.view("b").offset] = 2
+
+    found = FieldBytes(PAIR.view(), CHUNKS, "C", BLANK).decode(data)
+
+    assert found["b"].view(np.uint8)[0, 0] == 1  # type: ignore[call-overload]
+
+
+def test_text_that_no_unicode_has_is_corrupt() -> None:
+    text = StoredType.parse([["x", "<u2"], ["t", ">U2"]])
+    data = bytearray(10 * 6)
+    data[12:16] = b"\0\x11\0\0"
+
+    for name in (None, "t"):
+        codec = FieldBytes(text.view(name), CHUNKS, "C", bytes(10))
+        with pytest.raises(DataLossError, match="a stored character is 0x110000"):
+            codec.decode(data)
+    FieldBytes(text.view("x"), CHUNKS, "C", bytes(10)).decode(data)
+
+
+def test_records_that_are_stored_as_in_memory_are_decoded_in_place() -> None:
+    plain = StoredType.parse([["x", "<u2"], ["y", "<f4"]])
+    out = np.zeros(CHUNKS, plain.view().native)
+
+    assert FieldBytes(plain.view(), CHUNKS, "C", bytes(6)).direct(out) is not None
+    assert FieldBytes(plain.view(), CHUNKS, "F", bytes(6)).direct(out) is None
+    assert FieldBytes(plain.view(), CHUNKS, "C", bytes(6)).direct(out.T) is None
+    assert FieldBytes(PAIR.view(), CHUNKS, "C", BLANK).direct(records()) is None

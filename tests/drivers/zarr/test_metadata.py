@@ -3,7 +3,7 @@ import json
 import pytest
 
 from tensorstore_py.drivers.zarr.metadata import MetadataConstraints, ZarrMetadata
-from tensorstore_py.errors import MismatchError, SpecError, UnsupportedError
+from tensorstore_py.errors import MismatchError, SpecError
 
 DOCUMENT = {
     "zarr_format": 2,
@@ -86,9 +86,9 @@ def test_a_wrong_member_is_named(name: str, value: object, problem: str) -> None
         parse(**{name: value})
 
 
-def test_filters_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedError, match='"delta"'):
-        parse(filters=[{"id": "delta"}])
+def test_an_unknown_filter_is_refused_by_name() -> None:
+    with pytest.raises(SpecError, match=r'^filters\[1\]\.id: .*"detla"'):
+        parse(filters=[{"id": "shuffle"}, {"id": "detla"}])
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[]"])

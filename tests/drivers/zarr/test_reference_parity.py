@@ -228,7 +228,7 @@ TYPES: st.SearchStrategy[tuple[dict, dict, list]] = st.one_of(
     ),
     st.tuples(
         st.fixed_dictionaries(
-            {"dtype": st.sampled_from(["uint16", "float64", "bool", "int4", "string"])}
+            {"dtype": st.sampled_from(["uint16", "float64", "bool", "int4", "char"])}
         ),
         st.just({}),
         st.just([]),

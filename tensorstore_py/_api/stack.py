@@ -1,0 +1,237 @@
+"""`ts.overlay`, `ts.stack` and `ts.concat`: several arrays as one, in a stack.
+
+The three differ only in where the layers are put; the `stack` driver does the rest. Layers are open
+arrays or specs whose domain is known, so nothing has to be awaited.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+
+from tensorstore_py._api.array import in_memory_context
+from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._api.open import open_now
+from tensorstore_py._api.options import updated
+from tensorstore_py._api.spec import Spec
+from tensorstore_py._api.tensorstore import TensorStore, as_spec
+from tensorstore_py._index import IndexTransform, OutputIndexMap
+from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.registry import drivers
+from tensorstore_py.errors import SpecError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tensorstore_py._spec.context import Context
+
+__all__ = ["concat", "overlay", "stack"]
+
+Layer = TensorStore | Spec
+T = TypeVar("T")
+
+
+class StackOptions(TypedDict, total=False):
+    """The keyword arguments of all three; None means that nothing is said."""
+
+    read: bool | None
+    write: bool | None
+    context: Context | None
+    transaction: None
+    rank: int | None
+    dtype: object
+    domain: object
+    shape: object
+    dimension_units: object
+    schema: object
+
+
+def overlay(layers: Iterable[Layer], **options: Unpack[StackOptions]) -> TensorStore:
+    """Arrays where they are, later ones over earlier ones.
+
+    Args:
+        layers: open arrays, or Specs whose domain and data type are known; of one data type and
+            rank. Specs are opened when they are needed.
+        **options: `read` and `write` (by default whatever the layers can), `context` (for Specs),
+            and constraints: `rank`, `dtype`, `domain`, `shape`, `dimension_units`, `schema`. The
+            domain is by default the least one that holds all layers.
+
+    Returns:
+        The open stack. Positions that no layer has cannot be read or written.
+
+    Raises:
+        SpecError: layers that do not go together; names the first such.
+        PermissionDeniedError: what was asked for by `read` or `write` no layer can.
+        TypeError: a layer that is neither, or an option that does not exist.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> low, high = ts.array([1, 2, 3, 4]), ts.array([7, 8])
+        >>> ts.overlay([low, high.translate_to[3]]).read().result()
+        array([1, 2, 3, 7, 8])
+    """
+    return _stacked([_transformed(number, layer) for number, layer in enumerate(layers)], options)
+
+
+def stack(layers: Iterable[Layer], axis: int = 0, **options: Unpack[StackOptions]) -> TensorStore:
+    """Arrays one after the other along a new dimension.
+
+    Args:
+        layers: see `overlay`; at least one. Their domains should be the same.
+        axis: which dimension of the result the new one is; negative ones count from the end.
+        **options: see `overlay`.
+
+    Raises:
+        SpecError: layers that do not go together, or an axis that does not exist.
+        PermissionDeniedError, TypeError: see `overlay`.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> ts.stack([ts.array([1, 2]), ts.array([3, 4])], axis=1).read().result()
+        array([[1, 3],
+               [2, 4]])
+    """
+    found = _some([_transformed(number, layer) for number, layer in enumerate(layers)], "stack")
+    rank = _rank(found[0]) + 1
+    place = _dimension(axis, rank)
+
+    def put(number: int, transform: IndexTransform) -> IndexTransform:
+        return transform[_without(transform, place, number)]
+
+    return _stacked(_moved(found, put), options)
+
+
+def concat(
+    layers: Iterable[Layer], axis: int | str, **options: Unpack[StackOptions]
+) -> TensorStore:
+    """Arrays one behind the other along a dimension that they have.
+
+    Args:
+        layers: see `overlay`; at least one. The first stays where it is.
+        axis: the dimension, by number or by label; negative numbers count from the end.
+        **options: see `overlay`.
+
+    Raises:
+        SpecError: layers that do not go together, or an axis that does not exist.
+        PermissionDeniedError, TypeError: see `overlay`.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> ts.concat([ts.array([[1, 2]]), ts.array([[3]])], axis=1).read().result()
+        array([[1, 2, 3]])
+    """
+    found = _some([_transformed(number, layer) for number, layer in enumerate(layers)], "concat")
+    dim = _labelled(axis, found) if isinstance(axis, str) else _dimension(axis, _rank(found[0]))
+    ends: list[int] = []
+
+    def put(_: int, transform: IndexTransform) -> IndexTransform:
+        low, extent = transform.input_origin[dim], transform.input_shape[dim]
+        begin = ends[-1] if ends else low
+        ends.append(begin + extent)
+        origin = list(transform.input_origin)
+        origin[dim] = begin
+        return transform.translate_to[tuple(origin)]
+
+    return _stacked(_moved(found, put), options)
+
+
+def _transformed(number: int, layer: object) -> DriverSpec:
+    """The layer as a spec with a transform.
+
+    Raises:
+        TypeError: it is neither an open array nor a Spec.
+        SpecError: its domain is not known.
+    """
+    if isinstance(layer, TensorStore):
+        return as_spec(layer)
+    if not isinstance(layer, Spec):
+        raise TypeError(f"layer {number} must be a TensorStore or a Spec, not {layer!r}")
+    transform = layer.transform
+    if transform is None:
+        raise SpecError(
+            "the domain must be specified; open the layer first, or give its schema a domain",
+            ("layers", number),
+        )
+    return layer.model.replace(transform=transform)
+
+
+def _some(layers: list[DriverSpec], name: str) -> list[DriverSpec]:
+    if not layers:
+        raise SpecError(f"{name} needs at least one layer", ("layers",))
+    rank = _rank(layers[0])
+    for number, layer in enumerate(layers):
+        if _rank(layer) != rank:
+            raise SpecError(
+                f"the layer has {_rank(layer)} dimensions, but the first one {rank}",
+                ("layers", number),
+            )
+    return layers
+
+
+def _rank(layer: DriverSpec) -> int:
+    assert layer.transform is not None
+    return layer.transform.input_rank
+
+
+def _dimension(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise SpecError(f"dimension {axis} is outside [{-rank}, {rank})", ("axis",))
+    return axis % rank
+
+
+def _labelled(label: str, layers: list[DriverSpec]) -> int:
+    """The dimension that has a label in any layer."""
+    labels: set[str] = set()
+    for layer in layers:
+        assert layer.transform is not None
+        labels.update(filter(None, layer.transform.input_labels))
+        if label and label in layer.transform.input_labels:
+            return layer.transform.input_labels.index(label)
+    known = ", ".join(f'"{each}"' for each in sorted(labels)) or "none"
+    raise SpecError(f'no layer has a dimension "{label}"; the labels are {known}', ("axis",))
+
+
+def _without(transform: IndexTransform, place: int, number: int) -> IndexTransform:
+    """From positions with one more dimension, only `number` along it, to those of `transform`."""
+    domain = transform.domain
+    kept = [dim for dim in range(domain.rank + 1) if dim != place]
+
+    def with_new(values: Sequence[T], new: T) -> list[T]:
+        return [*values[:place], new, *values[place:]]
+
+    return IndexTransform(
+        input_inclusive_min=with_new(domain.inclusive_min, number),
+        input_exclusive_max=with_new(domain.exclusive_max, number + 1),
+        implicit_lower_bounds=with_new(domain.implicit_lower_bounds, False),
+        implicit_upper_bounds=with_new(domain.implicit_upper_bounds, False),
+        input_labels=with_new(domain.labels, ""),
+        output=[OutputIndexMap(input_dimension=dim) for dim in kept],
+    )
+
+
+def _moved(
+    layers: list[DriverSpec], put: Callable[[int, IndexTransform], IndexTransform]
+) -> list[DriverSpec]:
+    moved = []
+    for number, layer in enumerate(layers):
+        assert layer.transform is not None
+        moved.append(layer.replace(transform=put(number, layer.transform)))
+    return moved
+
+
+def _stacked(layers: list[DriverSpec], options: StackOptions) -> TensorStore:
+    options = options.copy()
+    if options.pop("transaction", None) is not None:
+        raise UnsupportedError("transactions are not supported yet; pass None")
+    read, write = options.pop("read", None), options.pop("write", None)
+    asked = options.pop("context", None)
+    given = {name: value for name, value in options.items() if value is not None}
+    unknown = given.keys() - StackOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
+    members: dict[str, object] = {"layers": tuple(layers)}
+    if asked is None:
+        members["data_copy_concurrency"] = in_memory_context()["data_copy_concurrency"]
+    found = drivers.get("stack").parse_frozen(members)  # type: ignore[attr-defined]
+    assert isinstance(found, DriverSpec)
+    return open_now(bind(updated(found, given), as_context(asked)), read, write)

@@ -1,0 +1,152 @@
+"""A selection cut along a grid, each part as a transform: for drivers over other drivers.
+
+Who reads bytes takes a `Step` of a plan, which indexes a decoded chunk; who hands reads on to
+another driver needs a transform instead. Both are the same pieces. Grids here need not be regular:
+`CutAxis` cuts a dimension anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tensorstore_py._chunked.plan import Index, Piece, Step, make_plan
+from tensorstore_py._chunked.selection import Axis, Gathered
+from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap
+from tensorstore_py._interface.chunk_grid import ChunkAxis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["CutAxis", "Part", "output_box", "parts", "shifted"]
+
+
+class CutAxis(ChunkAxis):
+    """A dimension that is cut at given places.
+
+    Args:
+        cuts: ascending; the first is 0 and the last the extent.
+
+    Example:
+        >>> axis = CutAxis(np.array([0, 3, 4, 10]))
+        >>> axis.count, axis.cell(3), axis.start(2), axis.size(2)
+        (3, 1, 4, 6)
+    """
+
+    __slots__ = ("_cuts", "extent")
+
+    def __init__(self, cuts: NDArray[np.int64]) -> None:
+        self._cuts = cuts
+        self.extent = int(cuts[-1])
+
+    def cell(self, index: int) -> int:
+        return int(np.searchsorted(self._cuts, index, "right")) - 1
+
+    def cells(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.searchsorted(self._cuts, indices, "right").astype(np.int64) - 1
+
+    def start(self, cell: int) -> int:
+        return int(self._cuts[cell])
+
+    def starts(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._cuts[cells]
+
+    def size(self, cell: int) -> int:
+        return int(self._cuts[cell + 1] - self._cuts[cell])
+
+
+class Part(NamedTuple):
+    """What a selection has in one cell.
+
+    Attributes:
+        cell: the cell.
+        transform: from zero-based positions in the part to coordinates of the grid.
+        outside: where the part stands in the selection's working view.
+    """
+
+    cell: tuple[int, ...]
+    transform: IndexTransform
+    outside: tuple[Index, ...]
+
+
+def parts(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Iterator[Part]:
+    """The parts of a selection, lazily.
+
+    Example:
+        >>> from tensorstore_py._chunked.selection import Strided
+        >>> grid = [CutAxis(np.array([0, 3, 10]))]
+        >>> [part.transform.output[0] for part in parts([Strided(0, 1, 2, 4)], grid)]
+        [OutputIndexMap(offset=1, stride=2, input_dimension=0), \
+OutputIndexMap(offset=3, stride=2, input_dimension=0)]
+    """
+    for step in make_plan(axes, grid).steps():
+        yield Part(step.cell, _transform(step, axes, grid), step.outside)
+
+
+def _transform(step: Step, axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> IndexTransform:
+    shape: list[int] = []
+    output: dict[int, OutputIndexMap] = {}
+    for place, (axis, piece) in enumerate(zip(axes, step.pieces, strict=True)):
+        if isinstance(axis, Gathered):
+            shape.append(len(piece.inside[0]))  # type: ignore[index]
+            output.update(_gathered(piece, axis, grid, place, len(axes)))
+            continue
+        inside, cell = piece.inside, piece.cell
+        assert isinstance(inside, slice)
+        assert isinstance(cell, int)
+        shape.append(len(range(inside.start, inside.stop, inside.step)))
+        output[axis.dim] = OutputIndexMap(
+            input_dimension=place,
+            offset=grid[axis.dim].start(cell) + inside.start,
+            stride=inside.step,
+        )
+    return IndexTransform(input_shape=shape, output=[output[dim] for dim in range(len(output))])
+
+
+def _gathered(
+    piece: Piece, axis: Gathered, grid: Sequence[ChunkAxis], place: int, rank: int
+) -> Iterator[tuple[int, OutputIndexMap]]:
+    assert isinstance(piece.cell, tuple)
+    assert isinstance(piece.inside, tuple)
+    spread = [1] * rank
+    spread[place] = -1
+    for dim, cell, inside in zip(axis.dims, piece.cell, piece.inside, strict=True):
+        yield dim, OutputIndexMap(index_array=inside.reshape(spread), offset=grid[dim].start(cell))
+
+
+def shifted(transform: IndexTransform, origin: Sequence[int]) -> IndexTransform:
+    """The transform with `origin` taken off everything it gives.
+
+    Example:
+        >>> shifted(IndexTransform(input_inclusive_min=[5], input_shape=[2]), [5]).output[0]
+        OutputIndexMap(offset=-5, stride=1, input_dimension=0)
+    """
+    moved = [OutputIndexMap(input_dimension=dim, offset=-low) for dim, low in enumerate(origin)]
+    return IndexTransform(IndexDomain(rank=len(origin)), moved)[transform]
+
+
+def output_box(transform: IndexTransform) -> tuple[tuple[int, int], ...]:
+    """The least and, one beyond, the greatest coordinate of each output dimension.
+
+    Args:
+        transform: of finite bounds, and not empty.
+
+    Example:
+        >>> output_box(IndexTransform(input_shape=[10])[3:9:2])
+        ((3, 8),)
+    """
+    box = []
+    for each in transform.output:
+        if each.index_array is not None:
+            ends = [int(each.index_array.min()), int(each.index_array.max())]
+        elif each.input_dimension is not None:
+            low = transform.input_origin[each.input_dimension]
+            ends = [low, low + transform.input_shape[each.input_dimension] - 1]
+        else:
+            ends = [0]
+        found = sorted(each.offset + (each.stride or 0) * end for end in ends)
+        box.append((found[0], found[-1] + 1))
+    return tuple(box)

@@ -1,0 +1,178 @@
+"""One stored JSON document: read, kept, and changed on condition.
+
+What was read last is kept with its generation as long as anybody in the context has the document
+open, and beyond that in the cache pool; whether it will do, or the store is asked if it is still
+current, is the reader's bound on staleness. A change is stored on the condition that the document
+is still the one that was changed, until that holds: writers of different values lose nothing of
+each other.
+
+Documents are kept as bytes, and parsed for everyone anew: what a reader does to its values concerns
+nobody else.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorstore_py.errors import DataLossError, NotFoundError, SpecError
+from tensorstore_py.plugin import (
+    NO_VALUE,
+    UNKNOWN,
+    CachedChunk,
+    Gate,
+    Unset,
+    needed_since,
+    parse_json_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorstore_py.plugin import ChunkCache, KvStore, KvStoreSpec
+
+__all__ = ["StoredDocument"]
+
+
+class _Latest:
+    """What is known of a document, the same for all in a context who have it open."""
+
+    __slots__ = ("__weakref__", "entry")
+
+    def __init__(self) -> None:
+        self.entry: CachedChunk | None = None
+
+
+class StoredDocument:
+    """Where a document is, and what is known of it.
+
+    Args:
+        where: the bound spec of the store; its path is the key.
+        store: the open store.
+        cache: the pool.
+        recheck: when what is kept is checked again, see `ChunkedSpec.recheck_cached_data`.
+    """
+
+    def __init__(
+        self, where: KvStoreSpec, store: KvStore, cache: ChunkCache, recheck: bool | str | float
+    ) -> None:
+        self._store = store
+        self._key = where.path
+        self._cache = cache
+        self._recheck = recheck
+        self._opened = time.time()
+        scope = cache.scope(where.path, where, "json")
+        self._entry = (scope, ())
+        self._latest = cache.companion(scope, _Latest)
+        self._gate = Gate(inline=store.inline)
+
+    def describe(self) -> str:
+        """How to name the document in an error message."""
+        return self._store.describe_key(self._key)
+
+    async def read(self) -> object:
+        """The document, which is the caller's own.
+
+        Raises:
+            NotFoundError: there is none; names its key.
+            DataLossError: it is not JSON; names its key and the place.
+        """
+        known = self._known()
+        if known is None or known.time < needed_since(self._recheck, self._opened):
+            known = await self._refresh(known)
+        if known.chunk is None:
+            raise NotFoundError(
+                f"there is no document at {self.describe()}; write a value to make one"
+            )
+        return self._parsed(known)
+
+    async def replace(self, value: object) -> None:
+        """Store another document, whatever there was.
+
+        Raises:
+            SpecError: it is not JSON.
+        """
+        await self._write(_serialized(value), None)
+
+    async def update(self, change: Callable[[object], object]) -> None:
+        """Store what `change` makes of the document, or of `UNSET` if there is none.
+
+        Raises:
+            DataLossError: what is stored is not JSON; names its key and the place.
+            SpecError: the result is not JSON.
+        """
+        async with self._gate.hold(self._key):
+            stored = False
+            while not stored:
+                known = await self._refresh(self._known())
+                before = Unset.UNSET if known.chunk is None else self._parsed(known)
+                generation = NO_VALUE if known.chunk is None else known.generation
+                stored = await self._write(_serialized(change(before)), generation)
+
+    async def _write(self, data: bytes, if_equal: bytes | None) -> bool:
+        stamp = await self._store.write(self._key, data, if_equal=if_equal)
+        if stamp.generation == UNKNOWN:
+            return False
+        # whoever is reading now may have seen what was there before
+        self._cache.drop(self._entry)
+        self._keep(_entry(data, stamp.generation, stamp.time))
+        return True
+
+    def _known(self) -> CachedChunk | None:
+        """The latest that is known, by this array or another in the context."""
+        entries = (self._latest.entry, self._cache.get(self._entry))
+        return max(
+            (entry for entry in entries if entry is not None),
+            key=lambda entry: entry.time,
+            default=None,
+        )
+
+    def _keep(self, entry: CachedChunk) -> None:
+        last = self._latest.entry
+        if last is None or last.time <= entry.time:
+            self._latest.entry = entry
+        self._cache.put(self._entry, entry)
+
+    async def _refresh(self, known: CachedChunk | None) -> CachedChunk:
+        """What is stored now; that it is still what is known costs no body."""
+        with self._cache.reading(self._entry):
+            before = None if known is None or known.generation == UNKNOWN else known.generation
+            result = await self._store.read(self._key, if_not_equal=before)
+            stamp = result.stamp
+            if result.state == "unspecified" and known is not None:
+                found = CachedChunk(known.chunk, known.generation, max(known.time, stamp.time))
+            else:
+                data = bytes(result.value) if result.state == "value" else None
+                found = _entry(data, stamp.generation, stamp.time)
+            self._keep(found)
+        return found
+
+    def _parsed(self, entry: CachedChunk) -> object:
+        assert entry.chunk is not None
+        try:
+            return parse_json_text(entry.chunk.tobytes())
+        except SpecError as error:
+            raise DataLossError(f"Error reading {self.describe()}: {error}") from error
+
+
+def _entry(data: bytes | None, generation: bytes, time_s: float) -> CachedChunk:
+    chunk = None if data is None else np.frombuffer(data, np.uint8)
+    return CachedChunk(chunk, generation, time_s)
+
+
+def _serialized(value: object) -> bytes:
+    """As the reference writes it: compact, members in the order of their names."""
+    try:
+        text = json.dumps(
+            value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise SpecError(f"text that is not Unicode has no JSON form: {error.reason}") from None
+    except ValueError:
+        raise SpecError(
+            "NaN and infinite numbers have no JSON form; write null or text instead"
+        ) from None

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+import tensorstore as reference
+
+import tensorstore_py as ts
+
+
+def test_open_arrays_and_specs():
+    found = []
+    for library in (ts, reference):
+        store = library.array(np.array([[1, 2, 3], [4, 5, 6]], np.float32))
+        smaller = library.downsample(store, [1, 2], method="mean")
+        spec = library.downsample(store.spec(), [1, 2], method="mean")
+        found.append([smaller.read().result().tolist(), str(smaller), spec.to_json(), smaller.mode])
+        assert library.open(spec).result().read().result().tolist() == found[-1][0]
+    assert found[0] == found[1]
+    assert found[0][0] == [[1.5, 3], [4.5, 6]]
+
+
+@pytest.mark.parametrize(
+    ("factors", "method", "error"),
+    [([2], "mean", ts.SpecError), ([0, 2], "mean", ts.SpecError), ([2, 2], "foo", ts.SpecError)],
+)
+def test_errors(factors, method, error):
+    with pytest.raises(error):
+        ts.downsample(ts.array(np.zeros((2, 3))), factors, method)
+    with pytest.raises(ValueError):
+        reference.downsample(reference.array(np.zeros((2, 3))), factors, method)
+
+
+def test_what_can_be_downsampled():
+    spec = {"driver": "zarr3", "kvstore": "memory://"}
+    for library in (ts, reference):
+        with pytest.raises(TypeError):
+            library.downsample(spec, [1], "mean")
+        store = library.open(spec, create=True, open=True, dtype="int8", shape=[3], write=True)
+        with pytest.raises(ValueError):
+            library.downsample(store.result(), [1], "mean")
+
+
+def test_a_factor_may_be_a_numpy_number():
+    store = ts.downsample(ts.array([1, 2, 3, 4]), np.array([2]), "max")
+    assert store.read().result().tolist() == [2, 4]

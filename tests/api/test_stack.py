@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+import tensorstore as reference
+
+import tensorstore_py as ts
+
+READ_ONLY = np.arange(3)
+READ_ONLY.flags.writeable = False
+
+
+def arrays(library):
+    named = library.d[0].label["x"]
+    return {
+        "a": library.array([1, 2]),
+        "b": library.array([3, 4]),
+        "c": library.array([5, 6, 7]),
+        "m": library.array([[1, 2], [3, 4]]),
+        "n": library.array([[5, 6]]),
+        "x": library.array([1, 2])[named],
+        "y": library.array([1, 2])[library.d[0].label["y"]],
+        "r": library.array(READ_ONLY),
+        "s": library.array([8, 9]).spec(),
+        "ts": library,
+    }
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "overlay([a])",
+        "overlay([a, c.translate_by[1]])",
+        "overlay([c[::2], c[1::2].translate_by[1]])",
+        "overlay([a, b], dimension_units=['nm'])",
+        "overlay([c], shape=[2])",
+        "overlay([a], shape=[5])",
+        "overlay([a], domain=ts.IndexDomain(shape=[1]))",
+        "overlay([m[[1, 0]], n])",
+        "overlay([x, b])",
+        "overlay([a], read=True)",
+        "overlay([a], write=True)",
+        "overlay([a], read=True, write=True)",
+        "overlay([r])",
+        "overlay([r, a])",
+        "overlay((each for each in [a, b]))",
+        "stack([a, b])",
+        "stack([a, b], axis=1)",
+        "stack([a, b], axis=-1)",
+        "stack([a, b], -2)",
+        "stack([m, n], axis=1)",
+        "stack([a, c])",
+        "stack([x, a])",
+        "stack([a.translate_to[5], b.translate_to[5]])",
+        "concat([m, n], axis=0)",
+        "concat([m, n], axis=-2)",
+        "concat([a, c, b], axis=0)",
+        "concat([a.translate_to[5], b.translate_to[-7]], axis=0)",
+        "concat([x, x], axis='x')",
+        "concat([x, b], axis='x')",
+        "concat([b, x], axis='x')",
+    ],
+)
+def test_as_the_reference(call):
+    ours, theirs = (eval(f"ts.{call}", arrays(library)) for library in (ts, reference))
+    assert str(ours) == str(theirs)
+    assert ours.mode == theirs.mode
+    assert str(ours.schema) == str(theirs.schema)
+    found = []
+    for store in (ours, theirs):
+        try:
+            found.append(store.read().result().tolist())
+        except ValueError:
+            found.append("an error")
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("stack([])", ts.SpecError),
+        ("concat([], axis=0)", ts.SpecError),
+        ("stack([a, m])", ts.SpecError),
+        ("stack([a, b], axis=2)", ts.SpecError),
+        ("stack([a, b], axis=-3)", ts.SpecError),
+        ("concat([a, b], axis=1)", ts.SpecError),
+        ("concat([a, b], axis='x')", ts.SpecError),
+        ("concat([x, y], axis='x')", ts.SpecError),
+        ("overlay([a], dtype='int8')", ts.MismatchError),
+        ("overlay([a], rank=2)", ts.SpecError),
+        ("overlay([a], shape=[1, 2])", ts.SpecError),
+        ("overlay([a, ts.cast(b, 'int8')])", ts.SpecError),
+        ("overlay([r], write=True)", ts.PermissionDeniedError),
+        ("overlay([a], fill_value=5)", TypeError),
+        ("overlay([5])", TypeError),
+        ("stack([{'driver': 'array'}])", TypeError),
+        ("overlay([ts.Spec('memory://a/|zarr3:')])", ts.SpecError),
+    ],
+)
+def test_errors(call, error):
+    with pytest.raises(error):
+        eval(f"ts.{call}", arrays(ts))
+    with pytest.raises((ValueError, TypeError)):
+        eval(f"ts.{call}", arrays(reference))
+
+
+def test_handles_keep_their_access():
+    memory = ts.array(np.arange(3))
+    store = ts.overlay([ts.array(READ_ONLY), memory.translate_to[3]])
+    assert store.mode == "rw"
+    store[3:].write(1).result()
+    with pytest.raises(ts.PermissionDeniedError, match="layer 0"):
+        store.write(1).result()
+
+
+def test_specs_may_be_layers():
+    assert ts.stack([ts.array([1, 2]).spec(), ts.array([3, 4])]).read().result().tolist() == [
+        [1, 2], [3, 4],
+    ]  # fmt: skip
+    context = ts.Context()
+    where = {"driver": "zarr3", "kvstore": "memory://a/"}
+    ts.open(where, create=True, dtype="int64", shape=[2], context=context).result()[...] = 5
+    layer = ts.Spec({**where, "dtype": "int64", "schema": {"domain": {"shape": [[2]]}}})
+    store = ts.concat([ts.array([1]), layer], axis=0, context=context)
+    assert store.read().result().tolist() == [1, 5, 5]
+
+
+def test_the_domain_of_an_array_that_can_be_resized():
+    stacked = []
+    for library in (ts, reference):
+        store = library.open(
+            {"driver": "zarr3", "kvstore": "memory://"}, create=True, dtype="int8", shape=[2, 3]
+        ).result()
+        stacked.append([
+            library.overlay([store]).domain,
+            library.stack([store, store]).domain,
+            library.concat([store, store], axis=1).domain,
+            library.stack([store], axis=1).spec().to_json()["layers"][0]["transform"],
+        ])  # fmt: skip
+    assert str(stacked[0]) == str(stacked[1])
+
+
+def test_no_transactions_yet():
+    with pytest.raises(ts.UnsupportedError):
+        ts.overlay([ts.array([1])], transaction=object())  # type: ignore[arg-type]
