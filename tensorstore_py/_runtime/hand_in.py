@@ -16,7 +16,7 @@ from time import sleep
 from typing import Final, Protocol
 
 from tensorstore_py._runtime.fork import on_fork
-from tensorstore_py._runtime.workers import submit
+from tensorstore_py._runtime.workers import is_closed, submit
 
 __all__ = ["TICK_S", "Handable", "hand_in"]
 
@@ -48,6 +48,9 @@ class _Desk:
 
     def hand_in(self, job: Handable) -> None:
         self.waiting.append(job)
+        if is_closed():
+            self.send_all()
+            return
         if len(self.waiting) > 1:
             self.send_one()
         if not self.awake:

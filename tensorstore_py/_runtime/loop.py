@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import sys
 from threading import Event, Lock, Thread, get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from tensorstore_py._runtime import future as _future
 from tensorstore_py._runtime.fork import on_fork
+from tensorstore_py.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -34,6 +36,12 @@ class _Loop:
     def get(self) -> asyncio.AbstractEventLoop:
         if self.loop is not None:
             return self.loop
+        if sys.is_finalizing():
+            # Starting a thread would wait for ever.
+            raise FailedPreconditionError(
+                "the interpreter is ending: this store needs an event loop, and it is too late to "
+                "start one"
+            )
         with self.lock:
             if self.loop is None:
                 loop = asyncio.new_event_loop()

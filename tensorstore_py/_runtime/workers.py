@@ -2,7 +2,8 @@
 
 Threads start on demand, up to `width()`, and are daemons. At exit, work that was handed in is
 finished within `EXIT_GRACE_S`; what is still running then is abandoned, so that exit never
-hangs. A forked child starts with no threads and an empty queue.
+hangs, and work handed in later runs at once where it is handed in, since no thread can be started
+any more. A forked child starts with no threads and an empty queue.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tensorstore_py._runtime.fork import on_fork
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["EXIT_GRACE_S", "on_worker", "submissions", "submit", "width"]
+__all__ = ["EXIT_GRACE_S", "is_closed", "on_worker", "submissions", "submit", "width"]
 
 EXIT_GRACE_S: Final = 30.0
 
@@ -43,15 +44,21 @@ class _Pool:
     def submit(self, work: Callable[[], None]) -> None:
         with self.lock:
             self.submitted += 1
-            # Counted from hand-in to end: a thread between two jobs must never pass for a free one.
-            self.unfinished += 1
-            start = len(self.threads) < min(self.unfinished, width())
-            if start and not self.closed:
-                name = f"tensorstore_py-worker-{len(self.threads)}"
-                thread = Thread(target=self._serve, args=(self.queue,), name=name, daemon=True)
-                self.threads.append(thread)
-                thread.start()
-            self.queue.put(work)
+            closed = self.closed
+            if not closed:
+                self._enqueue(work)
+        if closed:
+            work()
+
+    def _enqueue(self, work: Callable[[], None]) -> None:
+        # Counted from hand-in to end: a thread between two jobs must never pass for a free one.
+        self.unfinished += 1
+        if len(self.threads) < min(self.unfinished, width()):
+            name = f"tensorstore_py-worker-{len(self.threads)}"
+            thread = Thread(target=self._serve, args=(self.queue,), name=name, daemon=True)
+            self.threads.append(thread)
+            thread.start()
+        self.queue.put(work)
 
     def _serve(self, queue: SimpleQueue[Callable[[], None] | None]) -> None:
         _here.worker = True
@@ -85,6 +92,11 @@ def width() -> int:
 def on_worker() -> bool:
     """Whether this thread is one of the pool's."""
     return _here.worker
+
+
+def is_closed() -> bool:
+    """Whether the process is at its end, so that what is submitted runs on the caller's thread."""
+    return _pool.closed
 
 
 def submit(work: Callable[[], None]) -> None:

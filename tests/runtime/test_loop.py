@@ -81,3 +81,16 @@ def test_exit_never_waits_for_what_refuses_to_stop():
         print("leaving")
     """)
     assert out == "leaving\n"
+
+
+def test_no_loop_is_begun_when_the_interpreter_ends():
+    out = run_script("""
+        import sys
+        from tensorstore_py._runtime.loop import library_loop
+        sys.is_finalizing = lambda: True
+        try:
+            library_loop()
+        except Exception as error:
+            print(error)
+    """)
+    assert out.startswith("the interpreter is ending")

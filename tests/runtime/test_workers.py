@@ -133,3 +133,29 @@ def test_exit_while_an_operation_fans_out():
         start(True, body)
     """)
     assert out == "x" * 1000
+
+
+def test_arrays_still_work_when_the_pool_is_closed_and_in_finalization():
+    out = run_script("""
+        import asyncio, atexit, os, sys
+        def use(when):
+            import numpy as np
+            store = ts.open({"driver": "zarr3", "kvstore": "memory://"}, create=True,
+                            dtype="int64", shape=[64], chunk_layout=chunks).result()
+            store.write(np.arange(64)).result()
+            async def total():
+                return sum(await store.read())
+            print(when, store[3:5].read().result().tolist(), asyncio.run(total()), flush=True)
+        atexit.register(use, "exit")
+        import tensorstore_py as ts
+        chunks = ts.ChunkLayout(chunk_shape=[4])
+        plain = sys.stdout.flush
+        def flush():
+            plain()
+            if sys.is_finalizing():
+                sys.stdout.flush = plain
+                use("finalizing")
+                os._exit(0)
+        sys.stdout.flush = flush
+    """)
+    assert out.splitlines() == ["exit [3, 4] 2016", "finalizing [3, 4] 2016"]
