@@ -47,6 +47,8 @@ from tensorstore_py._index import (
     inf,
     newaxis,
 )
+from tensorstore_py._interface.batch import Batch
+from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future, FutureLike, Promise
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -109,6 +111,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AbortedError",
     "AlreadyExistsError",
+    "Batch",
     "ChunkLayout",
     "CodecSpec",
     "Context",
@@ -144,6 +147,7 @@ __all__ = [
     "SpecError",
     "TensorStore",
     "TensorStoreError",
+    "Transaction",
     "UnavailableError",
     "Unit",
     "UnsupportedError",

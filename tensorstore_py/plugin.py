@@ -32,6 +32,7 @@ from tensorstore_py._index import (
     propagate_bounds,
 )
 from tensorstore_py._interface.adapter import Adapter, AdapterSpec, BaseField
+from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.checksum import Checksum
@@ -84,8 +85,11 @@ from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encod
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.listed_elements import listed_elements
 from tensorstore_py._interface.opened import Opened, resolved_view
+from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
 from tensorstore_py._interface.streams import StreamDecoder, decode_streams
+from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._interface.update import Replace, Update
 from tensorstore_py._net.byte_ranges import range_header
 from tensorstore_py._net.client import HttpClient
 from tensorstore_py._net.coalesce import RangeGroup, coalesce, read_coalesced
@@ -164,6 +168,7 @@ __all__ = [
     "ArrayToBytes",
     "ArrayToBytesSpec",
     "BaseField",
+    "Batch",
     "BeforeValidator",
     "Buffer",
     "ByteRange",
@@ -216,6 +221,7 @@ __all__ = [
     "OpenMode",
     "Opened",
     "OutputIndexMap",
+    "Overlay",
     "Part",
     "Places",
     "PlainValidator",
@@ -226,6 +232,7 @@ __all__ = [
     "RecheckBound",
     "RegularAxis",
     "Remembered",
+    "Replace",
     "RequestConcurrencyModel",
     "ResizeRequest",
     "Resource",
@@ -242,8 +249,10 @@ __all__ = [
     "StorageStatistics",
     "StreamDecoder",
     "TimestampedStorageGeneration",
+    "Transaction",
     "Unit",
     "Unset",
+    "Update",
     "adapter_url_rest",
     "array_from_json",
     "array_schema",

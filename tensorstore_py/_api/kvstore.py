@@ -11,14 +11,18 @@ from operator import index
 from typing import Any, TypeAlias, TypeVar
 
 from tensorstore_py._api import key_range, kvstore_spec
+from tensorstore_py._api.begin import as_batch, as_transaction, begin
 from tensorstore_py._api.key_range import as_key
 from tensorstore_py._api.kvstore_spec import as_context, join_path, rebound
 from tensorstore_py._interface import generation
 from tensorstore_py._interface import kvstore as promise
+from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.key_range import ALL, encode_key
 from tensorstore_py._interface.key_range import KeyRange as PlainRange
 from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
+from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.inline import run_inline
@@ -26,7 +30,6 @@ from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind, spec_json
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.pretty import pretty
-from tensorstore_py.errors import UnsupportedError
 
 __all__ = ["KvStore"]
 
@@ -55,46 +58,51 @@ class KvStore:
     ReadResult: TypeAlias = promise.ReadResult
     TimestampedStorageGeneration: TypeAlias = generation.TimestampedStorageGeneration
 
-    __slots__ = ("_model", "_store")
+    __slots__ = ("_model", "_store", "_transaction")
     __iter__ = None
     _model: KvStoreSpec
     _store: promise.KvStore
+    _transaction: Transaction | None
 
     def __init__(self) -> None:
         raise TypeError("a KvStore is made by KvStore.open(spec)")
 
     @classmethod
-    def of(cls, model: KvStoreSpec, store: promise.KvStore) -> KvStore:
+    def of(
+        cls, model: KvStoreSpec, store: promise.KvStore, transaction: Transaction | None = None
+    ) -> KvStore:
         """The face of an open store.
 
         Args:
             model: the bound spec that it was opened from.
             store: what it opened.
+            transaction: that it is seen through.
         """
         face = cls.__new__(cls)
         face._model = model
-        face._store = store
+        face._store = store if transaction is None else transaction.overlay(model, store)
+        face._transaction = transaction
         return face
 
     @staticmethod
     def open(
-        spec: object, *, context: Context | None = None, transaction: None = None
+        spec: object, *, context: Context | None = None, transaction: Transaction | None = None
     ) -> Future[KvStore]:
         """Open a store. No I/O happens: whether anything is there shows when it is used.
 
         Args:
             spec: a JSON spec, a URL such as `file:///data/` or `memory://`, or a `KvStore.Spec`.
             context: shared resources; a fresh default `Context` if not given.
-            transaction: not supported yet; must be None.
+            transaction: see the store through it, and write into it.
 
         Raises:
             SpecError: something is wrong with the spec; names the JSON path.
-            UnsupportedError: the store cannot be opened in this installation, or a transaction
-                was given.
+            UnsupportedError: the store cannot be opened in this installation.
+            FailedPreconditionError: the transaction is not open.
         """
-        _refuse_transaction(transaction)
+        within = as_transaction(transaction)
         model = bind(kvstore_spec.Spec(spec).model, as_context(context))
-        return Future(KvStore.of(model, model.open()))
+        return Future(KvStore.of(model, model.open(), within))
 
     # What it is.
 
@@ -130,16 +138,19 @@ class KvStore:
     def base(self) -> KvStore | None:
         """The store underneath, for adapters such as zip; else None."""
         base = getattr(self._model, "base", None)
-        return KvStore.of(base, base.open()) if isinstance(base, KvStoreSpec) else None
+        if not isinstance(base, KvStoreSpec):
+            return None
+        return KvStore.of(base, base.open(), self._transaction)
 
     @property
-    def transaction(self) -> None:
-        """Always None: transactions are not supported yet."""
-        return
+    def transaction(self) -> Transaction | None:
+        """The transaction that it is seen through, and writes into; None: there is none."""
+        return self._transaction
 
     @transaction.setter
-    def transaction(self, transaction: None) -> None:
-        _refuse_transaction(transaction)
+    def transaction(self, transaction: Transaction | None) -> None:
+        bound = self.with_transaction(transaction)
+        self._store, self._transaction = bound._store, transaction
 
     def spec(
         self, *, retain_context: bool | None = None, unbind_context: bool | None = None
@@ -158,14 +169,42 @@ class KvStore:
 
     def copy(self) -> KvStore:
         """Another face of the same store, whose `path` can be changed on its own."""
-        return KvStore.of(self._model, self._store)
+        return KvStore.of(self._model, self._store, self._transaction)
 
     __copy__ = copy
 
-    def with_transaction(self, transaction: None) -> KvStore:
-        """A copy; `transaction` must be None, since transactions are not supported yet."""
-        _refuse_transaction(transaction)
-        return self.copy()
+    def with_transaction(self, transaction: Transaction | None) -> KvStore:
+        """The same store, seen through a transaction.
+
+        Args:
+            transaction: where writes go; None: straight to the store.
+
+        Raises:
+            FailedPreconditionError: the transaction is not open.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> store = ts.KvStore.open("memory://").result()
+            >>> with ts.Transaction(atomic=True) as transaction:
+            ...     staged = store.with_transaction(transaction)
+            ...     staged["a"], staged["b"] = b"1", b"2"
+            ...     print(staged["a"], "a" in store)
+            b'1' False
+            >>> store["a"]
+            b'1'
+        """
+        within = as_transaction(transaction)
+        plain = self._store.base if isinstance(self._store, Overlay) else self._store
+        return KvStore.of(self._model, plain, within)
+
+    def _begin(
+        self,
+        body: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        changes: bool = False,
+        batch: Batch | None = None,
+    ) -> Future[T]:
+        return begin(self._store.inline, body, self._transaction, changes=changes, batch=batch)
 
     def __add__(self, suffix: str | bytes) -> KvStore:
         return self._at(self.path + as_key(suffix, "suffix"))
@@ -187,7 +226,7 @@ class KvStore:
         *,
         if_not_equal: str | bytes | None = None,
         staleness_bound: float | None = None,
-        batch: None = None,
+        batch: Batch | None = None,
         byte_range: slice | None = None,
     ) -> Future[ReadResult]:
         """Read a value, or a part of it.
@@ -198,7 +237,7 @@ class KvStore:
                 `"unspecified"` and nothing is transferred.
             staleness_bound: seconds since the epoch; an older answer would not do. Stores keep
                 no old answers, so this changes nothing.
-            batch: not supported yet; must be None.
+            batch: read together with whatever else is in it, when it is submitted.
             byte_range: `slice(start, stop)` in bytes, or `slice(-n, None)` for the last n.
 
         Returns:
@@ -208,20 +247,19 @@ class KvStore:
             OutOfRangeError: (by the Future) the range reaches outside the value.
             ValueError: the slice has a negative stop, or stops before it starts.
             TypeError: a key, a generation or a slice is of another type.
-            UnsupportedError: a batch was given.
+            FailedPreconditionError: the batch was submitted already.
         """
-        if batch is not None:
-            raise UnsupportedError("batches are not supported yet; pass batch=None")
         whole = self.path + as_key(key)
         wanted = _as_byte_range(byte_range)
         unlike = None if if_not_equal is None else _as_generation(if_not_equal, "if_not_equal")
 
-        async def body() -> promise.ReadResult:
-            result = await self._store.read(whole, wanted, if_not_equal=unlike)
-            result.value = bytes(result.value)
-            return result
+        store = self._store if batch is None else as_batch(batch).store(self._store)
 
-        return start(self._store.inline, body)
+        async def body() -> promise.ReadResult:
+            result = await store.read(whole, wanted, if_not_equal=unlike)
+            return promise.ReadResult(result.state, bytes(result.value), result.stamp)
+
+        return self._begin(body, batch=batch)
 
     def write(
         self,
@@ -248,7 +286,7 @@ class KvStore:
         whole = self.path + as_key(key)
         data = _as_value(value)
         like = None if if_equal is None else _as_generation(if_equal, "if_equal")
-        return start(self._store.inline, lambda: self._store.write(whole, data, if_equal=like))
+        return self._begin(lambda: self._store.write(whole, data, if_equal=like), changes=True)
 
     def list(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Future[Keys]:
         """The keys below `path`, without it, in no promised order.
@@ -271,7 +309,7 @@ class KvStore:
             keys = [encode_key(entry.key) async for entry in self._store.list(wanted)]
             return [key[skipped:] for key in keys]
 
-        return start(self._store.inline, body)
+        return self._begin(body)
 
     def delete_range(self, range: KeyRange) -> Future[None]:
         """Delete the keys of a range; not atomic over keys.
@@ -284,7 +322,7 @@ class KvStore:
             UnsupportedError: (by the Future) the store is read-only or cannot list its keys.
         """
         wanted = _as_range(range).with_base(self.path)
-        return start(self._store.inline, lambda: self._store.delete_range(wanted))
+        return self._begin(lambda: self._store.delete_range(wanted), changes=True)
 
     def experimental_copy_range_to(
         self,
@@ -329,7 +367,13 @@ class KvStore:
             width = None if inline else max(source.width, sink.width)
             await fan_out(inline, found, copy_one, count=len(found), width=width)
 
-        return start(inline, body)
+        for store in (self, target):
+            if store._transaction is not None:
+                store._transaction.check_open()
+        copied = start(inline, body)
+        if target._transaction is not None:
+            target._transaction.follow(copied, changes=True)
+        return copied
 
     # As a dictionary.
 
@@ -349,16 +393,11 @@ class KvStore:
         return self.read(key, byte_range=slice(0, 0)).result().state == "value"
 
     def _at(self, path: str) -> KvStore:
-        return KvStore.of(self._model.replace(path=path), self._store)
+        return KvStore.of(self._model.replace(path=path), self._store, self._transaction)
 
 
 def _reopen(model: KvStoreSpec) -> KvStore:
     return KvStore.of(model, model.open())
-
-
-def _refuse_transaction(transaction: object) -> None:
-    if transaction is not None:
-        raise UnsupportedError("transactions are not supported yet; pass transaction=None")
 
 
 def _as_range(range: object) -> PlainRange:

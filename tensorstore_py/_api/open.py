@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from tensorstore_py._api.begin import as_batch, as_transaction, begin
 from tensorstore_py._api.kvstore_spec import as_context
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import IndexTransform, identity
 from tensorstore_py._runtime.inline import run_inline
-from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
-from tensorstore_py.errors import PermissionDeniedError, SpecError, UnsupportedError
+from tensorstore_py.errors import PermissionDeniedError, SpecError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.options import Options
+    from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import Driver, DriverSpec
+    from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
 
@@ -34,8 +36,8 @@ def open(  # the reference's name
     read: bool | None = None,
     write: bool | None = None,
     context: Context | None = None,
-    transaction: object = None,
-    batch: object = None,
+    transaction: Transaction | None = None,
+    batch: Batch | None = None,
     **options: Unpack[Options],
 ) -> Future[TensorStore]:
     """Open or create an array.
@@ -47,8 +49,8 @@ def open(  # the reference's name
         read: open for reading. By default both, if the driver can.
         write: open for writing. By default both, if the driver can.
         context: shared resources; a fresh default `Context` if not given.
-        transaction: not supported yet; must be None.
-        batch: not supported yet; must be None.
+        transaction: in which the array is opened, created and written.
+        batch: begun with whatever else is in it, when it is submitted.
         **options: open mode (`open`, `create`, `delete_existing`, `assume_metadata`,
             `assume_cached_metadata`, or `open_mode`), caching (`recheck_cached`,
             `recheck_cached_metadata`, `recheck_cached_data`), and constraints (`rank`, `dtype`,
@@ -64,8 +66,9 @@ def open(  # the reference's name
         AlreadyExistsError: (by the Future) something is there and `open` is off.
         MismatchError: (at once) keywords contradict the spec; (by the Future) what is there does.
         TypeError: (at once) a keyword that does not exist, or a context that is none.
-        UnsupportedError: a transaction or a batch was given, or (by the Future) the array needs a
-            codec or a data type that is not here.
+        FailedPreconditionError: (at once) the transaction is not open, or the batch was submitted.
+        UnsupportedError: (by the Future) the array needs a codec or a data type that is not here,
+            or knows no transactions.
         DataLossError: (by the Future) the metadata document is corrupt; names its key.
 
     Example:
@@ -76,8 +79,9 @@ def open(  # the reference's name
         >>> store[1].read().result()
         array([0, 0, 7, 7, 0, 0], dtype=uint16)
     """
-    if transaction is not None or batch is not None:
-        raise UnsupportedError("transactions and batches are not supported yet; pass None")
+    if batch is not None:
+        as_batch(batch)
+    within = as_transaction(transaction)
     model = updated(_as_model(spec), options)
     model = bind(model, as_context(context))
     readable, writable = _access(read, write)
@@ -85,23 +89,29 @@ def open(  # the reference's name
         raise SpecError('an open mode with "create" needs write access; drop write=False')
 
     async def body() -> TensorStore:
-        driver = await model.open()
+        driver = await (model.open() if within is None else model.open_within(within))
         _check_access(driver, read, write)
         return _handle(driver, model, readable, writable)
 
-    return start(model.inline, body)
+    return begin(model.inline, body, within, changes=True, batch=batch)
 
 
-def open_now(model: DriverSpec, read: bool | None, write: bool | None) -> TensorStore:
+def open_now(
+    model: DriverSpec,
+    read: bool | None,
+    write: bool | None,
+    transaction: Transaction | None = None,
+) -> TensorStore:
     """Open what takes no waiting, because all that it needs is open already.
 
     Args:
         model: the bound spec of a driver over open arrays.
         read: as for `open`.
         write: as for `open`.
+        transaction: as for `open`.
     """
     readable, writable = _access(read, write)
-    driver = run_inline(model.open())
+    driver = run_inline(model.open_within(transaction))
     _check_access(driver, read, write)
     return _handle(driver, model, readable, writable)
 

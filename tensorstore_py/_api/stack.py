@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from tensorstore_py._api.array import in_memory_context
+from tensorstore_py._api.begin import as_transaction
 from tensorstore_py._api.kvstore_spec import as_context
 from tensorstore_py._api.open import open_now
 from tensorstore_py._api.options import updated
@@ -18,11 +19,12 @@ from tensorstore_py._index import IndexTransform, OutputIndexMap
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.registry import drivers
-from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._spec.context import Context
 
 __all__ = ["concat", "overlay", "stack"]
@@ -37,7 +39,7 @@ class StackOptions(TypedDict, total=False):
     read: bool | None
     write: bool | None
     context: Context | None
-    transaction: None
+    transaction: Transaction | None
     rank: int | None
     dtype: object
     domain: object
@@ -221,8 +223,7 @@ def _moved(
 
 def _stacked(layers: list[DriverSpec], options: StackOptions) -> TensorStore:
     options = options.copy()
-    if options.pop("transaction", None) is not None:
-        raise UnsupportedError("transactions are not supported yet; pass None")
+    transaction = as_transaction(options.pop("transaction", None))
     read, write = options.pop("read", None), options.pop("write", None)
     asked = options.pop("context", None)
     given = {name: value for name, value in options.items() if value is not None}
@@ -234,4 +235,5 @@ def _stacked(layers: list[DriverSpec], options: StackOptions) -> TensorStore:
         members["data_copy_concurrency"] = in_memory_context()["data_copy_concurrency"]
     found = drivers.get("stack").parse_frozen(members)  # type: ignore[attr-defined]
     assert isinstance(found, DriverSpec)
-    return open_now(bind(updated(found, given), as_context(asked)), read, write)
+    model = bind(updated(found, given), as_context(asked))
+    return open_now(model, read, write, transaction)

@@ -7,10 +7,11 @@ driver and return Futures; nothing here knows formats, stores or threads.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 
+from tensorstore_py._api.begin import as_batch, as_transaction, begin
 from tensorstore_py._api.copy import copy_array
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
@@ -31,13 +32,15 @@ from tensorstore_py._spec.registry import drivers
 from tensorstore_py.errors import MismatchError, PermissionDeniedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from numpy.typing import NDArray
 
     from tensorstore_py._api.options import Options, SpecOptions
     from tensorstore_py._index import IndexDomain, IndexTransform
+    from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import Driver, DriverSpec
+    from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._spec.chunk_layout import ChunkLayout
     from tensorstore_py._spec.codec_spec import CodecSpec
     from tensorstore_py._spec.dtype import DTypeLike, dtype
@@ -48,6 +51,7 @@ __all__ = ["TensorStore", "as_spec"]
 
 # Any: NumPy's own functions, as typed, take no array of an element type that is not known.
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+T = TypeVar("T")
 
 
 class TensorStore(Indexable):
@@ -131,7 +135,7 @@ class TensorStore(Indexable):
     def kvstore(self) -> KvStore | None:
         """The store underneath, if the driver has one."""
         found = self._driver.kvstore
-        return None if found is None else KvStore.of(*found)
+        return None if found is None else KvStore.of(*found, self.transaction)
 
     @property
     def base(self) -> TensorStore | None:
@@ -147,9 +151,9 @@ class TensorStore(Indexable):
         )
 
     @property
-    def transaction(self) -> None:
-        """None: not bound to a transaction."""
-        return None
+    def transaction(self) -> Transaction | None:
+        """The transaction that it is seen through, and writes into; None: there is none."""
+        return self._driver.transaction
 
     @property
     def url(self) -> str:
@@ -179,12 +183,12 @@ class TensorStore(Indexable):
 
     # Reading and writing.
 
-    def read(self, *, order: str = "C", batch: None = None) -> Future[Array]:
+    def read(self, *, order: str = "C", batch: Batch | None = None) -> Future[Array]:
         """Read this view's elements.
 
         Args:
             order: memory order of the result, `"C"` or `"F"`.
-            batch: not supported yet; must be None.
+            batch: read together with whatever else is in it, when it is submitted.
 
         Returns:
             A Future of a fresh array of this view's shape.
@@ -192,25 +196,38 @@ class TensorStore(Indexable):
         Raises:
             PermissionDeniedError: not opened for reading.
             TypeError: `order` is neither `"C"` nor `"F"`.
-            UnsupportedError: a batch was given.
+            FailedPreconditionError: the batch was submitted already, or the transaction is over.
             OutOfRangeError: (by the Future) the view reaches outside the array as it is now.
             DataLossError: (by the Future) a chunk is corrupt; names its key.
             NotFoundError: (by the Future) a chunk is missing, and the spec says
                 `"fill_missing_data_reads": false`; names its key.
         """
-        if batch is not None:
-            raise UnsupportedError("batches are not supported yet; pass None")
         if order not in ("C", "F"):
             raise TypeError(f"`order` must be specified as 'C' or 'F', not {order!r}")
         if not self._readable:
             raise PermissionDeniedError("not opened for reading; open it with read=True")
-        return start(self._driver.inline, partial(self._driver.read, self._transform, order))
+        driver = self._driver
+        if batch is None and driver.transaction is None:  # as nearly always
+            return start(driver.inline, partial(driver.read, self._transform, order))
+        if batch is not None:
+            driver = driver.batched(as_batch(batch))
+        return self._begin(partial(driver.read, self._transform, order), batch=batch)
+
+    def _begin(
+        self,
+        body: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        changes: bool = False,
+        batch: Batch | None = None,
+    ) -> Future[T]:
+        driver = self._driver
+        return begin(driver.inline, body, driver.transaction, changes=changes, batch=batch)
 
     def write(
         self,
         source: object,
         *,
-        batch: None = None,
+        batch: Batch | None = None,
         can_reference_source_data_indefinitely: bool | None = None,
     ) -> WriteFutures:
         """Write this view's elements.
@@ -218,7 +235,7 @@ class TensorStore(Indexable):
         Args:
             source: an array, number or nested list that broadcasts to this view's shape, or
                 another TensorStore, which is copied block by block.
-            batch: not supported yet; must be None.
+            batch: read a TensorStore that is the source together with whatever else is in it.
             can_reference_source_data_indefinitely: accepted for compatibility; the source is
                 never referenced once `commit` is done.
 
@@ -227,7 +244,7 @@ class TensorStore(Indexable):
 
         Raises:
             PermissionDeniedError: not opened for writing, or the source not for reading.
-            UnsupportedError: a batch was given.
+            FailedPreconditionError: the batch was submitted already, or the transaction is over.
             TypeError: the source's values might not survive conversion to this array's type.
             OverflowError: a number that this array's type cannot hold.
             ValueError: the source has too many dimensions.
@@ -238,7 +255,7 @@ class TensorStore(Indexable):
                 key.
         """
         if batch is not None:
-            raise UnsupportedError("batches are not supported yet; pass None")
+            as_batch(batch)
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
         if isinstance(source, TensorStore):
@@ -246,13 +263,17 @@ class TensorStore(Indexable):
                 raise PermissionDeniedError(
                     "the source is not opened for reading; open it with read=True"
                 )
-            commit = start(
-                self._driver.inline and source._driver.inline, partial(self._copy_from, source)
+            driver = self._driver
+            commit = begin(
+                driver.inline and source._driver.inline,
+                partial(self._copy_from, source),
+                driver.transaction,
+                changes=True,
             )
         else:
             driver = self._driver
             array = as_source(source, driver.data_type, self.shape)
-            commit = start(driver.inline, partial(driver.write, self._transform, array))
+            commit = self._begin(partial(driver.write, self._transform, array), changes=True)
         return WriteFutures(together(commit), commit)
 
     async def _copy_from(self, source: TensorStore) -> None:
@@ -319,28 +340,28 @@ class TensorStore(Indexable):
     # Bounds.
 
     def resolve(
-        self, fix_resizable_bounds: bool = False, batch: None = None
+        self, fix_resizable_bounds: bool = False, batch: Batch | None = None
     ) -> Future[TensorStore]:
         """This view with its implicit bounds as they are stored now.
 
         Args:
             fix_resizable_bounds: make those bounds explicit, so that later resizes don't matter.
-            batch: not supported yet; must be None.
+            batch: begun with whatever else is in it, when it is submitted.
 
         Raises:
-            UnsupportedError: a batch was given.
+            FailedPreconditionError: the batch was submitted already, or the transaction is over.
             NotFoundError: (by the Future) the array was deleted; names its metadata's key.
             FailedPreconditionError: (by the Future) it was replaced by one of another type or rank.
             OutOfRangeError: (by the Future) the view's explicit bounds lie outside it now.
         """
         if batch is not None:
-            raise UnsupportedError("batches are not supported yet; pass None")
+            as_batch(batch)
 
         async def body() -> TensorStore:
             domain = await self._driver.resolve()
             return self._resolved(domain, fix_resizable_bounds)
 
-        return start(self._driver.inline, body)
+        return self._begin(body, batch=batch)
 
     def resize(
         self,
@@ -389,7 +410,7 @@ class TensorStore(Indexable):
             await self._driver.resize(request)
             return self._resolved(self._driver.domain)
 
-        return start(self._driver.inline, body)
+        return self._begin(body, changes=True)
 
     def storage_statistics(
         self, *, query_not_stored: bool = False, query_fully_stored: bool = False
@@ -405,14 +426,13 @@ class TensorStore(Indexable):
             OutOfRangeError: (by the Future) the view reaches outside the array as it is now.
             DataLossError: (by the Future) the index of a shard is corrupt; names its key.
         """
-        return start(
-            self._driver.inline,
+        return self._begin(
             partial(
                 self._driver.storage_statistics,
                 self._transform,
                 not_stored=query_not_stored,
                 fully_stored=query_fully_stored,
-            ),
+            )
         )
 
     def _resolved(self, domain: IndexDomain, fixed: bool = False) -> Self:
@@ -422,15 +442,31 @@ class TensorStore(Indexable):
             return self._with_transform(propagate_bounds(bounds, self._transform))
         return self._with_transform(resolved_view(domain, self._transform))
 
-    def with_transaction(self, transaction: None) -> TensorStore:
-        """This view bound to a transaction; only None is supported yet.
+    def with_transaction(self, transaction: Transaction | None) -> TensorStore:
+        """This view, seen through a transaction: it reads what was written in it.
+
+        Args:
+            transaction: where writes go; None: straight to the store.
 
         Raises:
-            UnsupportedError: a transaction was given.
+            FailedPreconditionError: the transaction is not open.
+            UnsupportedError: the driver knows no transactions, such as one in memory.
+            TypeError: it is no Transaction.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> spec = {"driver": "zarr3", "kvstore": "memory://"}
+            >>> store = ts.open(spec, create=True, dtype="int32", shape=[4]).result()
+            >>> transaction = ts.Transaction()
+            >>> store.with_transaction(transaction)[:2] = 5
+            >>> store.read().result().tolist()
+            [0, 0, 0, 0]
+            >>> transaction.commit_sync()
+            >>> store.read().result().tolist()
+            [5, 5, 0, 0]
         """
-        if transaction is not None:
-            raise UnsupportedError("transactions are not supported yet; pass None")
-        return self
+        driver = self._driver.within(as_transaction(transaction))
+        return TensorStore(driver, self._transform, self._readable, self._writable)
 
     def _get_transform(self) -> IndexTransform:
         return self._transform

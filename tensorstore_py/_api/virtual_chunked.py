@@ -80,7 +80,7 @@ def virtual_chunked(
         dimension_units: units of the dimensions.
         schema: all of these in one.
         context: whose `cache_pool` keeps chunks; a fresh default `Context` if not given.
-        transaction: not supported yet; must be None.
+        transaction: must be None: functions cannot take back what they did.
 
     Returns:
         The open array, for reading, writing, or both, as there are functions.
@@ -102,7 +102,9 @@ def virtual_chunked(
                [22, 23]])
     """
     if transaction is not None:
-        raise UnsupportedError("transactions are not supported yet; pass None")
+        raise UnsupportedError(
+            "an array of functions cannot be used in a transaction; pass transaction=None"
+        )
     if read_function is None and write_function is None:
         raise SpecError("give a read_function, a write_function, or both")
     for function in (read_function, write_function):

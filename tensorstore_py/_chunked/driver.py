@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from tensorstore_py._chunked.array import ChunkedArray, Limits
-from tensorstore_py._chunked.cache import needed_since
+from tensorstore_py._chunked.cache import ChunkCache, needed_since
 from tensorstore_py._chunked.cached import CachedReads, forget
+from tensorstore_py._chunked.merging import MergedUpdates
+from tensorstore_py._chunked.metadata import MetadataFile
 from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.source import StoredChunks
@@ -24,8 +28,9 @@ from tensorstore_py._chunked.write import write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, StorageStatistics
 from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.gate import Gate, Mutex
+from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import (
     FailedPreconditionError,
     NotFoundError,
@@ -34,19 +39,24 @@ from tensorstore_py.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
     from tensorstore_py._chunked.layout import ArrayLayout
-    from tensorstore_py._chunked.metadata import MetadataFile
     from tensorstore_py._chunked.metadata_cache import MetadataState
+    from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._index import IndexDomain, IndexTransform
+    from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import ResizeRequest
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
+    from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
     from tensorstore_py._spec.schema import Schema
 
 __all__ = ["ChunkedDriver"]
 
 M = TypeVar("M")
+_NOTHING_KEPT = ChunkCache(0)
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
@@ -68,6 +78,8 @@ class ChunkedDriver(Driver, Generic[M]):
         file: where its metadata is.
         state: the metadata as found, created or assumed.
         assumed: the stored metadata must never be read or written.
+        transaction: that `file` is seen through.
+        plain: the same array outside of it.
     """
 
     def __init__(
@@ -77,6 +89,8 @@ class ChunkedDriver(Driver, Generic[M]):
         state: MetadataState[M],
         *,
         assumed: bool = False,
+        transaction: Transaction | None = None,
+        plain: ChunkedDriver[M] | None = None,
     ) -> None:
         self._spec = spec
         self._file = file
@@ -84,13 +98,19 @@ class ChunkedDriver(Driver, Generic[M]):
         self._opened = time.time()
         self.inline = file.store.inline
         self.data_type = state.layout.data_type
-        self._gate = Gate(inline=self.inline)
-        self._cache = spec.cache_pool.value
+        self._merged = MergedUpdates(file.store)
+        self._transaction = transaction
+        self._plain = plain
+        # What a transaction sees is nobody else's.
+        self._cache = spec.cache_pool.value if transaction is None else _NOTHING_KEPT
         self._mutex = Mutex()
+        self._batch: Batch | None = None
         self._known = self._bound(state)
 
     def _bound(self, state: MetadataState[M]) -> _Known[M]:
         store = self._file.store
+        if self._batch is not None:
+            store = self._batch.store(store)
         # Remote stores wait far more than they compute: there the limit is on requests alone.
         spec = self._spec
         limits = Limits(spec.data_copy_concurrency.value, spec.memory_limit.value)
@@ -131,6 +151,49 @@ class ChunkedDriver(Driver, Generic[M]):
     @property
     def memory(self) -> Bytes:
         return self._spec.memory_limit.value
+
+    @property
+    def transaction(self) -> Transaction | None:
+        return self._transaction
+
+    def within(self, transaction: Transaction | None) -> ChunkedDriver[M]:
+        if transaction is self._transaction:
+            return self
+        plain = self if self._transaction is None else self._outside()
+        if transaction is None:
+            return plain
+        file = plain._file.within(transaction)
+        state = file.known or plain._known.state
+        return ChunkedDriver(
+            self._spec,
+            file,
+            state,
+            assumed=self._assumed,
+            transaction=transaction,
+            plain=plain,
+        )
+
+    def _outside(self) -> ChunkedDriver[M]:
+        """The array as everybody sees it; maybe not there yet."""
+        if self._plain is None:
+            overlay = self._file.store
+            assert isinstance(overlay, Overlay)
+            spec = self._spec
+            file = MetadataFile(spec, overlay.base, self._file.prefix, spec.metadata_pool)
+            state = file.known or self._known.state
+            self._plain = ChunkedDriver(spec, file, state, assumed=self._assumed)
+        return self._plain
+
+    def batched(self, batch: Batch) -> ChunkedDriver[M]:
+        reads = copy(self)
+        reads._batch = batch
+        reads._known = reads._bound(self._known.state)
+        return reads
+
+    def _when_committed(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        overlay = self._file.store
+        assert isinstance(overlay, Overlay)
+        overlay.afterwards(step)
 
     def spec(self) -> ChunkedSpec[M]:
         with suppress(FailedPreconditionError):  # then it is of what it was
@@ -179,10 +242,17 @@ class ChunkedDriver(Driver, Generic[M]):
             return
         view = view[(0,) * selection.free]
         try:
-            await write_from(array, known.source, self._gate, selection.axes, view)
+            await write_from(array, known.source, self._merged, selection.axes, view)
         finally:
-            if self._cache.limit_bytes:
+            if self._transaction is not None:
+                self._when_committed(partial(self._outside().forget, selection.axes))
+            elif self._cache.limit_bytes:
                 forget(self._cache, known.scope, array, selection.axes)
+
+    async def forget(self, axes: Sequence[Axis]) -> None:
+        """Drop from the cache pool what a selection touches: a transaction has changed it."""
+        if self._cache.limit_bytes:
+            forget(self._cache, self._known.scope, self._known.array, axes)
 
     async def resize(self, request: ResizeRequest) -> None:
         if self._assumed:
@@ -201,6 +271,8 @@ class ChunkedDriver(Driver, Generic[M]):
                 break
         self._file.learn(state, written)
         self._current()
+        if self._transaction is not None:
+            self._when_committed(self._outside().refresh)
         if not request.metadata_only:
             await self._delete_outside(state)
 
@@ -225,6 +297,10 @@ class ChunkedDriver(Driver, Generic[M]):
         if known.state.time < needed_since(bound, self._opened):
             await self._refresh()
         return self._known
+
+    async def refresh(self) -> None:
+        """Learn of a change that a transaction made."""
+        await self._refresh()
 
     async def _refresh(self) -> MetadataState[M]:
         """Ask the store for the metadata, which costs no body when nothing changed."""

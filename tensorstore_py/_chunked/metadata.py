@@ -10,15 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tensorstore_py._chunked.cache import ChunkCache
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
 from tensorstore_py._chunked.metadata_cache import MetadataState, SharedMetadata
 from tensorstore_py._interface.generation import UNKNOWN
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from tensorstore_py._chunked.cache import ChunkCache
     from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._interface.kvstore import KvStore
+    from tensorstore_py._interface.transaction import Transaction
 
 __all__ = ["MetadataFile", "MetadataState"]
 
@@ -52,6 +53,13 @@ class MetadataFile(Generic[M]):
             form = (type(spec), spec.layout_variant)
             scope = pool.scope(self._key, spec.store_spec(), form)
             self._shared = SharedMetadata.of(pool, scope)
+
+    def within(self, transaction: Transaction) -> MetadataFile[M]:
+        """The document as a transaction sees it, shared by all that it has open of the array."""
+        spec = self.spec
+        overlay = transaction.overlay(spec.store_spec(), self.store)
+        pool = transaction.shared(ChunkCache, lambda: ChunkCache(0))
+        return MetadataFile(spec, overlay, self.prefix, pool)
 
     @property
     def known(self) -> MetadataState[M] | None:

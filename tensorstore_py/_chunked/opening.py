@@ -19,14 +19,21 @@ from tensorstore_py.errors import AlreadyExistsError, MismatchError, NotFoundErr
 
 if TYPE_CHECKING:
     from tensorstore_py._chunked.spec import ChunkedSpec
+    from tensorstore_py._interface.transaction import Transaction
 
 __all__ = ["open_chunked"]
 
 M = TypeVar("M")
 
 
-async def open_chunked(spec: ChunkedSpec[M]) -> ChunkedDriver[M]:
+async def open_chunked(
+    spec: ChunkedSpec[M], transaction: Transaction | None = None
+) -> ChunkedDriver[M]:
     """The open array for a bound spec, as its open mode says.
+
+    Args:
+        spec: what is asked for.
+        transaction: in which it is opened, and created.
 
     Raises:
         NotFoundError: nothing is there and `create` is off.
@@ -44,8 +51,11 @@ async def open_chunked(spec: ChunkedSpec[M]) -> ChunkedDriver[M]:
         file = MetadataFile(spec, store, store_spec.path)
         metadata = spec.new_metadata()
         state = MetadataState(metadata, spec.layout(metadata), UNKNOWN, time.time())
-        return ChunkedDriver(spec, file, state, assumed=mode.assume_metadata)
+        return ChunkedDriver(spec, file, state, assumed=mode.assume_metadata).within(transaction)
     file = MetadataFile(spec, store, store_spec.path, spec.metadata_pool)
+    if transaction is not None:
+        file = file.within(transaction)
+        store = file.store
     since = needed_since(spec.recheck_cached_metadata, time.time())
     if mode.delete_existing:
         await store.delete_range(KeyRange.prefix(store_spec.path))
@@ -60,7 +70,7 @@ async def open_chunked(spec: ChunkedSpec[M]) -> ChunkedDriver[M]:
             f'Error opening "{spec.driver}" driver: metadata at {file.describe()} does not exist; '
             "to create the array pass create=True (with dtype and shape, or metadata)"
         )
-    return ChunkedDriver(spec, file, found)
+    return ChunkedDriver(spec, file, found, transaction=transaction)
 
 
 async def _create(

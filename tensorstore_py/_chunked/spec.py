@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._chunked.driver import ChunkedDriver
     from tensorstore_py._chunked.layout import ArrayLayout
+    from tensorstore_py._interface.transaction import Transaction
 
 __all__ = ["ChunkedSpec", "RecheckBound", "RecheckCacheOption", "recheck_bound"]
 
@@ -115,7 +116,10 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         return self.store_spec().open().inline
 
     async def open(self) -> ChunkedDriver[M]:
-        return await opening.open_chunked(self)
+        return await self.open_within(None)
+
+    async def open_within(self, transaction: Transaction | None) -> ChunkedDriver[M]:
+        return await opening.open_chunked(self, transaction)
 
     @property
     def metadata_pool(self) -> ChunkCache:

@@ -11,6 +11,7 @@ There is no JSON form, for functions have none: the face builds the spec.
 from __future__ import annotations
 
 import time
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tensorstore_py._chunked.plan import Step
+    from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.codec import Array
 
 __all__ = [
@@ -58,7 +60,8 @@ class VirtualChunkedReadParameters:
         if_not_equal: generation of the chunk that is cached, or `b""`. If the chunk is still of
             that generation, it need not be filled: return a stamp of that generation.
         staleness_bound: the chunk must have been current at this time, in seconds since 1970.
-        batch: None; batches are not supported yet.
+        batch: the batch that the read is part of, to be handed on to reads of other arrays; None:
+            it is part of none.
 
     Example:
         >>> VirtualChunkedReadParameters(b"5").if_not_equal
@@ -67,10 +70,15 @@ class VirtualChunkedReadParameters:
 
     __slots__ = ("batch", "if_not_equal", "staleness_bound")
 
-    def __init__(self, if_not_equal: bytes = UNKNOWN, staleness_bound: float = -np.inf) -> None:
+    def __init__(
+        self,
+        if_not_equal: bytes = UNKNOWN,
+        staleness_bound: float = -np.inf,
+        batch: Batch | None = None,
+    ) -> None:
         self.if_not_equal = if_not_equal
         self.staleness_bound = staleness_bound
-        self.batch = None
+        self.batch = batch
 
 
 class VirtualChunkedWriteParameters:
@@ -176,6 +184,7 @@ class VirtualChunked(Driver):
         self._scope = object()
         self._opened = time.time()
         self._gate = Gate(inline=self.inline)
+        self._batch: Batch | None = None
 
     @property
     def domain(self) -> IndexDomain:
@@ -184,6 +193,11 @@ class VirtualChunked(Driver):
     @property
     def schema(self) -> Schema:
         return self._schema.copy()
+
+    def batched(self, batch: Batch) -> VirtualChunked:
+        reads = copy(self)
+        reads._batch = batch.running()  # it was submitted when the function is called
+        return reads
 
     async def resolve(self) -> IndexDomain:
         return self._domain
@@ -291,7 +305,7 @@ class VirtualChunked(Driver):
         assert function is not None
         chunk = self._empty(cell)
         parameters = VirtualChunkedReadParameters(
-            UNKNOWN if kept is None else kept.generation, since
+            UNKNOWN if kept is None else kept.generation, since, self._batch
         )
         with self._cache.reading(key):
             stamp = _stamp(await function(self.inline, cell, chunk, parameters), "read")

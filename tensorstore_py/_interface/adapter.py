@@ -17,7 +17,9 @@ from tensorstore_py._spec.url import driver_from_url
 
 if TYPE_CHECKING:
     from tensorstore_py._index import IndexDomain, IndexTransform
+    from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
+    from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
     from tensorstore_py._spec.open_mode import OpenMode
 
@@ -50,6 +52,9 @@ class AdapterSpec(DriverSpec):
 
     async def open(self) -> Driver:
         return self.over(await self.base.open())
+
+    async def open_within(self, transaction: Transaction | None) -> Driver:
+        return self.over(await self.base.open_within(transaction))
 
     @abstractmethod
     def over(self, base: Driver) -> Driver:
@@ -104,6 +109,16 @@ class Adapter(Driver):
         return await self._base.storage_statistics(
             transform, not_stored=not_stored, fully_stored=fully_stored
         )
+
+    @property
+    def transaction(self) -> Transaction | None:
+        return self._base.transaction
+
+    def within(self, transaction: Transaction | None) -> Driver:
+        return self._spec.over(self._base.within(transaction))
+
+    def batched(self, batch: Batch) -> Driver:
+        return self._spec.over(self._base.batched(batch))
 
     def spec(self) -> AdapterSpec:
         return self._spec.replace(base=self._base.spec().replace(transform=None))

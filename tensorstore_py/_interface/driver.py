@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.kvstore import KvStore
+    from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
 
 __all__ = [
@@ -204,6 +206,25 @@ class Driver(ABC):
         """The budget of bytes in flight, for who copies it block by block; None: there is none."""
         return None
 
+    @property
+    def transaction(self) -> Transaction | None:
+        """The transaction that it is seen through."""
+        return None
+
+    def within(self, transaction: Transaction | None) -> Driver:
+        """This array as a transaction sees it; as everybody does, for None.
+
+        Raises:
+            UnsupportedError: the driver knows no transactions.
+        """
+        if transaction is None:
+            return self
+        raise UnsupportedError(f"{type(self).__name__} cannot be used in a transaction")
+
+    def batched(self, batch: Batch) -> Driver:
+        """This array, read together with whatever else is in a batch; by default as it is."""
+        return self
+
     def view_spec(self, transform: IndexTransform) -> DriverSpec:
         """The bound spec of a view; a driver whose spec holds data gives only the view's.
 
@@ -265,6 +286,14 @@ class DriverSpec(Model):
             UnsupportedError: the driver cannot be opened.
         """
         raise UnsupportedError(f'driver "{self.driver}" cannot be opened')
+
+    async def open_within(self, transaction: Transaction | None) -> Driver:
+        """As `open`, in a transaction if one is given.
+
+        By default what is there is opened and seen through the transaction. Who can create
+        something overrides it.
+        """
+        return (await self.open()).within(transaction)
 
     def known_schema(self) -> Schema:
         """`schema`, `dtype`, `rank`, `transform` and what other members imply, as one schema.

@@ -15,14 +15,21 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._interface.generation import TimestampedStorageGeneration, holds
+from tensorstore_py._interface.generation import (
+    NO_VALUE,
+    UNKNOWN,
+    TimestampedStorageGeneration,
+    holds,
+)
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.model import Model
 from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from tensorstore_py._interface.update import Update
 
 __all__ = ["Buffer", "KvStore", "KvStoreSpec", "ListEntry", "ReadResult"]
 
@@ -121,10 +128,15 @@ class KvStore(ABC):
     Attributes:
         inline: the temperament, see the head of this file.
         width: how many operations at a time the store makes good use of, or allows.
+        atomic: whether several values can be stored at once, by `write_together`.
+        place: equal for stores whose equal keys are one value, however they were opened; None if
+            only their specs can tell.
     """
 
     inline: bool
     width: int = 64
+    atomic: bool = False
+    place: str | None = None
 
     @abstractmethod
     async def read(
@@ -175,6 +187,46 @@ class KvStore(ABC):
             UnsupportedError: the store is read-only.
         """
         raise UnsupportedError(f"{type(self).__name__} is read-only: cannot write {key!r}")
+
+    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
+        """Change a value, however often others change it meanwhile.
+
+        The default reads, and stores on condition that nobody else did, until that holds.
+
+        Args:
+            key: the whole key.
+            update: what to make of the present value.
+
+        Returns:
+            The new stamp.
+        """
+        while True:
+            if update.replaces:
+                return await self.write(key, await update.apply(None))
+            result = await self.read(key)
+            found = result.state == "value"
+            value = await update.apply(result.value if found else None)
+            before = result.stamp.generation if found else NO_VALUE
+            stamp = await self.write(key, value, if_equal=before)
+            if stamp.generation != UNKNOWN:
+                return stamp
+
+    async def write_together(
+        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        """Store several values at once: either all of them or, if a condition fails, none.
+
+        Args:
+            values: by whole key; None deletes.
+            conditions: generations that must be the stored ones; of any keys.
+
+        Returns:
+            None when it is done; else the key of a condition that did not hold.
+
+        Raises:
+            UnsupportedError: the store is not `atomic`.
+        """
+        raise UnsupportedError(f"{type(self).__name__} cannot store several keys at once")
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete every key of the range. Not atomic over keys.

@@ -249,10 +249,11 @@ class Future(Generic[T]):
         with self._lock:
             if self._settled():
                 return False
-            # What ran the work refers back to this future: without these two links a result is
+            # What ran the work refers back to this future: without these links a result is
             # freed as soon as nobody holds it, not when the cycle collector comes by.
             self._claim = None
             self._cancel = None
+            self._hurry = None
             self._value = value
             self._error = error
             callbacks, waiters = self._callbacks, self._waiters

@@ -18,9 +18,9 @@ from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.workers import submit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
-__all__ = ["Job", "current_job", "run_within", "start", "together"]
+__all__ = ["Deferred", "Job", "current_job", "run_within", "start", "together"]
 
 T = TypeVar("T")
 
@@ -132,26 +132,86 @@ def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]
 
 
 def _start_on_loop(body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-    settle: Settleable[T] = Settleable()
-    loop = library_loop()
-    tasks: list[asyncio.Task[None]] = []
+    task = _LoopTask(library_loop(), body)
+    task.begin_soon()
+    return task.settle.future
 
-    async def follow() -> None:
+
+class _LoopTask(Generic[T]):
+    """Work for the library's loop, begun there once."""
+
+    __slots__ = ("_body", "_loop", "_task", "settle")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, body: Callable[[], Coroutine[Any, Any, T]]
+    ) -> None:
+        self._loop = loop
+        self._body = body
+        self._task: asyncio.Task[None] | None = None
+        self.settle: Settleable[T] = Settleable()
+        self.settle.attach(None, self._stop, None)
+
+    def begin_soon(self) -> None:
+        """Begin it, from any thread."""
+        self._loop.call_soon_threadsafe(self.begin, context=copy_context())
+
+    def begin(self) -> None:
+        """Begin it, on the loop, unless it was begun or cancelled."""
+        if self._task is None and not self.settle.future.done():
+            self._task = self._loop.create_task(self._follow())
+
+    async def _follow(self) -> None:
         try:
-            settle.value(await body())
+            self.settle.value(await self._body())
         except BaseException as error:  # the error is the outcome
-            settle.error(error)
+            self.settle.error(error)
 
-    def begin() -> None:
-        if not settle.future.done():
-            tasks.append(loop.create_task(follow()))
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._cancel)
 
-    def stop() -> None:
-        loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
-    settle.attach(None, stop, None)
-    loop.call_soon_threadsafe(begin, context=copy_context())
-    return settle.future
+
+class Deferred(Generic[T]):
+    """An operation that is begun later, together with others.
+
+    Args:
+        inline: as for `start`.
+        body: as for `start`.
+
+    Attributes:
+        future: of its result; who waits for it before it was begun begins it.
+    """
+
+    __slots__ = ("_work", "future")
+
+    def __init__(self, inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._work: Job[T] | _LoopTask[T]
+        if inline:
+            self._work = Job(body)
+        else:
+            self._work = _LoopTask(library_loop(), body)
+            self._work.settle.attach(None, self._work._stop, self._work.begin_soon)
+        self.future = self._work.settle.future
+
+    @staticmethod
+    def begin_all(operations: Iterable[Deferred[Any]]) -> None:
+        """Begin them; those on the loop in one step, so that none is ahead of the others."""
+        tasks = []
+        for operation in operations:
+            if isinstance(operation._work, Job):
+                hand_in(operation._work)
+            else:
+                tasks.append(operation._work)
+
+        def begin() -> None:
+            for task in tasks:
+                task.begin()
+
+        if tasks:
+            library_loop().call_soon_threadsafe(begin, context=copy_context())
 
 
 def together(future: Future[Any]) -> Future[None]:

@@ -32,6 +32,7 @@ from tensorstore_py.plugin import (
     RecheckBound,
     Resource,
     ResourceSpec,
+    Transaction,
     context_resources,
     driver,
     drivers,
@@ -149,14 +150,19 @@ class AutoSpec(DriverSpec):
                 json[name] = resource.spec_json(include_defaults)
 
     async def open(self) -> Driver:
-        return await self._open(self.store_spec(), 0)
+        return await self.open_within(None)
 
-    async def _open(self, where: KvStoreSpec, depth: int) -> Driver:
+    async def open_within(self, transaction: Transaction | None) -> Driver:
+        return await self._open(self.store_spec(), 0, transaction)
+
+    async def _open(
+        self, where: KvStoreSpec, depth: int, transaction: Transaction | None
+    ) -> Driver:
         inside = await self._inside(where) if where.path[-1:] not in ("", "/") else None
         if inside is not None:
             if depth == _MAX_DEPTH:
                 raise FailedPreconditionError(f"formats within formats, {depth} deep")
-            return await self._open(inside, depth + 1)
+            return await self._open(inside, depth + 1, transaction)
         tried = []
         for name in reversed(drivers.names()):  # the newest version of a format first
             cls = drivers.get(name)
@@ -164,7 +170,7 @@ class AutoSpec(DriverSpec):
             for key in cls.detected_by:
                 tried.append(key)
                 try:
-                    return await self._as(cls, where).open()
+                    return await self._as(cls, where).open_within(transaction)
                 except NotFoundError:
                     continue
         store = where.open()

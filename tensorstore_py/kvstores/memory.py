@@ -18,7 +18,7 @@ no generation is ever used twice for one key. Conditional writes rest on it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from tensorstore_py.plugin import (
     ALL,
@@ -57,10 +57,19 @@ class SharedMap:
         self.mutex = Mutex()
         self._counter = 0
 
-    def next_generation(self) -> bytes:
-        """A generation that was never used before. Call with the mutex held."""
+    def generation(self, key: str) -> bytes:
+        """What is stored now. Call with the mutex held, as `put`."""
+        return self.entries.get(key, (b"", NO_VALUE))[1]
+
+    def put(self, key: str, value: bytes | None) -> bytes:
+        """Store a value, or delete it; gives a generation that was never used before."""
+        if value is None:
+            self.entries.pop(key, None)
+            return NO_VALUE
         self._counter += 1
-        return b"\0" + self._counter.to_bytes(8, "little")
+        generation = b"\0" + self._counter.to_bytes(8, "little")
+        self.entries[key] = (value, generation)
+        return generation
 
 
 @context_resource("memory_key_value_store")
@@ -84,7 +93,7 @@ class MemorySpec(KvStoreSpec):
     atomic: bool = True
 
     def open(self) -> MemoryStore:
-        return MemoryStore(self.memory_key_value_store.value)
+        return MemoryStore(self.memory_key_value_store.value, atomic=self.atomic)
 
     def to_url(self) -> str:
         return f"memory://{encode_path(self.path)}"
@@ -99,12 +108,14 @@ class MemoryStore(KvStore):
 
     Args:
         shared: the map to work on.
+        atomic: whether transactions may store several keys at once.
     """
 
     inline = True
 
-    def __init__(self, shared: SharedMap) -> None:
+    def __init__(self, shared: SharedMap, *, atomic: bool = True) -> None:
         self._shared = shared
+        self.atomic = atomic
 
     async def read(
         self,
@@ -127,15 +138,22 @@ class MemoryStore(KvStore):
         kept = None if value is None else bytes(value)
         shared = self._shared
         with shared.mutex:
-            _, present = shared.entries.get(key, (b"", NO_VALUE))
-            if not holds(if_equal, present):
+            if not holds(if_equal, shared.generation(key)):
                 return TimestampedStorageGeneration.now(UNKNOWN)
-            if kept is None:
-                shared.entries.pop(key, None)
-                return TimestampedStorageGeneration.now(NO_VALUE)
-            generation = shared.next_generation()
-            shared.entries[key] = (kept, generation)
-        return TimestampedStorageGeneration.now(generation)
+            return TimestampedStorageGeneration.now(shared.put(key, kept))
+
+    async def write_together(
+        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        kept = {key: None if value is None else bytes(value) for key, value in values.items()}
+        shared = self._shared
+        with shared.mutex:
+            for key, generation in conditions.items():
+                if shared.generation(key) != generation:
+                    return key
+            for key, value in kept.items():
+                shared.put(key, value)
+        return None
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         with self._shared.mutex:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +34,8 @@ class StoreAround(KvStore):
         self.base = base
         self.inline = base.inline
         self.width = base.width
+        self.atomic = base.atomic
+        self.place = base.place
 
     async def read(
         self,
@@ -55,6 +57,12 @@ class StoreAround(KvStore):
     ) -> TimestampedStorageGeneration:
         """Write to the base."""
         return await self.base.write(key, value, if_equal=if_equal)
+
+    async def write_together(
+        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        """Write several keys to the base."""
+        return await self.base.write_together(values, conditions)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete from the base."""
@@ -141,6 +149,18 @@ class CountingStore(StoreAround):
             self.writes[key] += 1
             self.bytes_written[key] += memoryview(value).nbytes
         return await super().write(key, value, if_equal=if_equal)
+
+    async def write_together(
+        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        """Write several keys to the base, and count each."""
+        for key, value in values.items():
+            if value is None:
+                self.deletes[key] += 1
+            else:
+                self.writes[key] += 1
+                self.bytes_written[key] += memoryview(value).nbytes
+        return await super().write_together(values, conditions)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete from the base, and count."""
@@ -237,6 +257,20 @@ class FaultyStore(StoreAround):
         stamp = await super().write(key, value, if_equal=if_equal)
         self._raise_afterwards(operation, key)
         return stamp
+
+    async def write_together(
+        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        """Write several keys to the base, unless told otherwise of one of them."""
+        operations: list[tuple[Operation, str]] = [
+            ("delete" if value is None else "write", key) for key, value in values.items()
+        ]
+        for operation, key in operations:
+            self._raise_before(operation, key)
+        failed = await super().write_together(values, conditions)
+        for operation, key in operations:
+            self._raise_afterwards(operation, key)
+        return failed
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete from the base, unless told otherwise."""

@@ -9,7 +9,7 @@ import tensorstore as reference
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._spec.context import Context
-from tensorstore_py.errors import OutOfRangeError, UnsupportedError
+from tensorstore_py.errors import OutOfRangeError
 from tensorstore_py.testing.fake_stores import CountingStore, LoopStore
 
 NO_VALUE = b"\x02"
@@ -326,14 +326,14 @@ class TestBeyondTheReference:
         assert clone["a"] == b"1"
         assert repr(clone) == repr(store)
 
-    def test_what_is_not_supported_says_so(self, store):
+    def test_transactions_and_batches_must_be_such(self, store):
         for use in (
             lambda: KvStore.open("memory://", transaction=object()),  # type: ignore[arg-type]
             lambda: store.with_transaction(object()),
             lambda: setattr(store, "transaction", object()),
             lambda: store.read("a", batch=object()),
         ):
-            with pytest.raises(UnsupportedError, match="not supported yet"):
+            with pytest.raises(TypeError, match=r"must be a (Transaction|Batch), not object"):
                 use()
 
 

@@ -138,6 +138,6 @@ def test_the_domain_of_an_array_that_can_be_resized():
     assert str(stacked[0]) == str(stacked[1])
 
 
-def test_no_transactions_yet():
-    with pytest.raises(ts.UnsupportedError):
+def test_a_transaction_must_be_one():
+    with pytest.raises(TypeError, match="must be a Transaction"):
         ts.overlay([ts.array([1])], transaction=object())  # type: ignore[arg-type]

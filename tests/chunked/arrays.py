@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from tensorstore_py._chunked.array import ChunkedArray
+from tensorstore_py._chunked.merging import MergedUpdates
 from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.source import StoredChunks
@@ -20,7 +21,6 @@ from tensorstore_py._interface.codec import ChunkType
 from tensorstore_py._interface.codec_json import parse_codec_list
 from tensorstore_py._interface.key_range import ALL
 from tensorstore_py._interface.kvstore import KvStore
-from tensorstore_py._runtime.gate import Gate
 from tensorstore_py._runtime.start import start
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 
@@ -104,11 +104,7 @@ class WatchedStore(KvStore):
 
     def poke(self, key, value):
         """What another process would do between two operations of ours."""
-        generation = self.shared.next_generation()
-        if value is None:
-            self.shared.entries.pop(key, None)
-        else:
-            self.shared.entries[key] = (value, generation)
+        self.shared.put(key, value)
 
 
 class Opened:
@@ -127,7 +123,7 @@ class Opened:
         self.source = StoredChunks(self.store, "a/", SeparatedKeys(len(chunks), "/", prefix="c/"))
         grid = tuple(RegularAxis(size, cut) for size, cut in zip(shape, chunks, strict=True))
         self.array = ChunkedArray(self.source, grid, self.chain, fill_missing, store_fill)
-        self.gate = Gate(inline=self.store.inline)
+        self.merged = MergedUpdates(self.store)
         self.identity = IndexTransform(input_shape=self.shape)
 
     def start_read(self, transform=None, order="C"):
@@ -159,4 +155,4 @@ class Opened:
         view = selection.view(np.broadcast_to(values, transform.input_shape))
         if view.size:
             view = view[(0,) * selection.free]
-            await write_from(self.array, self.source, self.gate, selection.axes, view)
+            await write_from(self.array, self.source, self.merged, selection.axes, view)

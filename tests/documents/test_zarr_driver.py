@@ -10,6 +10,13 @@ from tensorstore_py.errors import SpecError
 
 WHERE = {"driver": "zarr", "kvstore": "memory://"}
 
+
+def metadata_of(store: ts.TensorStore) -> dict:
+    found = store.spec().to_json()["metadata"]
+    assert isinstance(found, dict)
+    return found
+
+
 SCALAR = {
     "zarr_format": 2,
     "shape": [1000, 2000, 3000],
@@ -111,7 +118,7 @@ def test_the_example_of_a_spec_is_one() -> None:
     opened = ts.open(example, create=True).result()
 
     assert (opened.dtype, opened.shape) == (ts.int16, (1000, 1000))
-    assert opened.spec().to_json()["metadata"]["dimension_separator"] == "."
+    assert metadata_of(opened)["dimension_separator"] == "."
 
 
 # as written, as printed
@@ -186,7 +193,7 @@ DATA_TYPES = [
 @pytest.mark.parametrize(("name", "little", "big"), DATA_TYPES)
 def test_data_types_map_to_each_other(name: str, little: str, big: str | None) -> None:
     created = ts.open(WHERE, create=True, dtype=name, shape=[3]).result()
-    assert created.spec().to_json()["metadata"]["dtype"] == little
+    assert metadata_of(created)["dtype"] == little
     for encoded in (little, big):
         if encoded is None:
             continue

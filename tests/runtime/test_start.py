@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tensorstore_py._runtime.loop import library_loop
-from tensorstore_py._runtime.start import current_job, start
+from tensorstore_py._runtime.start import Deferred, current_job, start
 from tensorstore_py._runtime.workers import width
 from tests.runtime.processes import occupy_workers
 
@@ -178,3 +178,39 @@ class TestOnTheLoop:
         first = asyncio.run(use())
         second = asyncio.run(use())
         assert first[0] == second[0]
+
+
+@pytest.mark.parametrize("inline", [True, False])
+class TestDeferred:
+    def test_begins_when_it_is_told(self, inline):
+        begun = []
+
+        async def body():
+            begun.append(1)
+            return 5
+
+        operations = [Deferred(inline, body) for _ in range(3)]
+        assert not begun
+        Deferred.begin_all(operations)
+        assert [operation.future.result() for operation in operations] == [5] * 3
+        assert len(begun) == 3
+
+    def test_begins_when_somebody_waits(self, inline):
+        begun = []
+
+        async def body():
+            begun.append(1)
+
+        operation = Deferred(inline, body)
+        operation.future.result(timeout=10)
+        Deferred.begin_all([operation])
+        assert begun == [1]
+
+    def test_can_be_cancelled_before(self, inline):
+        async def body():
+            raise AssertionError
+
+        operation = Deferred(inline, body)
+        assert operation.future.cancel()
+        Deferred.begin_all([operation])
+        assert operation.future.cancelled()

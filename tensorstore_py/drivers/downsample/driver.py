@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tensorstore_py.plugin import Bytes, DriverSpec, KvStore, KvStoreSpec
+    from tensorstore_py.plugin import Batch, Bytes, DriverSpec, KvStore, KvStoreSpec, Transaction
 
 __all__ = ["Downsample", "smaller_schema"]
 
@@ -86,6 +86,18 @@ class Downsample(Driver):
     @property
     def schema(self) -> Schema:
         return smaller_schema(self._base.schema[self._view], self._factors, self._domain, fill=True)
+
+    @property
+    def transaction(self) -> Transaction | None:
+        return self._base.transaction
+
+    def within(self, transaction: Transaction | None) -> Downsample:
+        base = self._base.within(transaction)
+        return Downsample(self._spec, base, self._view, self._factors, self._method)
+
+    def batched(self, batch: Batch) -> Downsample:
+        base = self._base.batched(batch)
+        return Downsample(self._spec, base, self._view, self._factors, self._method)
 
     async def resolve(self) -> IndexDomain:
         view = resolved_view(await self._base.resolve(), self._view)

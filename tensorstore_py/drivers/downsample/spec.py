@@ -145,9 +145,6 @@ class DownsampleSpec(AdapterSpec):
     def minimal(self) -> Self:
         return self
 
-    async def open(self) -> Driver:
-        return self.over(await self.base.open())
-
     def over(self, base: Driver) -> Driver:
         if not base.readable or (isinstance(self.base, Opened) and not self.base.readable):
             raise PermissionDeniedError("an array that cannot be read cannot be downsampled")

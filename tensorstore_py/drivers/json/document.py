@@ -25,6 +25,7 @@ from tensorstore_py.plugin import (
     CachedChunk,
     Gate,
     Unset,
+    Update,
     needed_since,
     parse_json_text,
 )
@@ -32,7 +33,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tensorstore_py.plugin import ChunkCache, KvStore, KvStoreSpec
+    from tensorstore_py.plugin import Buffer, ChunkCache, KvStore, KvStoreSpec, Overlay
 
 __all__ = ["StoredDocument"]
 
@@ -84,9 +85,7 @@ class StoredDocument:
         if known is None or known.time < needed_since(self._recheck, self._opened):
             known = await self._refresh(known)
         if known.chunk is None:
-            raise NotFoundError(
-                f"there is no document at {self.describe()}; write a value to make one"
-            )
+            raise _missing(self.describe())
         return self._parsed(known)
 
     async def replace(self, value: object) -> None:
@@ -150,12 +149,81 @@ class StoredDocument:
             self._keep(found)
         return found
 
+    async def forget(self) -> None:
+        """Ask the store next time: a transaction has changed the document."""
+        self._cache.drop(self._entry)
+        self._latest.entry = None
+
     def _parsed(self, entry: CachedChunk) -> object:
         assert entry.chunk is not None
-        try:
-            return parse_json_text(entry.chunk.tobytes())
-        except SpecError as error:
-            raise DataLossError(f"Error reading {self.describe()}: {error}") from error
+        return _parsed(entry.chunk.tobytes(), self.describe())
+
+
+class StagedDocument:
+    """A document as a transaction sees it.
+
+    Args:
+        plain: as everybody else sees it.
+        where: the bound spec of the store; its path is the key.
+        overlay: the store as the transaction sees it.
+    """
+
+    def __init__(self, plain: StoredDocument, where: KvStoreSpec, overlay: Overlay) -> None:
+        self._plain = plain
+        self._key = where.path
+        self._overlay = overlay
+
+    def describe(self) -> str:
+        """How to name the document in an error message."""
+        return self._plain.describe()
+
+    async def read(self) -> object:
+        """As `StoredDocument.read`."""
+        result = await self._overlay.read(self._key)
+        if result.state != "value":
+            raise _missing(self.describe())
+        return _parsed(bytes(result.value), self.describe())
+
+    async def replace(self, value: object) -> None:
+        """As `StoredDocument.replace`."""
+        await self._overlay.write(self._key, _serialized(value))
+        self._overlay.afterwards(self._plain.forget)
+
+    async def update(self, change: Callable[[object], object]) -> None:
+        """As `StoredDocument.update`; what is stored by then is changed at the end, too."""
+        update = _DocumentUpdate(change, self.describe())
+        result = await self._overlay.read(self._key)
+        await update.apply(result.value if result.state == "value" else None)  # fails now, or never
+        await self._overlay.update(self._key, update)
+        self._overlay.afterwards(self._plain.forget)
+
+
+class _DocumentUpdate(Update):
+    """A change of a document.
+
+    Args:
+        change: from a document, or `UNSET`, to a document.
+        where: how to name it.
+    """
+
+    def __init__(self, change: Callable[[object], object], where: str) -> None:
+        self._change = change
+        self._where = where
+
+    async def apply(self, stored: Buffer | None) -> Buffer:
+        before = Unset.UNSET if stored is None else _parsed(bytes(stored), self._where)
+        return _serialized(self._change(before))
+
+
+def _missing(where: str) -> NotFoundError:
+    return NotFoundError(f"there is no document at {where}; write a value to make one")
+
+
+def _parsed(data: bytes, where: str) -> object:
+    try:
+        return parse_json_text(data)
+    except SpecError as error:
+        raise DataLossError(f"Error reading {where}: {error}") from error
 
 
 def _entry(data: bytes | None, generation: bytes, time_s: float) -> CachedChunk:

@@ -14,7 +14,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from tensorstore_py.drivers.json.document import StoredDocument
+from tensorstore_py.drivers.json.document import StagedDocument, StoredDocument
 from tensorstore_py.drivers.json.pointer import find, parse_pointer, replaced
 from tensorstore_py.errors import (
     FailedPreconditionError,
@@ -38,6 +38,7 @@ from tensorstore_py.plugin import (
     Resource,
     ResourceField,
     Schema,
+    Transaction,
     decode_path,
     driver,
     dtype,
@@ -161,17 +162,23 @@ class JsonDriver(Driver):
     Args:
         spec: the bound spec it was opened with.
         store: where the document is.
+        transaction: that it is seen through.
     """
 
     data_type = dtype("json")
 
-    def __init__(self, spec: JsonSpec, store: KvStore) -> None:
+    def __init__(
+        self, spec: JsonSpec, store: KvStore, transaction: Transaction | None = None
+    ) -> None:
+        where = spec.store_spec()
         self._spec = spec
         self._store = store
+        self._transaction = transaction
         self._parts = parse_pointer(spec.json_pointer)
-        self._document = StoredDocument(
-            spec.store_spec(), store, spec.cache_pool.value, spec.recheck_cached_data
-        )
+        plain = StoredDocument(where, store, spec.cache_pool.value, spec.recheck_cached_data)
+        self._document: StoredDocument | StagedDocument = plain
+        if transaction is not None:
+            self._document = StagedDocument(plain, where, transaction.overlay(where, store))
         self.inline = store.inline
 
     @property
@@ -181,6 +188,13 @@ class JsonDriver(Driver):
     @property
     def schema(self) -> Schema:
         return _schema()
+
+    @property
+    def transaction(self) -> Transaction | None:
+        return self._transaction
+
+    def within(self, transaction: Transaction | None) -> JsonDriver:
+        return JsonDriver(self._spec, self._store, transaction)
 
     async def resolve(self) -> IndexDomain:
         return self.domain

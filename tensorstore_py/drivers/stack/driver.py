@@ -6,6 +6,7 @@ for each cell (see `cells`) and hence for one layer, which run several at a time
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorstore_py.plugin import DriverSpec, Selection
+    from tensorstore_py.plugin import Batch, DriverSpec, Selection, Transaction
 
 __all__ = ["Stack"]
 
@@ -45,10 +46,16 @@ class Stack(Driver):
         layers: the specs of the layers, their transforms given.
         schema: the stack's; domain and data type are known.
         inline: the temperament.
+        transaction: that they are seen through.
     """
 
     def __init__(
-        self, spec: DriverSpec, layers: Sequence[DriverSpec], schema: Schema, inline: bool
+        self,
+        spec: DriverSpec,
+        layers: Sequence[DriverSpec],
+        schema: Schema,
+        inline: bool,
+        transaction: Transaction | None = None,
     ) -> None:
         assert schema.domain is not None
         assert schema.dtype is not None
@@ -57,8 +64,10 @@ class Stack(Driver):
         self._domain = schema.domain.mark_bounds_implicit[False]
         self.data_type = schema.dtype
         self.inline = inline
+        self._transaction = transaction
         self._layers = [
-            Layer(number, layer, schema.dtype, inline) for number, layer in enumerate(layers)
+            Layer(number, layer, schema.dtype, inline, transaction)
+            for number, layer in enumerate(layers)
         ]
         self.readable = any(layer.readable for layer in self._layers) or not self._layers
         self.writable = any(layer.writable for layer in self._layers) or not self._layers
@@ -70,6 +79,19 @@ class Stack(Driver):
     @property
     def schema(self) -> Schema:
         return self._schema.copy()
+
+    @property
+    def transaction(self) -> Transaction | None:
+        return self._transaction
+
+    def within(self, transaction: Transaction | None) -> Stack:
+        specs = [layer.spec for layer in self._layers]
+        return Stack(self._spec, specs, self._schema, self.inline, transaction)
+
+    def batched(self, batch: Batch) -> Stack:
+        reads = copy(self)
+        reads._layers = [layer.batched(batch) for layer in self._layers]
+        return reads
 
     async def resolve(self) -> IndexDomain:
         return self._domain

@@ -6,6 +6,8 @@ their class and message are the layer's own.
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from tensorstore_py.errors import MismatchError, PermissionDeniedError, TensorStoreError
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tensorstore_py.drivers.stack.cells import Box
-    from tensorstore_py.plugin import DriverSpec, IndexTransform, dtype
+    from tensorstore_py.plugin import Batch, DriverSpec, IndexTransform, Transaction, dtype
 
 __all__ = ["Layer"]
 
@@ -31,6 +33,7 @@ class Layer:
         spec: its bound spec; `transform` is given.
         data_type: the stack's.
         inline: the stack's temperament.
+        transaction: that it is seen through.
 
     Attributes:
         spec: see above.
@@ -39,7 +42,14 @@ class Layer:
         writable: whether it may be written, as far as is known before it is opened.
     """
 
-    def __init__(self, number: int, spec: DriverSpec, data_type: dtype, inline: bool) -> None:
+    def __init__(
+        self,
+        number: int,
+        spec: DriverSpec,
+        data_type: dtype,
+        inline: bool,
+        transaction: Transaction | None = None,
+    ) -> None:
         assert spec.transform is not None
         transform = spec.view_transform
         self.spec = spec
@@ -49,7 +59,10 @@ class Layer:
         self._transform = spec.transform if transform is None else transform
         domain = spec.transform.domain
         self.box: Box = tuple(zip(domain.inclusive_min, domain.exclusive_max, strict=True))
-        self._driver: Driver | None = spec.handle if isinstance(spec, Opened) else None
+        self._transaction = transaction
+        self._driver: Driver | None = None
+        if isinstance(spec, Opened):
+            self._driver = spec.handle.within(transaction)
         self.readable = not isinstance(spec, Opened) or spec.readable
         self.writable = not isinstance(spec, Opened) or spec.writable
         self._gate = Gate(inline=inline)
@@ -65,6 +78,14 @@ class Layer:
             raise PermissionDeniedError(f"layer {self._number} of the stack cannot be read")
         wanted = self._transform[transform]
         return await self._of_mine(driver.inline, lambda: driver.read(wanted, "C"))
+
+    def batched(self, batch: Batch) -> Layer:
+        """The layer, read together with whatever else is in a batch."""
+        if self._driver is None:
+            return self  # what it takes to open it is nobody else's
+        reads = copy(self)
+        reads._driver = self._driver.batched(batch)
+        return reads
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
         """Write to what a transform to the stack's coordinates selects.
@@ -83,7 +104,8 @@ class Layer:
             return self._driver
         async with self._gate.hold(self._number):
             if self._driver is None:
-                driver = await self._of_mine(self.spec.inline, self.spec.open)
+                body = partial(self.spec.open_within, self._transaction)
+                driver = await self._of_mine(self.spec.inline, body)
                 if driver.data_type is not self._data_type:
                     raise MismatchError(
                         f"layer {self._number} of the stack holds {driver.data_type.name}, "

@@ -11,7 +11,7 @@ as the schema says; where no layer is, there is nothing to read.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Self
 
 from tensorstore_py.drivers.stack.driver import Stack
@@ -35,6 +35,8 @@ from tensorstore_py.plugin import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tensorstore_py.plugin import Transaction
 
 __all__ = ["StackSpec"]
 
@@ -119,11 +121,14 @@ class StackSpec(DriverSpec):
         return self
 
     async def open(self) -> Stack:
+        return await self.open_within(None)
+
+    async def open_within(self, transaction: Transaction | None) -> Stack:
         layers: list[DriverSpec] = []
         for number, layer in enumerate(self.layers):
             if layer.transform is None or (self.dtype is None and _type_of(layer) is None):
                 try:
-                    layers.append(await self._opened(layer))
+                    layers.append(await self._opened(layer, transaction))
                 except SpecError as error:
                     raise error.inside("layers", number) from None
             else:
@@ -132,10 +137,11 @@ class StackSpec(DriverSpec):
         schema = spec.known_schema()
         if schema.domain is None or schema.dtype is None:
             raise SpecError("a stack without layers needs a data type and a domain", ("layers",))
-        return Stack(spec, spec.layers, schema, self.inline)
+        return Stack(spec, spec.layers, schema, self.inline, transaction)
 
-    async def _opened(self, layer: DriverSpec) -> Opened:
-        handle = await within(self.inline, layer.inline, layer.open)
+    async def _opened(self, layer: DriverSpec, transaction: Transaction | None) -> Opened:
+        body = partial(layer.open_within, transaction)
+        handle = await within(self.inline, layer.inline, body)
         transform = layer.view_transform
         if transform is None:
             transform = IndexTransform(handle.domain)

@@ -31,6 +31,7 @@ from tensorstore_py.plugin import (
     PlainValidator,
     Remembered,
     Schema,
+    Transaction,
     check_schema,
     describe,
     driver,
@@ -132,20 +133,23 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         spec.known_schema()
         return spec
 
-    async def open(self) -> ChunkedDriver[ZarrMetadata]:
+    async def open_within(self, transaction: Transaction | None) -> ChunkedDriver[ZarrMetadata]:
         mode = self.check_open_mode()
         if self.array_dimensions is not True or mode.assume_metadata:
-            return await super().open()
+            return await super().open_within(transaction)
         where = self.store_spec()
         store, prefix = where.open(), where.path
+        if transaction is not None:
+            store = transaction.overlay(where, store)
         labels = None if mode.delete_existing else await read_labels(store, prefix)
         if labels is not None:
-            return await super(ZarrSpec, self.replace(array_dimensions=labels)).open()
+            labelled = self.replace(array_dimensions=labels)
+            return await super(ZarrSpec, labelled).open_within(transaction)
         wanted = self._labels()
         creates = wanted is not None and mode.create
         if creates and not mode.delete_existing:
             creates = (await store.read(prefix + self.metadata_key)).state == "missing"
-        opened = await super().open()
+        opened = await super().open_within(transaction)
         if creates and wanted is not None:
             # Dimensions inside an element, which cannot be resized, come last.
             rank = sum(opened.domain.implicit_upper_bounds)

@@ -65,6 +65,7 @@ class FileStore(KvStore):
     """
 
     inline = True
+    place = "file"  # keys are whole paths
 
     def __init__(
         self,

@@ -1,0 +1,76 @@
+"""Beginning an operation of the public face, in a transaction or a batch if it is part of one.
+
+The keywords `transaction` and `batch` are checked here, where the call is, so that one that is over
+is refused at once and not by the Future.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tensorstore_py._interface.batch import Batch
+from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._runtime.start import start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from tensorstore_py._runtime.future import Future
+
+__all__ = ["as_batch", "as_transaction", "begin"]
+
+T = TypeVar("T")
+
+
+def begin(
+    inline: bool,
+    body: Callable[[], Coroutine[Any, Any, T]],
+    transaction: Transaction | None,
+    *,
+    changes: bool = False,
+    batch: Batch | None = None,
+) -> Future[T]:
+    """Begin an operation.
+
+    Args:
+        inline: as for `start`.
+        body: as for `start`.
+        transaction: that it is part of.
+        changes: whether the transaction fails if it does.
+        batch: that it is begun with.
+
+    Raises:
+        FailedPreconditionError: the transaction is not open, or the batch was submitted.
+    """
+    if transaction is not None:
+        transaction.check_open()
+    future = start(inline, body) if batch is None else batch.add(inline, body)
+    return future if transaction is None else transaction.follow(future, changes=changes)
+
+
+def as_transaction(transaction: object) -> Transaction | None:
+    """A transaction that can be used, or None.
+
+    Raises:
+        TypeError: it is something else.
+        FailedPreconditionError: it is not open.
+    """
+    if transaction is None:
+        return None
+    if not isinstance(transaction, Transaction):
+        raise TypeError(f"transaction must be a Transaction, not {type(transaction).__name__}")
+    transaction.check_open()
+    return transaction
+
+
+def as_batch(batch: object) -> Batch:
+    """A batch that can be added to.
+
+    Raises:
+        TypeError: it is something else.
+        FailedPreconditionError: it was submitted.
+    """
+    if not isinstance(batch, Batch):
+        raise TypeError(f"batch must be a Batch, not {type(batch).__name__}")
+    batch.check_open()
+    return batch

@@ -1,0 +1,211 @@
+"""What a write does to one chunk, as a change that can be made again, merged and kept.
+
+A chunk is decoded once, gets all parts that are to change, and is encoded once, however many
+writes the parts came from. Of a shard only the inner chunks that change are decoded; the others
+are kept as the bytes that they are.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.shard import c_strides, inner_array, inner_grid
+from tensorstore_py._interface.sharded import MISSING, Sharded
+from tensorstore_py._interface.update import Update
+from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py.errors import DataLossError, OutOfRangeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tensorstore_py._chunked.array import ChunkedArray
+    from tensorstore_py._chunked.plan import Step
+    from tensorstore_py._chunked.selection import Axis
+    from tensorstore_py._chunked.source import Cell, StoredChunks
+    from tensorstore_py._interface.kvstore import Buffer
+
+__all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+class ChunkPart(NamedTuple):
+    """Which part of a chunk changes, and its new values."""
+
+    step: Step
+    values: Array
+
+    def kept(self) -> ChunkPart:
+        """The same, on memory of its own."""
+        return ChunkPart(self.step, self.values.copy())
+
+
+class ShardPart(NamedTuple):
+    """What changes of a shard: a selection within it, and its new values."""
+
+    axes: Sequence[Axis]
+    values: Array
+
+    def kept(self) -> ShardPart:
+        """The same, on memory of its own."""
+        return ShardPart(self.axes, self.values.copy())
+
+
+P = TypeVar("P", ChunkPart, ShardPart)
+
+
+class _PartsUpdate(Update, Generic[P]):
+    """New values for parts of one chunk.
+
+    Args:
+        array: whose chunk it is.
+        source: where it is stored.
+        cell: which it is.
+        parts: what changes, the last one last.
+    """
+
+    __slots__ = ("_cell", "_parts", "_source", "array")
+
+    def __init__(
+        self, array: ChunkedArray, source: StoredChunks, cell: Cell, parts: Sequence[P]
+    ) -> None:
+        self.array = array
+        self._source = source
+        self._cell = cell
+        self._parts: Sequence[P] = parts
+
+    async def apply(self, stored: Buffer | None) -> Buffer | None:
+        if stored is None:
+            return await self._apply(None)
+        try:
+            return await self._apply(stored)
+        except DataLossError as error:
+            raise DataLossError(
+                f"Error updating {self._source.describe(self._cell)}: what is stored there is "
+                f"corrupt: {error}; write the whole chunk to replace it"
+            ) from error
+
+    @abstractmethod
+    async def _apply(self, stored: Buffer | None) -> Buffer | None:
+        """As `apply`."""
+
+    def kept(self) -> Self:
+        return self._with([part.kept() for part in self._parts])
+
+    def then(self, later: Update) -> Update | None:
+        if type(later) is type(self) and later.array is self.array:
+            return self._with((*self._parts, *later._parts))
+        return super().then(later)
+
+    def _with(self, parts: Sequence[P]) -> Self:
+        return type(self)(self.array, self._source, self._cell, parts)
+
+
+class ChunkUpdate(_PartsUpdate[ChunkPart]):
+    """New values for parts of a chunk that is encoded whole; see `_PartsUpdate`."""
+
+    __slots__ = ()
+
+    async def _apply(self, stored: Buffer | None) -> Buffer | None:
+        work = partial(_encoded, self.array, self._parts, stored)
+        return await offload(self._source.inline, work)
+
+
+class ShardUpdate(_PartsUpdate[ShardPart]):
+    """New values for parts of a shard; see `_PartsUpdate`."""
+
+    __slots__ = ()
+
+    async def _apply(self, stored: Buffer | None) -> Buffer | None:
+        sharded = self.array.sharded
+        assert sharded is not None
+        chunks = _stored_chunks(sharded, stored)
+        inner = inner_array(self.array, sharded, self._source)
+        inline = self._source.inline
+
+        async def encode(item: tuple[int, Sequence[ChunkPart]]) -> None:
+            number, parts = item
+            work = partial(_encoded, inner, parts, chunks.get(number))
+            data = await offload(inline, work)
+            if data is None:
+                chunks.pop(number, None)
+            else:
+                chunks[number] = data
+
+        items, count = self._by_inner_chunk(sharded)
+        await fan_out(inline, items, encode, count=count, width=self._source.width)
+        return sharded.assemble(chunks)
+
+    def _by_inner_chunk(
+        self, sharded: Sharded
+    ) -> tuple[Iterable[tuple[int, Sequence[ChunkPart]]], int]:
+        """What changes of each inner chunk, by its number; and how many change."""
+        grid, strides = inner_grid(sharded), c_strides(sharded.grid_shape)
+
+        def items(part: ShardPart, steps: Iterable[Step]) -> Iterable[tuple[int, ChunkPart]]:
+            for step in steps:
+                number = sum(i * stride for i, stride in zip(step.cell, strides, strict=True))
+                yield number, ChunkPart(step, part.values[(..., *step.outside)])
+
+        plans = [make_plan(part.axes, grid) for part in self._parts]
+        if len(plans) == 1:  # planned as it is worked on: there may be very many
+            found = items(self._parts[0], plans[0].steps())
+            return ((number, [part]) for number, part in found), plans[0].count
+        grouped: dict[int, list[ChunkPart]] = {}
+        for part, plan in zip(self._parts, plans, strict=True):
+            for number, inner in items(part, plan.steps()):
+                grouped.setdefault(number, []).append(inner)
+        return grouped.items(), len(grouped)
+
+
+def _encoded(
+    array: ChunkedArray, parts: Sequence[ChunkPart], stored: Buffer | None
+) -> Buffer | None:
+    """The new bytes of one chunk; None if it equals the fill value and need not be stored.
+
+    Args:
+        array: the array the chunk belongs to.
+        parts: what changes.
+        stored: the chunk's present bytes, where the rest of it matters.
+    """
+    with array.limits.copying:
+        chain = array.chain
+        if len(parts) == 1 and parts[0].step.whole:
+            chunk = parts[0].values
+        else:
+            if stored is None:
+                chunk = array.filled_chunk()
+            else:
+                chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
+                chain.decode_into(stored, chunk)
+            for step, values in parts:
+                chunk[step.inside] = values
+        if chain.to_bytes.partial:
+            return chain.encode_over(chunk, stored, keep_fill=array.store_fill)
+        if not array.store_fill and array.is_fill(chunk):
+            return None
+        return chain.encode(chunk)
+
+
+def _stored_chunks(sharded: Sharded, stored: Buffer | None) -> dict[int, Buffer]:
+    """The encoded inner chunks of a stored shard, by their number."""
+    if stored is None:
+        return {}
+    data = memoryview(stored)
+    try:
+        start, stop = sharded.index_range().resolve(data.nbytes)
+    except OutOfRangeError as error:
+        raise DataLossError(f"shard is too short for its index: {error}") from error
+    chunks: dict[int, Buffer] = {}
+    for number, (offset, size) in enumerate(sharded.decode_index(data[start:stop]).tolist()):
+        if offset == MISSING and size == MISSING:
+            continue
+        if offset + size > data.nbytes:
+            raise DataLossError(f"shard is shorter ({data.nbytes} bytes) than its index says")
+        chunks[number] = data[offset : offset + size]
+    return chunks

@@ -1,0 +1,292 @@
+"""A store as a transaction sees it: what is underneath, with the transaction's own changes on top.
+
+Nothing is stored underneath before `commit`. Until then a change is kept as what it does, not as
+what came of it, so that what others store meanwhile is changed and not undone. The one invariant:
+what the transaction read by a condition, or at all if its reads are to be repeatable, is still
+stored when it is committed; else nothing of it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.generation import (
+    NO_VALUE,
+    UNKNOWN,
+    TimestampedStorageGeneration,
+    holds,
+)
+from tensorstore_py._interface.key_range import ALL, KeyRange
+from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
+from tensorstore_py._interface.update import Replace, Update, merged
+from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py.errors import AbortedError, FailedPreconditionError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+    from typing import Any
+
+__all__ = ["Overlay"]
+
+
+class _Value(NamedTuple):
+    """What came of a change, and from which generation underneath (None: from any)."""
+
+    value: Buffer | None
+    before: bytes | None
+
+
+class _Staged:
+    """What the transaction does to one key."""
+
+    __slots__ = ("number", "update", "value")
+
+    def __init__(self, update: Update, number: int) -> None:
+        self.update = update
+        self.number = number  # another one after every change
+        self.value: _Value | None = None
+        if isinstance(update, Replace):
+            self.value = _Value(update.value, None)
+
+    @property
+    def generation(self) -> bytes:
+        """What stands for the changed value within the transaction."""
+        if self.value is not None and self.value.value is None:
+            return NO_VALUE
+        before = None if self.value is None else self.value.before
+        return b"\x7f" + self.number.to_bytes(8, "little") + (before or b"")
+
+
+class Overlay(KvStore):
+    """See the head of this file.
+
+    Args:
+        base: the store underneath.
+        repeatable: what is read must be unchanged when the transaction is committed.
+        atomic: all changes are stored at once, or none.
+        check: called before every operation; raises if the transaction is over.
+    """
+
+    def __init__(
+        self, base: KvStore, *, repeatable: bool, atomic: bool, check: Callable[[], None]
+    ) -> None:
+        self.base = base
+        self.inline = base.inline
+        self.width = base.width
+        self._repeatable = repeatable
+        self._one_key = atomic and not base.atomic
+        self._check = check
+        self._staged: dict[str, _Staged] = {}
+        self._conditions: dict[str, bytes] = {}
+        self._afterwards: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._count = 0
+        self._mutex = Mutex()
+
+    @property
+    def changed(self) -> list[str]:
+        """The keys that the transaction changes, for a person to read."""
+        return [self.base.describe_key(key) for key in self._staged]
+
+    def afterwards(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have `step()` run when everything is stored."""
+        with self._mutex:
+            self._afterwards.append(step)
+
+    # The store's promise.
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        self._check()
+        staged = self._staged.get(key)
+        if staged is None:
+            result = await self.base.read(
+                key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
+            )
+            if self._repeatable:
+                self._saw(key, _generation_of(result, if_not_equal))
+            return result
+        value = await self._value(key, staged)
+        return ReadResult.of(
+            value, staged.generation, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
+        )
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        update = Replace(value).kept()
+        if if_equal is None:
+            return await self.update(key, update)
+        while True:
+            self._check()
+            staged = self._staged.get(key)
+            if staged is None:
+                found = await self.base.read(key, if_not_equal=if_equal)
+                present = _generation_of(found, if_equal)
+            else:
+                await self._value(key, staged)
+                present = staged.generation
+            if not holds(if_equal, present):
+                return TimestampedStorageGeneration.now(UNKNOWN)
+            with self._mutex:
+                if self._staged.get(key) is not staged:
+                    continue  # somebody was faster
+                stamp = self._stage(key, update)
+                if staged is None:
+                    self._conditions.setdefault(key, present)
+            return stamp
+
+    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
+        self._check()
+        kept = update.kept()
+        with self._mutex:
+            return self._stage(key, kept)
+
+    def _stage(self, key: str, update: Update) -> TimestampedStorageGeneration:
+        """Keep a change on top of what is kept of its key. Call with the mutex held."""
+        staged = self._staged.get(key)
+        if staged is None:
+            if self._one_key and self._staged:
+                first = next(iter(self._staged))
+                raise FailedPreconditionError(
+                    f"cannot change {self.base.describe_key(first)} and "
+                    f"{self.base.describe_key(key)} in one atomic transaction: this store changes "
+                    "one key at a time; use ts.Transaction(), which stores key after key"
+                )
+        else:
+            update = merged([staged.update, update])
+        self._count += 1
+        self._staged[key] = changed = _Staged(update, self._count)
+        return TimestampedStorageGeneration.now(changed.generation)
+
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        async for entry in self.list(key_range):
+            await self.write(entry.key, None)
+
+    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        self._check()
+        staged = {key: each for key, each in dict(self._staged).items() if key in key_range}
+        async for entry in self.base.list(key_range):
+            if entry.key not in staged:
+                yield entry
+        for key, each in staged.items():
+            value = await self._value(key, each)
+            if value is not None:
+                yield ListEntry(key, memoryview(value).nbytes)
+
+    def describe_key(self, key: str) -> str:
+        return self.base.describe_key(key)
+
+    # The end.
+
+    async def commit(self) -> None:
+        """Store all changes.
+
+        Raises:
+            AbortedError: something that the transaction rests on was changed by somebody else;
+                names the key. Nothing was stored.
+        """
+        if not self._staged and not self._conditions:
+            return
+        if self.base.atomic:
+            await self._commit_together()
+        else:
+            await self._commit_one_by_one()
+        for step in self._afterwards:
+            await step()
+
+    async def _commit_together(self) -> None:
+        while True:
+            conditions = dict(self._conditions)
+            values = {}
+            for key, staged in self._staged.items():
+                values[key] = await self._value(key, staged)
+                if staged.value is not None and staged.value.before is not None:
+                    conditions.setdefault(key, staged.value.before)
+            failed = await self.base.write_together(values, conditions)
+            if failed is None:
+                return
+            if failed in self._conditions:
+                raise self._conflict(failed)
+
+    async def _commit_one_by_one(self) -> None:
+        # What can fail is looked at first, and stored last: metadata after the chunks.
+        kept = [key for key in self._conditions if key not in self._staged]
+        for key, generation in self._conditions.items():
+            if len(self._staged) > 1 or kept:
+                found = await self.base.read(key, if_not_equal=generation)
+                if _generation_of(found, generation) != generation:
+                    raise self._conflict(key)
+        free = [key for key in self._staged if key not in self._conditions]
+
+        async def store(key: str) -> None:
+            await self.base.update(key, self._staged[key].update)
+
+        await fan_out(self.inline, free, store, count=len(free), width=self.width)
+        for key, staged in self._staged.items():
+            condition = self._conditions.get(key)
+            if condition is None:
+                continue
+            value = await self._value(key, staged)
+            before = condition if staged.value is None else staged.value.before
+            if before not in (None, condition):
+                raise self._conflict(key)
+            stamp = await self.base.write(key, value, if_equal=condition)
+            if stamp.generation == UNKNOWN:
+                raise self._conflict(key)
+
+    def _conflict(self, key: str) -> AbortedError:
+        return AbortedError(
+            f"Error writing {self.base.describe_key(key)}: it was changed by somebody else since "
+            "the transaction read it, so nothing was stored; begin again"
+        )
+
+    def _saw(self, key: str, generation: bytes) -> None:
+        """Remember what must be unchanged at the end.
+
+        Raises:
+            AbortedError: it was something else before.
+        """
+        if generation == UNKNOWN:
+            return
+        with self._mutex:
+            before = self._conditions.setdefault(key, generation)
+        if before != generation:
+            raise self._conflict(key)
+
+    async def _value(self, key: str, staged: _Staged) -> Buffer | None:
+        """The value as it would be if the transaction were committed now."""
+        known = staged.value
+        if known is not None and known.before is None:
+            return known.value
+        if staged.update.replaces:
+            value = await staged.update.apply(None)
+            staged.value = _Value(value, None)
+            staged.update = Replace(value)
+            return value
+        before = None if known is None else known.before
+        found = await self.base.read(key, if_not_equal=before)
+        generation = _generation_of(found, before)
+        if known is not None and generation == before:
+            return known.value
+        if self._repeatable:
+            self._saw(key, generation)
+        value = await staged.update.apply(found.value if found.state == "value" else None)
+        staged.value = _Value(value, generation)
+        return value
+
+
+def _generation_of(result: ReadResult, if_not_equal: bytes | None) -> bytes:
+    """The generation that a read found."""
+    if result.state == "missing":
+        return NO_VALUE
+    if result.state == "unspecified" and if_not_equal is not None:
+        return if_not_equal
+    return result.stamp.generation
