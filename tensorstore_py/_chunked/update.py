@@ -98,8 +98,9 @@ class _PartsUpdate(Update, Generic[P]):
         return self._with([part.kept() for part in self._parts])
 
     def then(self, later: Update) -> Update | None:
-        if type(later) is type(self) and later.array is self.array:
-            return self._with((*self._parts, *later._parts))
+        if isinstance(later, type(self)) and later.array is self.array:
+            mine, theirs = list(self._parts), list(later._parts)
+            return self._with(mine + theirs)
         return super().then(later)
 
     def _with(self, parts: Sequence[P]) -> Self:
