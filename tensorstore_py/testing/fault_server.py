@@ -439,9 +439,10 @@ class FaultServer:
         request = exchange.request
         self.requests.append(request)
         fault = self._next(request)
-        if fault is not None:
-            return await fault.act(exchange)
-        await exchange.answer(exchange.serve())
+        if fault is None:
+            await exchange.answer(exchange.serve())
+        elif not await fault.act(exchange):
+            return False
         return request.headers.get("connection", "").lower() != "close"
 
 

@@ -55,6 +55,12 @@ def schema(chunk: list[int], order: list[int], inner: list[int], **members: obje
     }
 
 
+def metadata_of(store: ts.TensorStore) -> dict[str, object]:
+    metadata = store.spec().to_json()["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata
+
+
 # metadata, field, schema
 SCHEMAS = [
     (

@@ -123,7 +123,7 @@ def test_flipped_bits_are_tried_again_and_then_told(serve, client, get):
     web = WebValues({"a": VALUE}, headers=headers)
     server = serve(web.handle, [flipped(3)] * 9)
 
-    with pytest.raises(DataLossError, match='"there/a".*crc32c'):
+    with pytest.raises(DataLossError, match=r'"there/a".*crc32c'):
         get(client(), server.url + "/a")
 
     assert len(server.requests) == 3
@@ -147,7 +147,7 @@ class Wedged(HttpSigner):
         return True
 
 
-def test_every_attempt_is_signed_anew(serve, client, get, web, pauses):
+def test_every_attempt_is_signed_anew(serve, client, get, web):
     signer = Wedged()
     server = serve(web.handle, [status(503), status(503)])
 
@@ -331,14 +331,20 @@ def test_only_so_many_requests_at_a_time(serve, client, run, web):
 
 def test_a_cancelled_request_gives_its_slot_back(serve, client, run, web):
     slots = Slots(1)
-    server = serve(web.handle, [STALL])
+    arrived = asyncio.Event()
+    plan = iter([STALL])
+
+    def plan_and_tell(_):
+        arrived.set()
+        return next(plan, None)
+
+    server = serve(web.handle, plan_and_tell)
     limited = client(slots=slots)
     request = HttpRequest("GET", server.url + "/a", {}, key="a")
 
     async def body():
         hanging = asyncio.create_task(limited.send(request, GOOD))
-        while not server.requests:
-            await asyncio.sleep(0)
+        await asyncio.wait_for(arrived.wait(), 30)
         waiting = asyncio.create_task(limited.send(request, GOOD))
         await asyncio.sleep(0)
         hanging.cancel()
@@ -379,7 +385,7 @@ def test_a_redirect_is_an_error_elsewhere(serve, client, get, web):
 
 def test_going_round_in_circles_ends(serve, client, get, web):
     server = serve(web.handle)
-    server.plan = lambda request: redirect(302, "/x?token=s3cret")
+    server.plan = lambda _: redirect(302, "/x?token=s3cret")
 
     with pytest.raises(FailedPreconditionError, match="on and on") as error:
         get(client(redirects=True), server.url + "/x")

@@ -106,7 +106,7 @@ async def test_all_results_are_of_one_generation():
 async def test_gives_up_on_a_value_that_never_rests():
     numbers = iter(range(1000))
 
-    async def read(byte_range):
+    async def read(_):
         return ReadResult("value", b"xx", TimestampedStorageGeneration(b"%d" % next(numbers)))
 
     with pytest.raises(AbortedError, match="2 parts"):
@@ -123,7 +123,7 @@ async def test_only_so_many_requests_are_under_way():
 
 
 async def test_a_missing_value_is_missing_everywhere():
-    async def read(byte_range):
+    async def read(_):
         return ReadResult("missing", b"", TimestampedStorageGeneration(b"\2", 1.0))
 
     results = await read_coalesced(read, [ByteRange(0, 2), ByteRange(3, 5), WHOLE])
@@ -140,4 +140,4 @@ async def test_parts_are_not_copied_out_of_what_was_fetched():
 
     results = await read_coalesced(read, [ByteRange(0, 4), ByteRange(6, 9)])
 
-    assert [result.value.obj is fetched[0] for result in results] == [True, True]
+    assert [memoryview(result.value).obj is fetched[0] for result in results] == [True, True]

@@ -135,12 +135,12 @@ def test_a_part_without_a_length_is_known_by_its_range(serve, exchange, value):
 
 
 def test_chunks_without_a_length_are_framed(serve, exchange, value):
-    def chunked(request):
+    def chunked(_):
         body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(value), value)
         return Reply(200, body, {"Transfer-Encoding": "chunked", "ETag": '"e"'})
 
     server = serve(chunked)
-    server.plan = lambda request: unframed()
+    server.plan = lambda _: unframed()
 
     assert bytes(exchange(server.url + "/a").body) == value
     assert bytes(exchange(server.url + "/a", ByteRange(5, 9)).body) == value[5:9]
@@ -193,7 +193,7 @@ def test_an_unknown_packing_is_an_error_at_once(serve, exchange):
 
 
 def test_errors_are_answers_with_a_beginning_of_their_body(serve, exchange):
-    server = serve(lambda request: Reply(503, b"x" * 10**6, {"Retry-After": "3"}))
+    server = serve(lambda _: Reply(503, b"x" * 10**6, {"Retry-After": "3"}))
 
     response = exchange(server.url + "/a")
 
@@ -204,7 +204,7 @@ def test_errors_are_answers_with_a_beginning_of_their_body(serve, exchange):
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_answers_without_a_body(serve, exchange, status):
-    server = serve(lambda request: Reply(status))
+    server = serve(lambda _: Reply(status))
 
     response = exchange(server.url + "/a")
 
@@ -224,7 +224,7 @@ def test_a_head_has_no_body(serve, exchange, value):
 @pytest.mark.parametrize("make", [bytes, bytearray, memoryview])
 def test_sends_a_body_whole(serve, exchange, size, make):
     body = (LARGE * 2)[:size]
-    server = serve(lambda request: Reply(200, b"ok"))
+    server = serve(lambda _: Reply(200, b"ok"))
 
     response = exchange(server.url + "/a", method="PUT", body=make(body))
 
@@ -236,7 +236,7 @@ def test_sends_a_body_whole(serve, exchange, size, make):
 
 
 def test_sends_no_headers_that_nobody_gave_but_the_necessary(serve, exchange):
-    server = serve(lambda request: Reply(200, b"ok"))
+    server = serve(lambda _: Reply(200, b"ok"))
 
     exchange(server.url + "/a", headers={"Accept-Encoding": "identity", "User-Agent": "me"})
 
@@ -250,7 +250,7 @@ def test_sends_no_headers_that_nobody_gave_but_the_necessary(serve, exchange):
 
 
 def test_the_path_goes_out_as_it_is(serve, exchange):
-    server = serve(lambda request: Reply(200, b"ok"))
+    server = serve(lambda _: Reply(200, b"ok"))
 
     exchange(server.url + "/a%2Fb/../c%20d//e?x=%2F&y")
 
@@ -269,7 +269,7 @@ def test_a_stall_while_sending_is_noticed(run):
     async def body():
         gone = asyncio.Event()
 
-        async def deaf(reader, writer):
+        async def deaf(_, writer):
             await gone.wait()
             writer.close()
             closed.set()
@@ -320,7 +320,7 @@ def test_a_proxy_of_the_environment_is_asked(serve, exchange, monkeypatch):
 
 
 def test_https_goes_through_a_tunnel(serve, exchange, monkeypatch):
-    proxy = serve(lambda request: Reply(407))
+    proxy = serve(lambda _: Reply(407))
     monkeypatch.setenv("https_proxy", proxy.url.replace("http://", "http://me:secret@"))
 
     with pytest.raises(Failure, match="407"):
@@ -336,7 +336,7 @@ class TestHttps:
     def test_a_stranger_is_not_trusted(self, serve, exchange):
         server = serve(WebValues({"a": SMALL}).handle, tls=True)
 
-        with pytest.raises(Failure, match="not trusted.*TENSORSTORE_CA_BUNDLE") as failure:
+        with pytest.raises(Failure, match=r"not trusted.*TENSORSTORE_CA_BUNDLE") as failure:
             exchange(server.url + "/a")
 
         assert server.requests == []
@@ -349,7 +349,7 @@ class TestHttps:
         assert bytes(exchange(server.url + "/a").body) == SMALL
 
     def test_plain_http_at_a_secure_port(self, run):
-        async def refuse(reader, writer):
+        async def refuse(_, writer):
             writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             writer.close()
 

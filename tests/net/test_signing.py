@@ -20,8 +20,9 @@ def test_our_clock_is_right_until_a_server_complains():
 
 
 @pytest.mark.parametrize(
-    ("date", "ahead_s"), [("Wed, 21 Oct 2015 13:00:00 GMT", 3600), ("Wed, 21 Oct 2015 11:00:00 GMT", -3600)]
-)  # fmt: skip
+    ("date", "ahead_s"),
+    [("Wed, 21 Oct 2015 13:00:00 GMT", 3600), ("Wed, 21 Oct 2015 11:00:00 GMT", -3600)],
+)
 def test_follows_the_servers_clock(date, ahead_s):
     ours = clock()
 

@@ -26,9 +26,9 @@ async def forever():
 
 
 async def test_what_does_not_move_is_given_up():
-    with pytest.raises(Failure, match=r"nothing moved for 0\.02 s") as failure:
-        with StallGuard(0.02).watch():
-            await forever()
+    said = pytest.raises(Failure, match=r"nothing moved for 0\.02 s")
+    with said as failure, StallGuard(0.02).watch():
+        await forever()
 
     assert failure.value.error is UnavailableError
     assert (failure.value.patience, failure.value.may_have_run) == (Patience.FULL, True)
@@ -83,7 +83,7 @@ async def test_another_error_stays_what_it_is():
         raise KeyError
 
 
-async def test_many_are_watched_by_one_timer():
+async def test_many_are_watched_by_one_timer(monkeypatch):
     loop = asyncio.get_running_loop()
     timers = []
     guard = StallGuard(0.02)
@@ -94,20 +94,16 @@ async def test_many_are_watched_by_one_timer():
             timers.append(delay)
         return original(delay, callback, *arguments, **options)
 
-    loop.call_later = counted  # type: ignore[method-assign]
-    try:
-        for _ in range(50):
-            with guard.watch():
-                pass
-        assert len(timers) == 1
+    async def one():
+        with guard.watch():
+            await forever()
 
-        async def one():
-            with guard.watch():
-                await forever()
-
-        failures = await asyncio.gather(*(one() for _ in range(20)), return_exceptions=True)
-    finally:
-        loop.call_later = original  # type: ignore[method-assign]
+    monkeypatch.setattr(loop, "call_later", counted)
+    for _ in range(50):
+        with guard.watch():
+            pass
+    assert len(timers) == 1
+    failures = await asyncio.gather(*(one() for _ in range(20)), return_exceptions=True)
 
     assert all(isinstance(failure, Failure) for failure in failures)
     assert len(timers) < 12

@@ -20,6 +20,7 @@ from tensorstore_py.plugin import (
     NO_VALUE,
     UNKNOWN,
     WHOLE,
+    Buffer,
     ByteRange,
     HttpClient,
     HttpRequest,
@@ -132,6 +133,14 @@ class HttpStore(KvStore):
             return await self.read(key, byte_range)
 
         return await read_coalesced(read, ranges, width=self.width)
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        raise UnsupportedError(
+            f"cannot {'delete' if value is None else 'write'} {self.describe_key(key)}: the http "
+            f"store is read-only"
+        )
 
     def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
         raise UnsupportedError(
