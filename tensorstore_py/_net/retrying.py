@@ -95,6 +95,7 @@ class Course:
         "_budget",
         "_deadline",
         "_excused",
+        "_hopeless",
         "_prompted",
         "_retries",
         "ambiguous",
@@ -108,6 +109,7 @@ class Course:
         self._budget = budget
         self._deadline = deadline
         self._prompted = False
+        self._hopeless = 0
         self._excused: set[object] = set()
         self.attempts = 0
         self.ambiguous = False
@@ -123,10 +125,11 @@ class Course:
         """How long to wait before the next attempt; None if there is to be none."""
         self.attempts += 1
         self.ambiguous = self.ambiguous or failure.may_have_run
-        limit = self._retries.max_retries
         if failure.patience is not Patience.FULL:
-            limit = min(limit, failure.patience.value)
-        if self.attempts > limit:
+            self._hopeless += 1
+            if self._hopeless > failure.patience.value:
+                return None
+        if self.attempts > self._retries.max_retries:
             return None
         if failure.is_prompt and not self._prompted:
             self._prompted = True

@@ -307,7 +307,8 @@ def chunked_cut(count: int) -> Fault:
     async def send(exchange: Exchange, reply: Reply) -> bool:
         part = reply.body[:count]
         head = replace(reply, headers={**reply.headers, "Transfer-Encoding": "chunked"}).head(-1)
-        await exchange.send(head + b"%x\r\n%b\r\n" % (len(part), part))
+        # An empty chunk would be the last one.
+        await exchange.send(head + (b"%x\r\n%b\r\n" % (len(part), part) if part else b""))
         await exchange.close()
         return False
 

@@ -45,6 +45,15 @@ def test_patience_depends_on_the_failure():
     assert course(max_retries=0).delay_after(little, 0.0) is None
 
 
+def test_patience_is_for_each_kind_of_failure():
+    little, going = Failure("x", DataLossError, Patience.LITTLE), course()
+
+    failures = [lost(), lost(), lost(), little, little]
+
+    assert None not in [going.delay_after(failure, 0.0) for failure in failures]
+    assert going.delay_after(little, 0.0) is None
+
+
 def test_a_connection_that_had_just_been_closed_costs_no_delay_once():
     going = course()
 
