@@ -11,6 +11,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.servers.fixtures"]
+
 settings.register_profile(
     "gate",
     max_examples=100,

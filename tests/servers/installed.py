@@ -1,0 +1,179 @@
+"""Where the servers are installed, and how: below a cache directory, and nowhere else.
+
+Debian's packages are fetched with the packages that they need and unpacked there, so that neither
+root is needed nor a service started; Python's go into an environment of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_APT = ("apt-get", "apt-cache", "dpkg-deb")
+
+
+class NotToBeHadError(Exception):
+    """A server cannot run here; says why, and the remedy."""
+
+
+def cache() -> Path:
+    """The directory that holds what is installed."""
+    named = os.environ.get("TENSORSTORE_PY_SERVERS")
+    if named:
+        return Path(named).absolute()
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tensorstore_py-servers"
+    )
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    """What a command prints; its complaints when it fails."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        raise NotToBeHadError(f"{' '.join(map(str, command[:3]))} ...: {' | '.join(said)}")
+    return done.stdout
+
+
+class Unpacked:
+    """Some of Debian's packages with all that they need and the machine lacks.
+
+    Args:
+        name: of the directory that they are unpacked in.
+        packages: their names.
+    """
+
+    def __init__(self, name: str, packages: Sequence[str]) -> None:
+        self.name = name
+        self.packages = list(packages)
+
+    @property
+    def root(self) -> Path:
+        """What would be `/` if they were installed."""
+        return cache() / self.name
+
+    def absent(self) -> str | None:
+        """Why they are not here; None if they are."""
+        stamp = self.root / ".installed"
+        if stamp.exists() and stamp.read_text("utf-8") == self._stamp():
+            return None
+        return "not installed: run scripts/servers install"
+
+    def install(self) -> None:
+        """Fetch and unpack them, unless they are here."""
+        if self.absent() is None:
+            return
+        missing = [tool for tool in _APT if shutil.which(tool) is None]
+        if missing:
+            message = (
+                f"{', '.join(self.packages)}: only to be had on Debian ({missing[0]} is missing)"
+            )
+            raise NotToBeHadError(message)
+        shutil.rmtree(self.root, ignore_errors=True)
+        archives = self.root / "archives"
+        archives.mkdir(parents=True)
+        try:
+            chosen = self._needed()
+        except NotToBeHadError:
+            self._update()
+            chosen = self._needed()
+        run("apt-get", *self._options(), "download", *chosen, cwd=archives)
+        for archive in sorted(archives.glob("*.deb")):
+            run("dpkg-deb", "-x", archive, self.root)
+        shutil.rmtree(archives)
+        (self.root / ".installed").write_text(self._stamp(), "utf-8")
+
+    def environment(self) -> dict[str, str]:
+        """The variables by which unpacked programs find each other and their libraries."""
+        lib = self.root / "usr" / "lib"
+        folders = [lib, *lib.glob("*-linux-gnu"), *lib.glob("*-linux-gnu/ceph"), lib / "ceph"]
+        programs = [self.root / "usr" / name for name in ("bin", "sbin")]
+        return {
+            "PATH": os.pathsep.join(
+                [*map(str, programs), "/usr/bin", "/usr/sbin", "/bin", "/sbin"]
+            ),
+            "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders)),
+            "PYTHONPATH": str(lib / "python3" / "dist-packages"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def program(self, name: str) -> str:
+        """The path of one of their programs, or of the machine's own."""
+        for folder in ("usr/bin", "usr/sbin"):
+            if (self.root / folder / name).exists():
+                return str(self.root / folder / name)
+        found = shutil.which(name, path="/usr/bin:/usr/sbin:/bin:/sbin")
+        if found is None:
+            raise NotToBeHadError(f"{name} is not in {', '.join(self.packages)}")
+        return found
+
+    def _stamp(self) -> str:
+        return " ".join(self.packages)
+
+    def _needed(self) -> list[str]:
+        """The packages, and those that they need and the machine lacks."""
+        told = run(
+            "apt-get", *self._options(), "install", "--simulate", "--no-install-recommends",
+            *self.packages,
+        )  # fmt: skip
+        lines = [line.split() for line in told.splitlines()]
+        return sorted({*self.packages, *(line[1] for line in lines if line[:1] == ["Inst"])})
+
+    def _options(self) -> list[str]:
+        """Lists of our own where the machine has none; they need no root."""
+        lists = cache() / "apt" / "lists"
+        if not lists.exists():
+            return []
+        return ["-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={lists.parent}"]
+
+    def _update(self) -> None:
+        lists = cache() / "apt" / "lists"
+        for folder in (lists / "partial", lists.parent / "archives" / "partial"):
+            folder.mkdir(parents=True, exist_ok=True)
+        run("apt-get", *self._options(), "-o", "APT::Sandbox::User=root", "update")
+
+
+class Environment:
+    """A Python environment with packages of its own.
+
+    Args:
+        name: of its directory.
+        requirements: what is installed into it.
+    """
+
+    def __init__(self, name: str, requirements: Sequence[str]) -> None:
+        self.name = name
+        self.requirements = list(requirements)
+
+    @property
+    def root(self) -> Path:
+        """Its directory."""
+        return cache() / self.name
+
+    def absent(self) -> str | None:
+        """Why it is not here; None if it is."""
+        stamp = self.root / ".installed"
+        if stamp.exists() and stamp.read_text("utf-8") == self._stamp():
+            return None
+        return "not installed: run scripts/servers install"
+
+    def install(self) -> None:
+        """Make it, unless it is here."""
+        if self.absent() is None:
+            return
+        run(sys.executable, "-m", "venv", "--clear", self.root)
+        run(self.program("python"), "-m", "pip", "install", "--quiet", *self.requirements)
+        (self.root / ".installed").write_text(self._stamp(), "utf-8")
+
+    def program(self, name: str) -> str:
+        """The path of one of its programs."""
+        return str(self.root / ("Scripts" if os.name == "nt" else "bin") / name)
+
+    def _stamp(self) -> str:
+        return " ".join(self.requirements)

@@ -1,0 +1,95 @@
+"""Servers in processes that outlive who asks for them first: found, started, stopped by directory.
+
+Several processes may ask for the same server in the same directory at once: one of them starts it,
+and all of them get it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.servers.processes import StartError, until
+from tests.servers.recipe import Told
+
+ROOT = Path(__file__).resolve().parents[2]
+_START_S = 80.0
+
+
+def ask_for(name: str, where: Path, owner: int | None = None) -> Told:
+    """What a client of a server needs, which is started if it does not run.
+
+    Args:
+        name: which one.
+        where: the directory of all servers that belong together.
+        owner: the process that they end with; None if they go on until they are stopped.
+
+    Raises:
+        StartError: it does not come up; says why.
+    """
+    own = where / name
+    where.mkdir(parents=True, exist_ok=True)
+    try:
+        own.mkdir()
+    except FileExistsError:
+        pass
+    else:
+        _begin(name, own, owner)
+    told, failed = own / "told.json", own / "failed"
+    until(name, lambda: told.exists() or failed.exists(), timeout_s=_START_S)
+    if failed.exists():
+        raise StartError(failed.read_text("utf-8"))
+    found: Told = json.loads(told.read_text("utf-8"))
+    return found
+
+
+def _begin(name: str, own: Path, owner: int | None) -> None:
+    command = [sys.executable, "-m", "tests.servers.keeper", name, str(own)]
+    if owner is not None:
+        command += ["--owner", str(owner)]
+    with (own / "keeper.log").open("ab") as log:
+        keeper = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    # it is nobody's child to wait for: it ends with its owner, or when it is told to
+    keeper.returncode = 0
+
+
+def send(name: str, where: Path, number: signal.Signals) -> bool:
+    """Send a signal to the keeper of a server. Returns whether there is one."""
+    try:
+        os.kill(int((where / name / "keeper.pid").read_text("utf-8")), number)
+    except FileNotFoundError:
+        return False
+    except ProcessLookupError:
+        # it was killed: its processes have died with it
+        (where / name / "keeper.pid").unlink(missing_ok=True)
+        (where / name / "told.json").unlink(missing_ok=True)
+        return False
+    return True
+
+
+def running(where: Path) -> dict[str, Told]:
+    """What runs in a directory."""
+    return {
+        path.parent.name: json.loads(path.read_text("utf-8"))
+        for path in sorted(where.glob("*/told.json"))
+    }
+
+
+def stop(name: str, where: Path) -> bool:
+    """Stop a server, and wait until it has ended. Returns whether it ran."""
+    pid = where / name / "keeper.pid"
+    if not send(name, where, signal.SIGTERM):
+        return False
+    until(f"{name} ends", lambda: not pid.exists(), timeout_s=30)
+    return True
