@@ -19,7 +19,7 @@ from tensorstore_py._api.object_source import as_objects
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py.errors import MismatchError
 
-__all__ = ["as_array", "as_source"]
+__all__ = ["as_array", "as_elements", "as_source"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -34,14 +34,27 @@ def as_source(source: object, data_type: DType, shape: tuple[int, ...]) -> Array
         ValueError: too many dimensions.
         MismatchError: extents that do not broadcast; names the dimension.
     """
-    if data_type.name == "json":
-        found = as_json_array(source, len(shape))
-    elif data_type.name == "object":
-        found = as_objects(source, len(shape))
-    else:
-        found = as_array(source, data_type)
+    found = as_elements(source, data_type, len(shape))
     _check_shape(found.shape, shape)
     return found
+
+
+def as_elements(source: object, data_type: DType, rank: int) -> Array:
+    """`source` as an array of a data type, whatever its shape.
+
+    Args:
+        source: an array, whatever turns itself into one, a literal, or nested lists of such.
+        data_type: what it becomes.
+        rank: how deep lists are taken apart where a list may be an element.
+
+    Raises:
+        TypeError, OverflowError: as `as_source`.
+    """
+    if data_type.name == "json":
+        return as_json_array(source, rank)
+    if data_type.name == "object":
+        return as_objects(source, rank)
+    return as_array(source, data_type)
 
 
 def as_array(source: object, data_type: DType) -> Array:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 
+from tensorstore_py._api.append import Append, matched
 from tensorstore_py._api.begin import as_batch, as_transaction, begin
 from tensorstore_py._api.copy import copy_array
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.resize import resize_request
-from tensorstore_py._api.source import as_source
+from tensorstore_py._api.source import as_elements, as_source
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._index import Indexable, propagate_bounds
 from tensorstore_py._interface.adapter import AdapterSpec
@@ -259,10 +260,7 @@ class TensorStore(Indexable):
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
         if isinstance(source, TensorStore):
-            if not source._readable:
-                raise PermissionDeniedError(
-                    "the source is not opened for reading; open it with read=True"
-                )
+            _check_readable(source)
             driver = self._driver
             commit = begin(
                 driver.inline and source._driver.inline,
@@ -276,14 +274,18 @@ class TensorStore(Indexable):
             commit = self._begin(partial(driver.write, self._transform, array), changes=True)
         return WriteFutures(together(commit), commit)
 
-    async def _copy_from(self, source: TensorStore) -> None:
-        here, there = self._driver, source._driver
-        wanted = here.data_type.record.array_dtype
-        if not np.can_cast(there.data_type.record.array_dtype, wanted, "safe"):
+    def _check_convertible(self, source: TensorStore) -> None:
+        here, there = self.dtype, source.dtype
+        if not np.can_cast(there.record.array_dtype, here.record.array_dtype, "safe"):
             raise MismatchError(
-                f"cannot copy {there.data_type.name} data to an array of {here.data_type.name} "
+                f"cannot copy {there.name} data to an array of {here.name} "
                 "without loss; read it, convert it, and write the result"
             )
+
+    async def _copy_from(self, source: TensorStore) -> None:
+        self._check_convertible(source)
+        here, there = self._driver, source._driver
+        wanted = here.data_type.record.array_dtype
         to = propagate_bounds(here.domain.mark_bounds_implicit[False], self._transform)
         from_ = propagate_bounds(there.domain.mark_bounds_implicit[False], source._transform)
         await copy_array(there, from_, here, to, lambda data: data.astype(wanted, copy=False))
@@ -412,6 +414,71 @@ class TensorStore(Indexable):
 
         return self._begin(body, changes=True)
 
+    def append(self, data: object, axis: int | str = 0) -> Future[TensorStore]:
+        """Grow one dimension by what `data` holds, and write it there.
+
+        Any number of threads, processes and machines may append at once, where the store has
+        conditional writes: each one's data gets positions of its own, in one piece, in the order
+        in which they grew the array. The array grows first and is written then. So if a writer
+        dies or fails in between, its positions stay and read as the fill value where nothing was
+        written yet; `resize` takes them away if nobody appended after.
+
+        Args:
+            data: an array or nested list with this view's number of dimensions, extents equal to
+                this view's in all of them but `axis`; or another TensorStore, which is copied
+                block by block, its dimensions matched by label if both have the same labels.
+            axis: the dimension that grows, by index or label.
+
+        Returns:
+            A Future of this view with the new positions, done when all is stored. It may show
+            what others appended before, and does not show what they append later.
+
+        Raises:
+            PermissionDeniedError: not opened for writing, or the source not for reading.
+            IndexingError: no such dimension.
+            TypeError, OverflowError: the data does not fit this array's type, as by `write`.
+            MismatchError: another number of dimensions, an array whose type might not survive, or
+                (by the Future) a wrong extent; the array has not grown.
+            FailedPreconditionError: the bound can't be changed through this view, as by `resize`,
+                or (by the Future) the metadata is assumed.
+            UnsupportedError: (by the Future) the driver cannot resize.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> spec = {"driver": "zarr3", "kvstore": "memory://"}
+            >>> store = ts.open(spec, create=True, dtype="int32", shape=[0, 2]).result()
+            >>> store = store.append([[1, 2], [3, 4]]).result()
+            >>> store.append([[5, 6]]).result().read().result().tolist()
+            [[1, 2], [3, 4], [5, 6]]
+        """
+        if not self._writable:
+            raise PermissionDeniedError("not opened for writing; open it with write=True")
+        driver, view = self._driver, self._transform
+        if isinstance(data, TensorStore):
+            _check_readable(data)
+            self._check_convertible(data)
+            # Explicit bounds: the source may be this very array, which grows.
+            source = data._resolved(data._driver.domain, fixed=True)
+            source = source._with_transform(matched(source._transform, view))
+            steps = Append(driver, view, axis, source.shape)
+            inline = driver.inline and source._driver.inline
+
+            async def write(slab: IndexTransform) -> None:
+                await self._with_transform(slab)._copy_from(source)
+        else:
+            array = as_elements(data, driver.data_type, self.rank)
+            steps = Append(driver, view, axis, array.shape)
+            inline = driver.inline
+
+            async def write(slab: IndexTransform) -> None:
+                await driver.write(slab, array)
+
+        async def body() -> TensorStore:
+            await steps.run(write)
+            return self._resolved(driver.domain)
+
+        return begin(inline, body, driver.transaction, changes=True)
+
     def storage_statistics(
         self, *, query_not_stored: bool = False, query_fully_stored: bool = False
     ) -> Future[TensorStore.StorageStatistics]:
@@ -491,6 +558,11 @@ class TensorStore(Indexable):
         except (SpecError, UnsupportedError):
             # elements in memory, or functions, that have no JSON form
             return "TensorStore(...)"
+
+
+def _check_readable(source: TensorStore) -> None:
+    if not source._readable:
+        raise PermissionDeniedError("the source is not opened for reading; open it with read=True")
 
 
 def as_spec(store: TensorStore) -> Opened:

@@ -54,6 +54,7 @@ class ChunkedArray:
         fill_missing: a missing chunk reads as the fill value; else it is an error.
         store_fill: chunks equal to the fill value are stored like any other.
         limits: what its reads and writes share with others.
+        growing: its bounds were seen to change, so others may know of further ones by now.
     """
 
     source: ChunkSource
@@ -62,6 +63,7 @@ class ChunkedArray:
     fill_missing: bool = True
     store_fill: bool = False
     limits: Limits = UNLIMITED
+    growing: bool = False
 
     @property
     def sharded(self) -> Sharded | None:

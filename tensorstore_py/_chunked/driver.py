@@ -26,7 +26,7 @@ from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._chunked.statistics import count_stored
 from tensorstore_py._chunked.write import write_from
 from tensorstore_py._index import propagate_bounds
-from tensorstore_py._interface.driver import Driver, StorageStatistics
+from tensorstore_py._interface.driver import Driver, ResizeRequest, StorageStatistics
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.fan_out import fan_out
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
-    from tensorstore_py._interface.driver import ResizeRequest
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
@@ -107,7 +106,7 @@ class ChunkedDriver(Driver, Generic[M]):
         self._batch: Batch | None = None
         self._known = self._bound(state)
 
-    def _bound(self, state: MetadataState[M]) -> _Known[M]:
+    def _bound(self, state: MetadataState[M], *, growing: bool = False) -> _Known[M]:
         store = self._file.store
         if self._batch is not None:
             store = self._batch.store(store)
@@ -124,6 +123,7 @@ class ChunkedDriver(Driver, Generic[M]):
             spec.fill_missing_data_reads,
             spec.store_data_equal_to_fill_value or state.layout.always_store,
             limits,
+            growing,
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
@@ -255,26 +255,50 @@ class ChunkedDriver(Driver, Generic[M]):
             forget(self._cache, self._known.scope, self._known.array, axes)
 
     async def resize(self, request: ResizeRequest) -> None:
+        before, _ = await self._reshape(lambda layout: _new_shape(layout, request))
+        if not request.metadata_only:
+            await self._delete_outside(before)
+
+    async def grow(self, dim: int, by: int, check: Callable[[IndexDomain], None]) -> IndexDomain:
+        rank = self.domain.rank
+
+        def grown(layout: ArrayLayout) -> tuple[int, ...]:
+            check(layout.domain)
+            high: list[int | None] = [None] * rank
+            high[dim] = layout.domain.shape[dim] + by
+            return _new_shape(layout, ResizeRequest((None,) * rank, tuple(high), expand_only=True))
+
+        _, after = await self._reshape(grown)
+        return after.layout.domain
+
+    async def _reshape(
+        self, wanted: Callable[[ArrayLayout], tuple[int, ...]]
+    ) -> tuple[MetadataState[M], MetadataState[M]]:
+        """Store the shape that is wanted in view of what is stored; what was, and what is.
+
+        Another writer's change in between is seen: then `wanted` is asked again.
+        """
         if self._assumed:
             raise FailedPreconditionError(
                 "cannot resize an array that was opened with assume_metadata=True; "
                 "open it without, or with assume_cached_metadata=True"
             )
-        while True:
-            state = await self._refresh()
-            shape = _new_shape(state.layout, request)
-            if shape == tuple(state.layout.domain.shape[: len(shape)]):
-                return
-            metadata = self._spec.resized(state.metadata, shape)
-            written = await self._file.write(metadata, if_equal=state.generation)
-            if written is not None:
-                break
+        # The gate saves the vain attempts of this handle's own callers, not those of others.
+        async with self._merged.hold((self._file.prefix, "shape")):
+            while True:
+                state = await self._refresh()
+                shape = wanted(state.layout)
+                if shape == tuple(state.layout.domain.shape[: len(shape)]):
+                    return state, state
+                metadata = self._spec.resized(state.metadata, shape)
+                written = await self._file.write(metadata, if_equal=state.generation)
+                if written is not None:
+                    break
         self._file.learn(state, written)
         self._current()
         if self._transaction is not None:
             self._when_committed(self._outside().refresh)
-        if not request.metadata_only:
-            await self._delete_outside(state)
+        return state, written
 
     async def storage_statistics(
         self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
@@ -330,7 +354,7 @@ class ChunkedDriver(Driver, Generic[M]):
                     self._known = known._replace(state=state)
                 else:
                     _check_same_array(known.state.layout, state.layout, self._file.describe())
-                    self._known = self._bound(state)
+                    self._known = self._bound(state, growing=True)
         return self._known
 
     async def _delete_outside(self, before: MetadataState[M]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._chunked.update import ChunkPart, ChunkUpdate, ShardPart, ShardUpdate
+from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._runtime.fan_out import fan_out
 
 if TYPE_CHECKING:
@@ -98,9 +99,14 @@ class _Writer:
         """Store one chunk."""
         update = self.update(step)
         if step.full and not self._array.chain.to_bytes.partial:
-            await self._source.write(step.cell, await update.apply(None))
-        else:
-            await self._merged.update(self._source.key(step.cell), update)
+            # Beyond the bounds known here may be what somebody who grew the array stored since.
+            careful = self._array.growing and not all(piece.whole for piece in step.pieces)
+            condition = NO_VALUE if careful else None
+            data = await update.apply(None)
+            stamp = await self._source.write(step.cell, data, if_equal=condition)
+            if not careful or stamp.generation != UNKNOWN:
+                return
+        await self._merged.update(self._source.key(step.cell), update)
 
     def update(self, step: Step) -> Update:
         """What becomes of the chunk."""

@@ -16,6 +16,8 @@ from tensorstore_py._spec.registry import drivers
 from tensorstore_py._spec.url import driver_from_url
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
@@ -102,6 +104,9 @@ class Adapter(Driver):
 
     async def resize(self, request: ResizeRequest) -> None:
         await self._base.resize(request)
+
+    async def grow(self, dim: int, by: int, check: Callable[[IndexDomain], None]) -> IndexDomain:
+        return await self._base.grow(dim, by, check)
 
     async def storage_statistics(
         self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool

@@ -50,7 +50,9 @@ class CountedItems(ArrayToBytes):
         self._decode = decode
 
     def encode(self, array: Array) -> Buffer:
-        return self._encode(array.ravel())
+        flat = array.ravel()
+        # What a user writes is not ours to change, but the library takes memory that it could.
+        return self._encode(flat if flat.flags.writeable else flat.copy())
 
     def decode(self, data: Buffer) -> Array:
         if len(data) < _SIZE * (self._count + 1):

@@ -173,6 +173,26 @@ class Driver(ABC):
         """
         raise UnsupportedError(f"{type(self).__name__} cannot be resized")
 
+    async def grow(self, dim: int, by: int, check: Callable[[IndexDomain], None]) -> IndexDomain:
+        """Raise the upper bound of a dimension, from whatever it is now.
+
+        Args:
+            dim: which dimension.
+            by: by how many positions. However many callers there are, the new positions are this
+                caller's alone.
+            check: called with the domain that is about to grow; what it raises is passed on, and
+                nothing changes.
+
+        Returns:
+            The domain that this change made: its last `by` positions of the dimension are the new
+            ones.
+
+        Raises:
+            FailedPreconditionError: against what was assumed.
+            UnsupportedError: the driver cannot resize, or not this bound.
+        """
+        raise UnsupportedError(f"{type(self).__name__} cannot be resized")
+
     async def storage_statistics(
         self, transform: IndexTransform, *, not_stored: bool, fully_stored: bool
     ) -> StorageStatistics:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,20 @@ class TestCounting:
         opened.write([1, 2, 3, 4, 5])
         assert opened.store.counts == {"write": 2}
         assert np.frombuffer(opened.store.entries["a/c/1"], "<u2").tolist() == [5, 7, 7, 7]
+
+    @pytest.mark.parametrize("codecs", ["raw", "sharded"])
+    def test_one_that_sticks_out_of_a_growing_array_keeps_what_is_outside(self, codecs):
+        listed = sharding([2], codecs_named("zstd", 1)) if codecs == "sharded" else codecs
+        grown = Opened((7,), (4,), codecs=listed)
+        opened = Opened((5,), (4,), codecs=listed, store=grown.store)
+        opened.array = replace(opened.array, growing=True)
+        opened.write([1, 2, 3, 4, 5])
+        assert opened.store.counts == {"write": 2}
+        grown.write([6, 7], grown.identity[5:])
+        opened.store.counts.clear()
+        opened.write([8, 8, 8, 8, 8])
+        assert opened.store.counts == {"write": 3, "read": 1}
+        assert grown.read().tolist() == [8, 8, 8, 8, 8, 6, 7]
 
     def test_a_part_of_a_chunk_costs_one_read_and_one_write(self):
         opened = Opened((12, 10), (4, 5))

@@ -1,6 +1,7 @@
 """The driver document of zarr: every example of it, and every row of its tables."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,12 @@ STRUCTURED = {
     "fill_value": "AQACAAMABAAFAAYAAAAgQQAAMEEAAEBBAABQQQAAYEE=",
     "order": "F",
 }
+
+
+def metadata_of(store: ts.TensorStore) -> dict[str, Any]:
+    metadata = store.spec().to_json()["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata
 
 
 def schema(chunk: list[int], order: list[int], inner: list[int], **members: object) -> dict:
@@ -107,7 +114,7 @@ def test_metadata_maps_to_a_schema(metadata: dict, field: str | None, expected: 
 
 
 def test_the_example_of_a_spec_is_one() -> None:
-    example: dict[str, object] = {
+    example: dict[str, Any] = {
         "driver": "zarr",
         "kvstore": {"driver": "gcs", "bucket": "my-bucket", "path": "path/to/array/"},
         "key_encoding": ".",

@@ -32,6 +32,17 @@ def test_chunks_have_their_shape_again() -> None:
     assert CODEC.encoded_size is None
 
 
+def test_the_library_gets_memory_that_it_may_write_to() -> None:
+    def touch(array: np.ndarray) -> bytes:
+        array[0] = None
+        return b""
+
+    codec = CountedItems("things", CHUNK, touch, decode)  # type: ignore[arg-type]
+    mine = np.broadcast_to(VALUES, VALUES.shape)
+    assert codec.encode(mine) == b""
+    assert mine[0, 0] == 1
+
+
 def test_a_number_that_lies_never_reaches_the_library() -> None:
     with pytest.raises(DataLossError, match="things: the data holds 5 elements, expected 4"):
         CODEC.decode(struct.pack("<I", 5) + bytes(100))

@@ -49,6 +49,7 @@ class TestDriver:
         [
             (lambda d: d.write(ts.IndexTransform(1), np.zeros(3)), "cannot be written"),
             (lambda d: d.resize(ResizeRequest((None,), (5,))), "cannot be resized"),
+            (lambda d: d.grow(0, 1, print), "cannot be resized"),
             (
                 lambda d: d.storage_statistics(
                     ts.IndexTransform(1), not_stored=True, fully_stored=False
@@ -56,7 +57,7 @@ class TestDriver:
                 "no storage statistics",
             ),
         ],
-        ids=["write", "resize", "storage_statistics"],
+        ids=["write", "resize", "grow", "storage_statistics"],
     )
     def test_what_is_not_there_cannot_be_done_and_names_the_driver(self, body, missing):
         with pytest.raises(UnsupportedError, match=f"Constant .*{missing}"):
