@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorstore_py._index import IndexTransform, d, propagate_bounds
+from tensorstore_py._index import IndexTransform, propagate_bounds
 from tensorstore_py._interface.driver import Driver, DriverSpec
 from tensorstore_py._spec.schema import Schema
 
@@ -19,7 +19,7 @@ __all__ = ["Opened", "resolved_view"]
 
 
 def resolved_view(domain: IndexDomain, transform: IndexTransform) -> IndexTransform:
-    """A view with its implicit bounds as they are now; they stay implicit.
+    """A view with its implicit bounds as they are now; implicit where the array's are.
 
     Args:
         domain: the array's, now.
@@ -28,11 +28,7 @@ def resolved_view(domain: IndexDomain, transform: IndexTransform) -> IndexTransf
     Raises:
         OutOfRangeError: the view's explicit bounds lie outside.
     """
-    resolved = propagate_bounds(domain, transform)
-    bounds = zip(transform.implicit_lower_bounds, transform.implicit_upper_bounds, strict=True)
-    for dim, (low, high) in enumerate(bounds):
-        resolved = resolved[d[dim].mark_bounds_implicit[low:high]]
-    return resolved
+    return propagate_bounds(domain, transform)
 
 
 class Opened(DriverSpec):

@@ -1,4 +1,6 @@
 import numpy as np
+import pytest
+import tensorstore as reference
 
 import tensorstore_py as ts
 from tensorstore_py._interface.opened import Opened
@@ -22,3 +24,32 @@ def test_a_view_of_it_keeps_its_place():
     assert spec.view_transform == view._transform
     assert spec.view_spec().to_json()["array"] == [2, 3, 4]
     assert (spec.readable, spec.writable) == (True, False)
+
+
+def views(library):
+    domain = library.IndexTransform(input_rank=1)
+    part = {"input_inclusive_min": [1], "input_shape": [2]}
+    every = library.d[:].mark_bounds_implicit[True]
+    yield domain
+    yield domain[library.d[:].translate_by[10]]
+    yield domain[::-1]
+    for lower, upper in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        yield library.IndexTransform(
+            **part, implicit_lower_bounds=[lower], implicit_upper_bounds=[upper]
+        )
+    yield domain[every]
+    yield domain[library.newaxis][every]
+
+
+@pytest.mark.parametrize("number", range(len(list(views(ts)))))
+def test_a_bound_that_the_array_cannot_change_is_implicit_in_no_view(number):
+    outcomes = []
+    for library in (ts, reference):
+        context = library.Context()
+        spec = {"driver": "zarr3", "kvstore": "memory://"}
+        library.open(spec, create=True, dtype="uint8", shape=[4], context=context).result()
+        transform = list(views(library))[number]
+        view = library.open({**spec, "transform": transform.to_json()}, context=context).result()
+        resolved = view[...].resolve().result()
+        outcomes.append((str(view.domain), str(resolved.domain)))
+    assert outcomes[0] == outcomes[1]
