@@ -123,7 +123,7 @@ class ChunkedDriver(Driver, Generic[M]):
             spec.fill_missing_data_reads,
             spec.store_data_equal_to_fill_value or state.layout.always_store,
             limits,
-            growing,
+            growing=growing,
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]

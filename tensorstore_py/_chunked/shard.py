@@ -19,10 +19,11 @@ from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._interface.sharded import MISSING
+from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from types import EllipsisType
 
     from numpy.typing import NDArray
@@ -55,9 +56,13 @@ class ShardChangedError(Exception):
 
 
 class OpenShard(ChunkSource):
-    """A shard whose index has been read: the source of its inner chunks."""
+    """A shard whose index has been read: the source of its inner chunks.
 
-    __slots__ = ("_cell", "_generation", "_index", "_outer", "_strides", "inline", "width")
+    Attributes:
+        generation: the store's stamp of what the index is of.
+    """
+
+    __slots__ = ("_cell", "_index", "_outer", "_strides", "generation", "inline", "width")
 
     def __init__(
         self,
@@ -69,7 +74,7 @@ class OpenShard(ChunkSource):
     ) -> None:
         self._outer = outer
         self._cell = cell
-        self._generation = generation
+        self.generation = generation
         self._index = index
         self._strides = c_strides(grid_shape)
         self.inline = outer.inline
@@ -110,13 +115,42 @@ class OpenShard(ChunkSource):
         """
         try:
             result = await self._outer.read(
-                self._cell, ByteRange(start, stop), if_equal=self._generation
+                self._cell, ByteRange(start, stop), if_equal=self.generation
             )
         except OutOfRangeError as error:
             raise DataLossError(f"shard is shorter than its index says: {error}") from error
         if result.state != "value":
             raise ShardChangedError
         return result.value
+
+    async def all_but(self, numbers: Collection[int]) -> dict[int, Buffer]:
+        """The encoded inner chunks by their number, without a byte of those with `numbers`.
+
+        Raises:
+            ShardChangedError, DataLossError: as `fetch`.
+        """
+        wanted = sorted(
+            (offset, offset + size, number)
+            for number, (offset, size) in enumerate(self._index.tolist())
+            if number not in numbers and not (offset == MISSING and size == MISSING)
+        )
+        runs: list[list[tuple[int, int, int]]] = []
+        end = -1
+        for start, stop, number in wanted:
+            if start > end:
+                runs.append([])
+            end = max(end, stop)
+            runs[-1].append((start, stop, number))
+        chunks: dict[int, Buffer] = {}
+
+        async def fetch(run: list[tuple[int, int, int]]) -> None:
+            first = run[0][0]
+            data = memoryview(await self.fetch(first, max(stop for _, stop, _ in run)))
+            for start, stop, number in run:
+                chunks[number] = data[start - first : stop - first]
+
+        await fan_out(self.inline, runs, fetch, count=len(runs), width=self.width)
+        return chunks
 
     async def read(
         self,

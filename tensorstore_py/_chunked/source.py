@@ -69,6 +69,10 @@ class StoredChunks(ChunkSource):
         self.inline = store.inline
         self.width = store.width if width is None else width
 
+    def on(self, store: KvStore) -> StoredChunks:
+        """The same chunks by another way to their store."""
+        return StoredChunks(store, self.prefix, self._keys, self.width)
+
     def key(self, cell: Cell) -> str:
         """The whole key of a chunk."""
         return self.prefix + self._keys.encode(cell)

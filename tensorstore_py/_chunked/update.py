@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from tensorstore_py._chunked.plan import make_plan
-from tensorstore_py._chunked.shard import c_strides, inner_array, inner_grid
+from tensorstore_py._chunked.shard import (
+    OpenShard,
+    ShardChangedError,
+    c_strides,
+    inner_array,
+    inner_grid,
+)
+from tensorstore_py._interface.chunk_grid import RegularAxis
+from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._interface.sharded import MISSING, Sharded
 from tensorstore_py._interface.update import Update
 from tensorstore_py._runtime.fan_out import fan_out, offload
@@ -24,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tensorstore_py._chunked.array import ChunkedArray
-    from tensorstore_py._chunked.plan import Step
+    from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import Cell, StoredChunks
-    from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._interface.kvstore import Buffer, KvStore
 
 __all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate"]
 
@@ -80,15 +88,16 @@ class _PartsUpdate(Update, Generic[P]):
         self._parts: Sequence[P] = parts
 
     async def apply(self, stored: Buffer | None) -> Buffer | None:
-        if stored is None:
-            return await self._apply(None)
         try:
             return await self._apply(stored)
         except DataLossError as error:
-            raise DataLossError(
-                f"Error updating {self._source.describe(self._cell)}: what is stored there is "
-                f"corrupt: {error}; write the whole chunk to replace it"
-            ) from error
+            raise self._corrupt(error) from error
+
+    def _corrupt(self, error: DataLossError) -> DataLossError:
+        return DataLossError(
+            f"Error updating {self._source.describe(self._cell)}: what is stored there is "
+            f"corrupt: {error}; write the whole chunk to replace it"
+        )
 
     @abstractmethod
     async def _apply(self, stored: Buffer | None) -> Buffer | None:
@@ -122,11 +131,29 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
 
     __slots__ = ()
 
+    async def apply_in(self, store: KvStore, key: str) -> tuple[bytes, Buffer | None]:
+        replaced = self._replaced()
+        if not replaced:  # all of the shard matters, so one request reads it with its index
+            return await super().apply_in(store, key)
+        source = self._source.on(store)
+        while True:
+            try:
+                shard = await OpenShard.open(source, self._cell, self._sharded)
+                if shard is None:
+                    return NO_VALUE, await self._assembled({})
+                kept = await shard.all_but(replaced)
+                return shard.generation, await self._assembled(kept)
+            except ShardChangedError:
+                continue
+            except DataLossError as error:
+                raise self._corrupt(error) from error
+
     async def _apply(self, stored: Buffer | None) -> Buffer | None:
-        sharded = self.array.sharded
-        assert sharded is not None
-        chunks = _stored_chunks(sharded, stored)
-        inner = inner_array(self.array, sharded, self._source)
+        return await self._assembled(_stored_chunks(self._sharded, stored))
+
+    async def _assembled(self, chunks: dict[int, Buffer]) -> Buffer | None:
+        """The shard's new bytes, from the inner chunks that change and those that stay."""
+        inner = inner_array(self.array, self._sharded, self._source)
         inline = self._source.inline
 
         async def encode(item: tuple[int, Sequence[ChunkPart]]) -> None:
@@ -138,22 +165,41 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             else:
                 chunks[number] = data
 
-        items, count = self._by_inner_chunk(sharded)
+        items, count = self._by_inner_chunk()
         await fan_out(inline, items, encode, count=count, width=self._source.width)
-        return sharded.assemble(chunks)
+        return self._sharded.assemble(chunks)
 
-    def _by_inner_chunk(
-        self, sharded: Sharded
-    ) -> tuple[Iterable[tuple[int, Sequence[ChunkPart]]], int]:
+    @property
+    def _sharded(self) -> Sharded:
+        sharded = self.array.sharded
+        assert sharded is not None
+        return sharded
+
+    def _plans(self) -> list[Plan]:
+        """The inner chunks that each part touches."""
+        grid = inner_grid(self._sharded)
+        if not self.array.growing:
+            # What lies beyond the array's bounds is nobody's.
+            grid = tuple(
+                RegularAxis(min(inner.extent, outer.extent - outer.start(cell)), inner.chunk)
+                for inner, outer, cell in zip(grid, self.array.grid, self._cell, strict=True)
+            )
+        return [make_plan(part.axes, grid) for part in self._parts]
+
+    def _replaced(self) -> set[int]:
+        """The numbers of the inner chunks of which nothing stays."""
+        if self._sharded.inner.to_bytes.partial:
+            return set()  # some of each element stays
+        return {self._number(step) for plan in self._plans() for step in plan.steps() if step.full}
+
+    def _by_inner_chunk(self) -> tuple[Iterable[tuple[int, Sequence[ChunkPart]]], int]:
         """What changes of each inner chunk, by its number; and how many change."""
-        grid, strides = inner_grid(sharded), c_strides(sharded.grid_shape)
 
         def items(part: ShardPart, steps: Iterable[Step]) -> Iterable[tuple[int, ChunkPart]]:
             for step in steps:
-                number = sum(i * stride for i, stride in zip(step.cell, strides, strict=True))
-                yield number, ChunkPart(step, part.values[(..., *step.outside)])
+                yield self._number(step), ChunkPart(step, part.values[(..., *step.outside)])
 
-        plans = [make_plan(part.axes, grid) for part in self._parts]
+        plans = self._plans()
         if len(plans) == 1:  # planned as it is worked on: there may be very many
             found = items(self._parts[0], plans[0].steps())
             return ((number, [part]) for number, part in found), plans[0].count

@@ -15,12 +15,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._interface.generation import (
-    NO_VALUE,
-    UNKNOWN,
-    TimestampedStorageGeneration,
-    holds,
-)
+from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration, holds
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.model import Model
@@ -203,10 +198,7 @@ class KvStore(ABC):
         while True:
             if update.replaces:
                 return await self.write(key, await update.apply(None))
-            result = await self.read(key)
-            found = result.state == "value"
-            value = await update.apply(result.value if found else None)
-            before = result.stamp.generation if found else NO_VALUE
+            before, value = await update.apply_in(self, key)
             stamp = await self.write(key, value, if_equal=before)
             if stamp.generation != UNKNOWN:
                 return stamp

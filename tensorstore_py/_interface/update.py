@@ -10,10 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from tensorstore_py._interface.generation import NO_VALUE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._interface.kvstore import Buffer, KvStore
 
 __all__ = ["Replace", "Update", "merged"]
 
@@ -38,6 +40,17 @@ class Update(ABC):
         Raises:
             DataLossError: it cannot be changed because it is corrupt; names its key.
         """
+
+    async def apply_in(self, store: KvStore, key: str) -> tuple[bytes, Buffer | None]:
+        """The new value of a key in view of what is stored; who can do with less reads less.
+
+        Returns:
+            The generation that it was made from, and the value.
+        """
+        result = await store.read(key)
+        if result.state != "value":
+            return NO_VALUE, await self.apply(None)
+        return result.stamp.generation, await self.apply(result.value)
 
     def kept(self) -> Update:
         """The same change, without a reference to memory that its maker may change."""
