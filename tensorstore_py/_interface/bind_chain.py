@@ -1,9 +1,9 @@
 """From a list of codec specs to a chain that runs: order, resolution, binding.
 
 The order is fixed by what goes in and out: array to array codecs, one array to bytes codec,
-bytes to bytes codecs. A list without an array to bytes codec gets `bytes`. Each codec is bound
-to the chunk as it arrives there: a compressor learns the element size only if it comes directly
-behind a serializer of plain elements.
+bytes to bytes codecs. A list without an array to bytes codec gets `bytes`, or the one for text or
+byte strings of any length. Each codec is bound to the chunk as it arrives there: a compressor
+learns the element size only if it comes directly behind a serializer of plain elements.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def bind_chain(
     """Check a list of codecs against a chunk and prepare it to run.
 
     Args:
-        specs: in encoding order; without an array to bytes codec, `bytes` is put in.
+        specs: in encoding order; without an array to bytes codec, the usual one is put in.
         chunk: what the chain will encode.
         member: the JSON member that holds the list, for error paths.
 
@@ -98,7 +98,7 @@ def bind_chain(
 def resolve_chain(
     specs: Sequence[CodecModel], chunk: ChunkType, *, member: str = "codecs"
 ) -> tuple[CodecModel, ...]:
-    """The list as new metadata states it: `bytes` put in, every member explicit.
+    """The list as new metadata states it: array to bytes put in, every member explicit.
 
     Args and errors are those of `bind_chain`.
     """
@@ -117,7 +117,7 @@ def _bind(
             resolved.append(to_array_spec.resolved(seen))
             to_array.append(to_array_spec.bind(seen))
         seen = to_array[-1].encoded
-    serializer = stages.to_bytes or _default_serializer()
+    serializer = stages.to_bytes or _default_serializer(seen)
     with _errors_at(member, len(to_array)):
         resolved.append(serializer.resolved(seen))
         to_bytes = serializer.bind(seen)
@@ -142,7 +142,15 @@ def _errors_at(member: str, position: int) -> Iterator[None]:
         raise error.inside(member, position) from None
 
 
-def _default_serializer() -> ArrayToBytesSpec:
-    serializer = parse_codec_json("zarr3", "bytes")
+def _default_serializer(chunk: ChunkType) -> ArrayToBytesSpec:
+    name = "bytes"
+    if chunk.dtype.hasobject:
+        # Objects do not say of which type they are; the one that stands for missing ones does.
+        missing = chunk.fill_value.item()
+        if isinstance(missing, str):
+            name = "vlen-utf8"
+        elif isinstance(missing, bytes):
+            name = "vlen-bytes"
+    serializer = parse_codec_json("zarr3", name)
     assert isinstance(serializer, ArrayToBytesSpec)
     return serializer

@@ -1,8 +1,9 @@
 """Variable-length byte strings.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/other/vlen.html
-Names: `vlen-bytes` (zarr).
-Example: `{"id": "vlen-bytes"}`.
+https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/vlen-bytes
+Names: `vlen-bytes` (zarr, zarr3).
+Example: `{"id": "vlen-bytes"}`, `{"name": "vlen-bytes"}`.
 Limits: 4 GiB a byte string, 2**32 of them a chunk. The library holds the interpreter lock, as
 whatever makes Python objects must.
 """
@@ -26,15 +27,16 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["VLenBytesV2Spec"]
+__all__ = ["VLenBytesSpec"]
 
 
 @codec("vlen-bytes", family="zarr")
-class VLenBytesV2Spec(ArrayToBytesSpec):
-    """Asked: `vlen-bytes`, the way version 2 writes it. It has no members.
+@codec("vlen-bytes", family="zarr3")
+class VLenBytesSpec(ArrayToBytesSpec):
+    """Asked: `vlen-bytes`. It has no members.
 
     Example:
-        >>> VLenBytesV2Spec().object_type
+        >>> VLenBytesSpec().object_type
         'string'
     """
 
@@ -43,11 +45,13 @@ class VLenBytesV2Spec(ArrayToBytesSpec):
         return "string"
 
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
-        if not chunk.dtype.hasobject:
-            raise SpecError(
-                f'codec "vlen-bytes" stores byte strings, but the chunk holds {chunk.dtype}'
-            )
-        return CountedItems("vlen-bytes", chunk, *_library())
+        found = str(chunk.dtype)
+        # Objects do not say of which type they are; the one that stands for missing ones does.
+        if chunk.dtype.hasobject and isinstance(chunk.fill_value.item(), str):
+            found = "text"
+        elif chunk.dtype.hasobject:
+            return CountedItems("vlen-bytes", chunk, *_library())
+        raise SpecError(f'codec "vlen-bytes" stores byte strings, but the chunk holds {found}')
 
 
 @cache

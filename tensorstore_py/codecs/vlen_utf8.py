@@ -1,8 +1,9 @@
 """Variable-length text: strings as UTF-8.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/other/vlen.html
-Names: `vlen-utf8` (zarr).
-Example: `{"id": "vlen-utf8"}`.
+https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/vlen-utf8
+Names: `vlen-utf8` (zarr, zarr3).
+Example: `{"id": "vlen-utf8"}`, `{"name": "vlen-utf8"}`.
 Limits: 4 GiB a string, 2**32 of them a chunk. The library holds the interpreter lock, as
 whatever makes Python objects must.
 """
@@ -26,15 +27,16 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["VLenUtf8V2Spec"]
+__all__ = ["VLenUtf8Spec"]
 
 
 @codec("vlen-utf8", family="zarr")
-class VLenUtf8V2Spec(ArrayToBytesSpec):
-    """Asked: `vlen-utf8`, the way version 2 writes it. It has no members.
+@codec("vlen-utf8", family="zarr3")
+class VLenUtf8Spec(ArrayToBytesSpec):
+    """Asked: `vlen-utf8`. It has no members.
 
     Example:
-        >>> VLenUtf8V2Spec().object_type
+        >>> VLenUtf8Spec().object_type
         'ustring'
     """
 
@@ -43,9 +45,13 @@ class VLenUtf8V2Spec(ArrayToBytesSpec):
         return "ustring"
 
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
-        if not chunk.dtype.hasobject:
-            raise SpecError(f'codec "vlen-utf8" stores strings, but the chunk holds {chunk.dtype}')
-        return CountedItems("vlen-utf8", chunk, *_library())
+        found = str(chunk.dtype)
+        # Objects do not say of which type they are; the one that stands for missing ones does.
+        if chunk.dtype.hasobject and isinstance(chunk.fill_value.item(), bytes):
+            found = "byte strings"
+        elif chunk.dtype.hasobject:
+            return CountedItems("vlen-utf8", chunk, *_library())
+        raise SpecError(f'codec "vlen-utf8" stores strings, but the chunk holds {found}')
 
 
 @cache

@@ -49,3 +49,14 @@ def test_damaged_data_is_data_loss() -> None:
         bound().decode(struct.pack("<I", 7) + encoded[4:])
     with pytest.raises(DataLossError, match="corrupt vlen-bytes data"):
         bound().decode(encoded[:4] + struct.pack("<I", 2**31) + encoded[8:])
+
+
+def test_version_3_writes_the_same_and_wants_the_type_that_it_stores() -> None:
+    spec = parse_codec_json("zarr3", {"name": "vlen-bytes", "configuration": {}})
+    missing = np.empty((), object)
+    missing[...] = ""
+
+    assert spec == parse_codec_json("zarr", {"id": "vlen-bytes"})
+    assert spec.object_type == "string"
+    with pytest.raises(SpecError, match=r"stores byte strings, but the chunk holds text$"):
+        spec.bind(ChunkType((2,), np.dtype(object), missing))  # type: ignore[attr-defined]

@@ -77,3 +77,14 @@ def test_bytes_that_are_no_text_are_data_loss() -> None:
 
     with pytest.raises(DataLossError, match="corrupt vlen-utf8 data: 'utf-8' codec"):
         bound().decode(encoded)
+
+
+def test_version_3_writes_the_same_and_wants_the_type_that_it_stores() -> None:
+    spec = parse_codec_json("zarr3", {"name": "vlen-utf8", "configuration": {}})
+    missing = np.empty((), object)
+    missing[...] = b""
+
+    assert spec == parse_codec_json("zarr", {"id": "vlen-utf8"})
+    assert spec.object_type == "ustring"
+    with pytest.raises(SpecError, match=r"stores strings, but the chunk holds byte strings$"):
+        spec.bind(ChunkType((2,), np.dtype(object), missing))  # type: ignore[attr-defined]

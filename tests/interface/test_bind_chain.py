@@ -110,3 +110,17 @@ def test_compressors_may_follow_a_sharding_codec() -> None:
     chain.decode_into(chain.encode(array), out)
 
     assert (out == array).all()
+
+
+@pytest.mark.parametrize(("missing", "name"), [("", "vlen-utf8"), (b"", "vlen-bytes")])
+def test_objects_get_the_serializer_of_their_type(missing: object, name: str) -> None:
+    fill_value = np.empty((), object)
+    fill_value[...] = missing
+    chunk = ChunkType((2,), np.dtype(object), fill_value)
+
+    codecs = resolve_chain(parse_codec_list("zarr3", ["gzip"]), chunk)
+
+    assert [codec.codec_id for codec in codecs] == [name, "gzip"]
+    fill_value[...] = None
+    with pytest.raises(SpecError, match=r'^codecs\[0\]: codec "bytes" stores elements of fixed'):
+        bind_chain((), chunk)
