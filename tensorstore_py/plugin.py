@@ -72,6 +72,8 @@ from tensorstore_py._interface.element_type import (
     check_characters,
     element_type,
     flat_view,
+    native_type,
+    recast,
     viewed_as,
 )
 from tensorstore_py._interface.generation import (
@@ -301,6 +303,7 @@ __all__ = [
     "merge_chains",
     "merge_codecs",
     "model_validator",
+    "native_type",
     "needed_since",
     "new_domain",
     "offload",
@@ -313,6 +316,7 @@ __all__ = [
     "range_header",
     "read_array",
     "read_coalesced",
+    "recast",
     "resolve_chain",
     "resolved_view",
     "root_url_rest",

@@ -20,7 +20,7 @@ from tensorstore_py._interface.codec import (
 )
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._interface.codec_json import parse_codec_json
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.codec import ArrayToArray, BytesToBytes, ChunkType
 
 __all__ = ["bind_chain", "resolve_chain", "split_chain"]
+
+_CONFIGURATION = "configuration"
 
 
 class Stages(NamedTuple):
@@ -139,7 +141,12 @@ def _errors_at(member: str, position: int) -> Iterator[None]:
     try:
         yield
     except SpecError as error:
+        # A codec may serve several families, so it names its members as they are named in all.
+        if error.path and error.path[0] != _CONFIGURATION:
+            error = error.inside(_CONFIGURATION)
         raise error.inside(member, position) from None
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{member}[{position}]: {error}") from None
 
 
 def _default_serializer(chunk: ChunkType) -> ArrayToBytesSpec:

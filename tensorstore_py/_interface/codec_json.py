@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["codec_to_json", "codecs_to_json", "parse_codec_json", "parse_codec_list"]
 
+#: Codecs of version 2 in the dress of version 3. Who else reads these wants a configuration, and
+#: some of their defaults are not the same everywhere.
+_ALWAYS_EXPLICIT = "numcodecs."
+
 
 def parse_codec_json(family: str, json: object) -> CodecModel:
     """The spec of one codec.
@@ -95,12 +99,15 @@ def codec_to_json(
         {'name': 'gzip'}
         >>> codec_to_json("zarr", parse_codec_json("zarr", {"id": "gzip"}))
         {'id': 'gzip', 'level': 1}
+        >>> codec_to_json("zarr3", parse_codec_json("zarr3", "numcodecs.fletcher32"))
+        {'configuration': {}, 'name': 'numcodecs.fletcher32'}
     """
     if family == "zarr":
         members = {"id": codec.codec_id, **codec.to_json(include_defaults=True)}
         return {name: members[name] for name in sorted(members)}
-    configuration = codec.to_json(include_defaults)
-    if not configuration:
+    explicit = codec.codec_id.startswith(_ALWAYS_EXPLICIT)
+    configuration = codec.to_json(include_defaults or explicit)
+    if not configuration and not explicit:
         return {"name": codec.codec_id}
     return {"configuration": configuration, "name": codec.codec_id}
 

@@ -18,7 +18,15 @@ from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import BeforeValidator, JsonForm
 from tensorstore_py.errors import DataLossError, SpecError
 
-__all__ = ["ElementType", "check_characters", "element_type", "flat_view", "viewed_as"]
+__all__ = [
+    "ElementType",
+    "check_characters",
+    "element_type",
+    "flat_view",
+    "native_type",
+    "recast",
+    "viewed_as",
+]
 
 _PLAIN = re.compile(
     r"[<>|=]?(\?|[biufcSUV]\d{1,9}|[mM]8\[\d{0,9}[a-zA-Zμ]{1,2}\])|(bool|u?int|float|complex)\d{0,3}",
@@ -54,10 +62,46 @@ ElementType = Annotated[
 ]
 
 
+def native_type(text: str | None, chunk: ChunkType) -> np.dtype[np.generic]:
+    """The type that a member names where chunks are arrays in memory, in native byte order.
+
+    Args:
+        text: what `element_type` returned; None if the member is left out.
+        chunk: its own type is what a member that is left out means.
+
+    Raises:
+        SpecError: the member is left out, and the chunk's type is none that it could name.
+
+    Example:
+        >>> chunk = ChunkType((2, 3), np.dtype("f4"), np.zeros((), "f4"))
+        >>> native_type(">i2", chunk), native_type(None, chunk)
+        (dtype('int16'), dtype('float32'))
+    """
+    if text is None:
+        text = element_type(chunk.dtype.str)
+    return np.dtype(text).newbyteorder("=")
+
+
+def recast(chunk: ChunkType, dtype: np.dtype[np.generic]) -> ChunkType:
+    """The chunk with its elements, and the one that stands for missing ones, as another type.
+
+    Example:
+        >>> recast(ChunkType((2,), np.dtype("f4"), np.array(7.9, "f4")), np.dtype("u1")).fill_value
+        array(7, dtype=uint8)
+    """
+    try:
+        with np.errstate(all="ignore"):
+            fill_value = chunk.fill_value.astype(dtype)
+    except (TypeError, ValueError):  # text that is no number
+        fill_value = np.zeros((), dtype)
+    return ChunkType(chunk.shape, dtype, fill_value)
+
+
 def viewed_as(chunk: ChunkType, dtype: np.dtype[np.generic]) -> ChunkType:
     """The chunk with its bytes taken for elements of another type.
 
-    Elements of the same size keep the chunk's shape; others make it flat.
+    Elements of the same size keep the chunk's shape; others make it flat. The fill value is kept
+    if it is of that type already.
 
     Raises:
         SpecError: the chunk's bytes are no whole number of such elements.
@@ -72,6 +116,8 @@ def viewed_as(chunk: ChunkType, dtype: np.dtype[np.generic]) -> ChunkType:
             f"expected chunks of {dtype} elements, but they are Python objects here: put a codec "
             "that stores objects in front"
         )
+    if chunk.dtype == dtype:
+        return chunk
     shape = chunk.shape
     if chunk.dtype.itemsize != dtype.itemsize:
         if not dtype.itemsize or chunk.size_bytes % dtype.itemsize:

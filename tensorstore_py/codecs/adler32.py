@@ -1,7 +1,7 @@
 """Adler-32: four bytes of checksum, the one of zlib.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/checksum32.html
-Names: `adler32` (zarr).
+Names: `adler32` (zarr), `numcodecs.adler32` (zarr3).
 Example: `{"id": "adler32"}`.
 Limits: weak for short data; prefer `crc32` or `crc32c` for new arrays.
 """
@@ -23,7 +23,7 @@ from tensorstore_py.plugin import (
     codec,
 )
 
-__all__ = ["Adler32Spec"]
+__all__ = ["Adler32Spec", "NumcodecsAdler32Spec"]
 
 #: Saying the default and saying nothing is the same, and so must compare.
 Location = Annotated[
@@ -47,6 +47,16 @@ class Adler32Spec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Checksum("adler32", _checksum, self.location or "start")
+
+
+@codec("numcodecs.adler32", family="zarr3")
+class NumcodecsAdler32Spec(Adler32Spec):
+    """Asked: `numcodecs.adler32`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsAdler32Spec.codec_id
+        'numcodecs.adler32'
+    """
 
 
 def _checksum(data: NDArray[np.uint8]) -> int:

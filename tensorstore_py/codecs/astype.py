@@ -1,7 +1,7 @@
 """Astype: elements stored as another type.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/astype.html
-Names: `astype` (zarr).
+Names: `astype` (zarr), `numcodecs.astype` (zarr3).
 Example: `{"id": "astype", "encode_dtype": "<f4", "decode_dtype": "<f8"}`.
 Limits: lossy where the stored type is narrower; nothing checks whether values fit.
 """
@@ -19,10 +19,12 @@ from tensorstore_py.plugin import (
     ElementType,
     codec,
     flat_view,
+    native_type,
+    recast,
     viewed_as,
 )
 
-__all__ = ["AsType", "AsTypeSpec"]
+__all__ = ["AsType", "AsTypeSpec", "NumcodecsAsTypeSpec"]
 
 
 @codec("astype", family="zarr")
@@ -42,12 +44,41 @@ class AsTypeSpec(ArrayToArraySpec):
     decode_dtype: ElementType
 
     def bind(self, chunk: ChunkType) -> ArrayToArray:
-        stored = np.dtype(self.encode_dtype)
-        decoded = viewed_as(chunk, np.dtype(self.decode_dtype))
-        for member, dtype in (("encode_dtype", stored), ("decode_dtype", decoded.dtype)):
-            if dtype.kind == "V":
-                raise SpecError(f"expected a type that can be converted, not {dtype}", (member,))
-        return AsType(decoded, stored)
+        return _bound(chunk, np.dtype(self.encode_dtype), np.dtype(self.decode_dtype))
+
+
+@codec("numcodecs.astype", family="zarr3")
+class NumcodecsAsTypeSpec(ArrayToArraySpec):
+    """Asked: `numcodecs.astype`, which is how version 3 writes the codec of version 2.
+
+    Attributes:
+        encode_dtype: the elements as they are stored.
+        decode_dtype: the elements as they are in the array; the array's own type by default.
+
+    Example:
+        >>> NumcodecsAsTypeSpec.parse({"encode_dtype": "float32"}).to_json()
+        {'encode_dtype': '<f4'}
+    """
+
+    encode_dtype: ElementType
+    decode_dtype: ElementType | None = None
+
+    def resolved(self, chunk: ChunkType) -> NumcodecsAsTypeSpec:
+        return self.replace(decode_dtype=self.decode_dtype or native_type(None, chunk).str)
+
+    def bind(self, chunk: ChunkType) -> ArrayToArray:
+        encode_dtype = native_type(self.encode_dtype, chunk)
+        return _bound(chunk, encode_dtype, native_type(self.decode_dtype, chunk))
+
+
+def _bound(
+    chunk: ChunkType, stored: np.dtype[np.generic], dtype: np.dtype[np.generic]
+) -> ArrayToArray:
+    decoded = viewed_as(chunk, dtype)
+    for member, named in (("encode_dtype", stored), ("decode_dtype", dtype)):
+        if named.kind == "V":
+            raise SpecError(f"expected a type that can be converted, not {named}", (member,))
+    return AsType(decoded, stored)
 
 
 class AsType(ArrayToArray):
@@ -60,7 +91,7 @@ class AsType(ArrayToArray):
 
     def __init__(self, decoded: ChunkType, stored: np.dtype[np.generic]) -> None:
         self._decoded = decoded
-        self.encoded = ChunkType(decoded.shape, stored, np.zeros((), stored))
+        self.encoded = recast(decoded, stored)
 
     def encode(self, array: Array) -> Array:
         flat = flat_view(array, self._decoded.dtype)

@@ -1,7 +1,7 @@
 """Bitround: floats with the last bits of their mantissa rounded away, so that they compress.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/bitround.html
-Names: `bitround` (zarr).
+Names: `bitround` (zarr), `numcodecs.bitround` (zarr3).
 Example: `{"id": "bitround", "keepbits": 7}`.
 Limits: lossy when written, does nothing when read; 16-, 32- and 64-bit floats.
 """
@@ -22,7 +22,7 @@ from tensorstore_py.plugin import (
     codec,
 )
 
-__all__ = ["BitRound", "BitRoundV2Spec"]
+__all__ = ["BitRound", "BitRoundV2Spec", "NumcodecsBitRoundSpec"]
 
 #: Bits of the mantissa by the size of a float.
 _MANTISSA = {2: 10, 4: 23, 8: 52}
@@ -44,6 +44,16 @@ class BitRoundV2Spec(ArrayToArraySpec):
 
     def bind(self, chunk: ChunkType) -> ArrayToArray:
         return BitRound(chunk, self.keepbits)
+
+
+@codec("numcodecs.bitround", family="zarr3")
+class NumcodecsBitRoundSpec(BitRoundV2Spec):
+    """Asked: `numcodecs.bitround`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsBitRoundSpec.codec_id
+        'numcodecs.bitround'
+    """
 
 
 class BitRound(ArrayToArray):

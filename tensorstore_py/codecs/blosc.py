@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 from struct import Struct
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
 from tensorstore_py.plugin import (
@@ -26,7 +26,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Blosc", "BloscSpec", "BloscV2Spec"]
+__all__ = ["Blosc", "BloscSpec", "BloscV2Spec", "NumcodecsBloscSpec"]
 
 _LARGEST_TYPE = 255
 _LARGEST_BUFFER = 2**31 - 1 - 16
@@ -113,7 +113,10 @@ class BloscV2Spec(BytesToBytesSpec):
     blocksize: BlocksizeMember = 0
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
-        typesize = _known_size(chunk)
+        return self.bound(_known_size(chunk))
+
+    def bound(self, typesize: int) -> BytesToBytes:
+        """The codec for elements of a size."""
         shuffle = self.shuffle
         if shuffle == -1:
             shuffle = 2 if typesize == 1 else 1
@@ -124,6 +127,26 @@ class BloscV2Spec(BytesToBytesSpec):
             typesize=typesize,
             blocksize=self.blocksize,
         )
+
+
+@codec("numcodecs.blosc", family="zarr3")
+class NumcodecsBloscSpec(BloscV2Spec):
+    """Asked: `numcodecs.blosc`, which is how version 3 writes the codec of version 2.
+
+    Attributes:
+        typesize: size in bytes of an element for the shuffle; the data type's by default.
+
+    Example:
+        >>> NumcodecsBloscSpec.parse({"cname": "zstd"}).to_json()
+        {'cname': 'zstd'}
+    """
+
+    nullable: ClassVar[frozenset[str]] = frozenset({"typesize"})
+
+    typesize: Annotated[int, Level(1, _LARGEST_TYPE)] | None = None
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return self.bound(self.typesize or _known_size(chunk))
 
 
 def _natural_shuffle(

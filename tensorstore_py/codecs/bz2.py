@@ -24,7 +24,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Bz2", "Bz2Spec"]
+__all__ = ["Bz2", "Bz2Spec", "NumcodecsBz2Spec"]
 
 
 @codec("bz2", family="zarr")
@@ -43,6 +43,16 @@ class Bz2Spec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Bz2(self.level)
+
+
+@codec("numcodecs.bz2", family="zarr3")
+class NumcodecsBz2Spec(Bz2Spec):
+    """Asked: `numcodecs.bz2`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsBz2Spec.codec_id
+        'numcodecs.bz2'
+    """
 
 
 class Bz2(BytesToBytes):

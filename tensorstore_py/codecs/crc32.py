@@ -1,7 +1,7 @@
 """CRC-32: four bytes of checksum, the one of zip and PNG.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/checksum32.html
-Names: `crc32` (zarr).
+Names: `crc32` (zarr), `numcodecs.crc32` (zarr3).
 Example: `{"id": "crc32", "location": "end"}`.
 Limits: none. `crc32c` is another polynomial, and another codec.
 """
@@ -23,7 +23,7 @@ from tensorstore_py.plugin import (
     codec,
 )
 
-__all__ = ["Crc32Spec"]
+__all__ = ["Crc32Spec", "NumcodecsCrc32Spec"]
 
 #: Saying the default and saying nothing is the same, and so must compare.
 Location = Annotated[
@@ -47,6 +47,16 @@ class Crc32Spec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Checksum("crc32", _checksum, self.location or "start")
+
+
+@codec("numcodecs.crc32", family="zarr3")
+class NumcodecsCrc32Spec(Crc32Spec):
+    """Asked: `numcodecs.crc32`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsCrc32Spec.codec_id
+        'numcodecs.crc32'
+    """
 
 
 def _checksum(data: NDArray[np.uint8]) -> int:

@@ -27,7 +27,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Crc32c", "Crc32cSpec", "Crc32cV2Spec"]
+__all__ = ["Crc32c", "Crc32cSpec", "Crc32cV2Spec", "NumcodecsCrc32cSpec"]
 
 _SIZE = 4
 
@@ -64,6 +64,16 @@ class Crc32cV2Spec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Checksum("crc32c", checksum_function(), self.location or "end")
+
+
+@codec("numcodecs.crc32c", family="zarr3")
+class NumcodecsCrc32cSpec(Crc32cV2Spec):
+    """Asked: `numcodecs.crc32c`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsCrc32cSpec.codec_id
+        'numcodecs.crc32c'
+    """
 
 
 class Crc32c(BytesToBytes):

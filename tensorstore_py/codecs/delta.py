@@ -1,7 +1,7 @@
 """Delta: each element as its difference from the one before.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/delta.html
-Names: `delta` (zarr).
+Names: `delta` (zarr), `numcodecs.delta` (zarr3).
 Example: `{"id": "delta", "dtype": "<i4", "astype": "<i2"}`.
 Limits: numbers and time differences only; nothing checks whether `astype` can hold every
 difference and the first element, so values that do not fit come back changed.
@@ -23,10 +23,12 @@ from tensorstore_py.plugin import (
     codec,
     flat_view,
     model_validator,
+    native_type,
+    recast,
     viewed_as,
 )
 
-__all__ = ["Delta", "DeltaSpec"]
+__all__ = ["Delta", "DeltaSpec", "NumcodecsDeltaSpec"]
 
 
 @codec("delta", family="zarr")
@@ -51,11 +53,40 @@ class DeltaSpec(ArrayToArraySpec):
         return self if self.astype is not None else self.replace(astype=self.dtype)
 
     def bind(self, chunk: ChunkType) -> ArrayToArray:
-        for member in ("dtype", "astype"):
-            if np.dtype(getattr(self, member) or self.dtype).kind not in "biufcm":
-                raise SpecError("expected a type of numbers", (member,))
-        decoded = viewed_as(chunk, np.dtype(self.dtype))
-        return Delta(decoded, np.dtype(self.astype or self.dtype))
+        return _bound(chunk, np.dtype(self.dtype), np.dtype(self.astype or self.dtype))
+
+
+@codec("numcodecs.delta", family="zarr3")
+class NumcodecsDeltaSpec(ArrayToArraySpec):
+    """Asked: `numcodecs.delta`, which is how version 3 writes the codec of version 2.
+
+    Attributes:
+        dtype: the elements as they are in the array; the array's own type by default.
+        astype: the differences as they are stored; `dtype` by default.
+
+    Example:
+        >>> NumcodecsDeltaSpec.parse({"dtype": "int32"}).to_json()
+        {'dtype': '<i4'}
+    """
+
+    dtype: ElementType | None = None
+    astype: ElementType | None = None
+
+    def resolved(self, chunk: ChunkType) -> NumcodecsDeltaSpec:
+        return self.replace(dtype=self.dtype or native_type(None, chunk).str)
+
+    def bind(self, chunk: ChunkType) -> ArrayToArray:
+        dtype = native_type(self.dtype, chunk)
+        return _bound(chunk, dtype, native_type(self.astype or dtype.str, chunk))
+
+
+def _bound(
+    chunk: ChunkType, dtype: np.dtype[np.generic], stored: np.dtype[np.generic]
+) -> ArrayToArray:
+    for member, named in (("dtype", dtype), ("astype", stored)):
+        if named.kind not in "biufcm":
+            raise SpecError("expected a type of numbers", (member,))
+    return Delta(viewed_as(chunk, dtype), stored)
 
 
 class Delta(ArrayToArray):
@@ -68,7 +99,7 @@ class Delta(ArrayToArray):
 
     def __init__(self, decoded: ChunkType, stored: np.dtype[np.generic]) -> None:
         self._decoded = decoded
-        self.encoded = ChunkType(decoded.shape, stored, np.zeros((), stored))
+        self.encoded = recast(decoded, stored)
 
     def encode(self, array: Array) -> Array:
         flat = flat_view(array, self._decoded.dtype)

@@ -1,7 +1,7 @@
 """Fixed scale and offset: `round((x - offset) * scale)`, so that floats are stored as integers.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/fixedscaleoffset.html
-Names: `fixedscaleoffset` (zarr).
+Names: `fixedscaleoffset` (zarr), `numcodecs.fixedscaleoffset` (zarr3).
 Example: `{"id": "fixedscaleoffset", "dtype": "<f8", "astype": "<u2", "offset": 1000, "scale": 10}`.
 Limits: lossy; nothing checks whether `astype` can hold the scaled values, and NaN has no integer.
 """
@@ -23,10 +23,12 @@ from tensorstore_py.plugin import (
     codec,
     flat_view,
     model_validator,
+    native_type,
+    recast,
     viewed_as,
 )
 
-__all__ = ["FixedScaleOffset", "FixedScaleOffsetSpec"]
+__all__ = ["FixedScaleOffset", "FixedScaleOffsetSpec", "NumcodecsFixedScaleOffsetSpec"]
 
 
 @codec("fixedscaleoffset", family="zarr")
@@ -55,20 +57,53 @@ class FixedScaleOffsetSpec(ArrayToArraySpec):
         return self if self.astype is not None else self.replace(astype=self.dtype)
 
     def bind(self, chunk: ChunkType) -> ArrayToArray:
-        if not self.scale:
-            raise SpecError("expected a number other than 0", ("scale",))
         decoded = viewed_as(chunk, np.dtype(self.dtype))
-        bound = FixedScaleOffset(
-            decoded, np.dtype(self.astype or self.dtype), self.offset, self.scale
-        )
-        try:
-            bound.decode(bound.encode(np.zeros(decoded.shape, decoded.dtype)))
-        except (TypeError, OverflowError) as error:
-            raise SpecError(
-                f"offset {self.offset} and scale {self.scale} are not possible for "
-                f"{decoded.dtype} elements: {error}"
-            ) from None
-        return bound
+        return _bound(decoded, np.dtype(self.astype or self.dtype), self.offset, self.scale)
+
+
+@codec("numcodecs.fixedscaleoffset", family="zarr3")
+class NumcodecsFixedScaleOffsetSpec(ArrayToArraySpec):
+    """Asked: `numcodecs.fixedscaleoffset`, which is how version 3 writes the codec of version 2.
+
+    Attributes:
+        offset: is subtracted first.
+        scale: multiplies what is left; not 0.
+        dtype: the elements as they are in the array; the array's own type by default.
+        astype: the rounded values as they are stored; `dtype` by default.
+
+    Example:
+        >>> NumcodecsFixedScaleOffsetSpec.parse({"offset": 5, "scale": 10}).to_json()
+        {'offset': 5, 'scale': 10}
+    """
+
+    offset: int | float
+    scale: int | float
+    dtype: ElementType | None = None
+    astype: ElementType | None = None
+
+    def resolved(self, chunk: ChunkType) -> NumcodecsFixedScaleOffsetSpec:
+        return self.replace(dtype=self.dtype or native_type(None, chunk).str)
+
+    def bind(self, chunk: ChunkType) -> ArrayToArray:
+        dtype = native_type(self.dtype, chunk)
+        stored = native_type(self.astype or dtype.str, chunk)
+        return _bound(viewed_as(chunk, dtype), stored, self.offset, self.scale)
+
+
+def _bound(
+    decoded: ChunkType, stored: np.dtype[np.generic], offset: float, scale: float
+) -> ArrayToArray:
+    if not scale:
+        raise SpecError("expected a number other than 0", ("scale",))
+    bound = FixedScaleOffset(decoded, stored, offset, scale)
+    try:
+        bound.decode(bound.encode(np.zeros(decoded.shape, decoded.dtype)))
+    except (TypeError, OverflowError) as error:
+        raise SpecError(
+            f"offset {offset} and scale {scale} are not possible for {decoded.dtype} elements: "
+            f"{error}"
+        ) from None
+    return bound
 
 
 class FixedScaleOffset(ArrayToArray):
@@ -91,7 +126,7 @@ class FixedScaleOffset(ArrayToArray):
         self._decoded = decoded
         self._offset = offset
         self._scale = scale
-        self.encoded = ChunkType(decoded.shape, stored, np.zeros((), stored))
+        self.encoded = recast(decoded, stored)
 
     def encode(self, array: Array) -> Array:
         values = _numbers(flat_view(array, self._decoded.dtype))

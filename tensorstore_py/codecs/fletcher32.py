@@ -1,7 +1,7 @@
 """Fletcher-32: four bytes of checksum at the end, the one of HDF5 and netCDF-4.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/checksum32.html
-Names: `fletcher32` (zarr).
+Names: `fletcher32` (zarr), `numcodecs.fletcher32` (zarr3).
 Example: `{"id": "fletcher32"}`.
 Limits: it does not tell 0x0000 from 0xffff. It is NumPy arithmetic, because the library's own holds
 the interpreter lock while it works.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tensorstore_py.plugin import BytesToBytes, BytesToBytesSpec, Checksum, ChunkType, codec
 
-__all__ = ["Fletcher32Spec", "fletcher32"]
+__all__ = ["Fletcher32Spec", "NumcodecsFletcher32Spec", "fletcher32"]
 
 _MODULUS = 65535
 _BLOCK = 1 << 14
@@ -35,6 +35,16 @@ class Fletcher32Spec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Checksum("fletcher32", fletcher32, "end")
+
+
+@codec("numcodecs.fletcher32", family="zarr3")
+class NumcodecsFletcher32Spec(Fletcher32Spec):
+    """Asked: `numcodecs.fletcher32`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsFletcher32Spec.codec_id
+        'numcodecs.fletcher32'
+    """
 
 
 def fletcher32(data: NDArray[np.uint8]) -> int:

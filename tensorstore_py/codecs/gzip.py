@@ -26,7 +26,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Gzip", "GzipSpec", "GzipV2Spec"]
+__all__ = ["Gzip", "GzipSpec", "GzipV2Spec", "NumcodecsGzipSpec"]
 
 _WINDOW_BITS = 31  # the largest window, wrapped as gzip
 
@@ -64,6 +64,16 @@ class GzipV2Spec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Gzip(self.level)
+
+
+@codec("numcodecs.gzip", family="zarr3")
+class NumcodecsGzipSpec(GzipV2Spec):
+    """Asked: `numcodecs.gzip`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsGzipSpec.codec_id
+        'numcodecs.gzip'
+    """
 
 
 class Gzip(BytesToBytes):

@@ -1,7 +1,7 @@
 """Jenkins' lookup3: four bytes of checksum at the end, the one of HDF5's own metadata.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/checksum32.html
-Names: `jenkins_lookup3` (zarr).
+Names: `jenkins_lookup3` (zarr), `numcodecs.jenkins_lookup3` (zarr3).
 Example: `{"id": "jenkins_lookup3", "initval": 0}`.
 Limits: the library holds the interpreter lock while it works; prefer `crc32c` for new arrays.
 """
@@ -26,7 +26,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["JenkinsLookup3Spec"]
+__all__ = ["JenkinsLookup3Spec", "NumcodecsJenkinsLookup3Spec"]
 
 
 @codec("jenkins_lookup3", family="zarr")
@@ -56,6 +56,16 @@ class JenkinsLookup3Spec(BytesToBytesSpec):
             return lookup3(np.concatenate((prefix, data)), self.initval)
 
         return Checksum("jenkins_lookup3", function, "end")
+
+
+@codec("numcodecs.jenkins_lookup3", family="zarr3")
+class NumcodecsJenkinsLookup3Spec(JenkinsLookup3Spec):
+    """Asked: `numcodecs.jenkins_lookup3`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsJenkinsLookup3Spec.codec_id
+        'numcodecs.jenkins_lookup3'
+    """
 
 
 @cache

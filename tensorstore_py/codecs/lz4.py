@@ -1,7 +1,7 @@
 """LZ4, by numcodecs: one block behind four bytes that say how large it was.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/lz4.html
-Names: `lz4` (zarr).
+Names: `lz4` (zarr), `numcodecs.lz4` (zarr3).
 Example: `{"id": "lz4", "acceleration": 1}`.
 Limits: 2 GiB a chunk. The stated size is compared with what the chunk must have, or with what the
 data could unpack to at most, before anything is allocated.
@@ -27,7 +27,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Lz4", "Lz4Spec"]
+__all__ = ["Lz4", "Lz4Spec", "NumcodecsLz4Spec"]
 
 _HEADER = 4
 #: No byte of a block stands for more bytes than this.
@@ -50,6 +50,16 @@ class Lz4Spec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Lz4(self.acceleration)
+
+
+@codec("numcodecs.lz4", family="zarr3")
+class NumcodecsLz4Spec(Lz4Spec):
+    """Asked: `numcodecs.lz4`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsLz4Spec.codec_id
+        'numcodecs.lz4'
+    """
 
 
 class Lz4(BytesToBytes):

@@ -2,7 +2,7 @@
 
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/lzma.html, and
 https://docs.python.org/3/library/lzma.html for the numbers of formats, checks and filters.
-Names: `lzma` (zarr).
+Names: `lzma` (zarr), `numcodecs.lzma` (zarr3).
 Example: `{"id": "lzma", "format": 1, "check": -1, "preset": 6, "filters": null}`.
 Limits: decoding may take 1 GiB of memory beyond the chunk's, whatever the data asks for.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
-__all__ = ["Lzma", "LzmaSpec"]
+__all__ = ["Lzma", "LzmaSpec", "NumcodecsLzmaSpec"]
 
 _MOST_MEMORY = 1 << 30
 _RAW = 3
@@ -66,6 +66,16 @@ class LzmaSpec(BytesToBytesSpec):
         except (library.LZMAError, ValueError, TypeError, OverflowError) as error:
             raise SpecError(f"lzma has no such combination of members: {error}") from None
         return bound
+
+
+@codec("numcodecs.lzma", family="zarr3")
+class NumcodecsLzmaSpec(LzmaSpec):
+    """Asked: `numcodecs.lzma`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsLzmaSpec.codec_id
+        'numcodecs.lzma'
+    """
 
 
 class Lzma(BytesToBytes):

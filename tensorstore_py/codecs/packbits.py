@@ -1,7 +1,7 @@
 """Packbits: eight booleans in a byte.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/packbits.html
-Names: `packbits` (zarr).
+Names: `packbits` (zarr), `numcodecs.packbits` (zarr3).
 Example: `{"id": "packbits"}`.
 Limits: elements of one byte, of which it is stored whether they are 0. The first byte stored is the
 number of bits that fill up the last one.
@@ -22,7 +22,7 @@ from tensorstore_py.plugin import (
     viewed_as,
 )
 
-__all__ = ["PackBits", "PackBitsV2Spec"]
+__all__ = ["NumcodecsPackBitsSpec", "PackBits", "PackBitsV2Spec"]
 
 _BOOL = np.dtype(np.bool_)
 _BYTE = np.dtype(np.uint8)
@@ -39,6 +39,16 @@ class PackBitsV2Spec(ArrayToArraySpec):
 
     def bind(self, chunk: ChunkType) -> ArrayToArray:
         return PackBits(viewed_as(chunk, _BOOL))
+
+
+@codec("numcodecs.packbits", family="zarr3")
+class NumcodecsPackBitsSpec(PackBitsV2Spec):
+    """Asked: `numcodecs.packbits`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsPackBitsSpec.codec_id
+        'numcodecs.packbits'
+    """
 
 
 class PackBits(ArrayToArray):

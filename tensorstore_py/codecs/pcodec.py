@@ -1,7 +1,7 @@
 """Pcodec: numbers by their distribution, lossless, by pcodec.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/pcodec.html
-Names: `pcodec` (zarr).
+Names: `pcodec` (zarr), `numcodecs.pcodec` (zarr3).
 Example: `{"id": "pcodec", "level": 8, "mode_spec": "auto", "delta_spec": "auto"}`.
 Limits: needs the extra `pcodec`; integers of 2 to 8 bytes and floats of 2, 4 and 8, in little
 endian order.
@@ -29,7 +29,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["Pcodec", "PcodecSpec"]
+__all__ = ["NumcodecsPcodecSpec", "Pcodec", "PcodecSpec"]
 
 _TYPES = ("<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 
@@ -69,6 +69,16 @@ class PcodecSpec(ArrayToBytesSpec):
                 'only possible with "delta_spec": "try_consecutive"', ("delta_encoding_order",)
             )
         return Pcodec(self, chunk)
+
+
+@codec("numcodecs.pcodec", family="zarr3")
+class NumcodecsPcodecSpec(PcodecSpec):
+    """Asked: `numcodecs.pcodec`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsPcodecSpec.codec_id
+        'numcodecs.pcodec'
+    """
 
 
 class Pcodec(ArrayToBytes):

@@ -1,7 +1,7 @@
 """Quantize: floats rounded to a number of decimal digits, by a power of two for compression's sake.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/quantize.html
-Names: `quantize` (zarr).
+Names: `quantize` (zarr), `numcodecs.quantize` (zarr3).
 Example: `{"id": "quantize", "digits": 3, "dtype": "<f8", "astype": "<f4"}`.
 Limits: lossy when written; floating-point elements only.
 """
@@ -25,10 +25,12 @@ from tensorstore_py.plugin import (
     codec,
     flat_view,
     model_validator,
+    native_type,
+    recast,
     viewed_as,
 )
 
-__all__ = ["Quantize", "QuantizeSpec"]
+__all__ = ["NumcodecsQuantizeSpec", "Quantize", "QuantizeSpec"]
 
 
 def _float(text: str) -> str:
@@ -68,6 +70,33 @@ class QuantizeSpec(ArrayToArraySpec):
         return Quantize(decoded, np.dtype(self.astype or self.dtype), self.digits)
 
 
+@codec("numcodecs.quantize", family="zarr3")
+class NumcodecsQuantizeSpec(ArrayToArraySpec):
+    """Asked: `numcodecs.quantize`, which is how version 3 writes the codec of version 2.
+
+    Attributes:
+        digits: decimal digits behind the point that are kept; negative ones stand before it.
+        dtype: the elements as they are in the array; the array's own type by default.
+        astype: the elements as they are stored; `dtype` by default.
+
+    Example:
+        >>> NumcodecsQuantizeSpec.parse({"digits": 2}).to_json()
+        {'digits': 2}
+    """
+
+    digits: Annotated[int, Level(-300, 300)]
+    dtype: FloatType | None = None
+    astype: FloatType | None = None
+
+    def resolved(self, chunk: ChunkType) -> NumcodecsQuantizeSpec:
+        return self.replace(dtype=self.dtype or _float(native_type(None, chunk).str))
+
+    def bind(self, chunk: ChunkType) -> ArrayToArray:
+        dtype = native_type(self.resolved(chunk).dtype, chunk)
+        stored = native_type(self.astype or dtype.str, chunk)
+        return Quantize(viewed_as(chunk, dtype), stored, self.digits)
+
+
 class Quantize(ArrayToArray):
     """The bound codec.
 
@@ -80,7 +109,7 @@ class Quantize(ArrayToArray):
     def __init__(self, decoded: ChunkType, stored: np.dtype[np.generic], digits: int) -> None:
         self._decoded = decoded
         self._scale = power_of_two(digits)
-        self.encoded = ChunkType(decoded.shape, stored, np.zeros((), stored))
+        self.encoded = recast(decoded, stored)
 
     def encode(self, array: Array) -> Array:
         values = flat_view(array, self._decoded.dtype).astype(self._decoded.dtype)

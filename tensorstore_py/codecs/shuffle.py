@@ -1,7 +1,7 @@
 """Shuffle: the first bytes of all elements, then the second bytes, and so on.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/shuffle.html
-Names: `shuffle` (zarr).
+Names: `shuffle` (zarr), `numcodecs.shuffle` (zarr3).
 Example: `{"id": "shuffle", "elementsize": 4}`.
 Limits: the data must be a whole number of elements. It is NumPy's copying, because the library's
 own holds the interpreter lock while it works.
@@ -9,7 +9,7 @@ own holds the interpreter lock while it works.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tensorstore_py.plugin import (
     size_error,
 )
 
-__all__ = ["Shuffle", "ShuffleSpec"]
+__all__ = ["NumcodecsShuffleSpec", "Shuffle", "ShuffleSpec"]
 
 
 @codec("shuffle", family="zarr")
@@ -42,13 +42,43 @@ class ShuffleSpec(BytesToBytesSpec):
     elementsize: Annotated[int, Level(0, 2**31 - 1)] = 4
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
-        size = max(self.elementsize, 1)
-        if chunk.size_bytes % size:
-            raise SpecError(
-                f"a chunk of {chunk.size_bytes} bytes is no whole number of elements of {size}",
-                ("elementsize",),
-            )
-        return Shuffle(size)
+        return _bound(chunk, self.elementsize)
+
+
+@codec("numcodecs.shuffle", family="zarr3")
+class NumcodecsShuffleSpec(BytesToBytesSpec):
+    """Asked: `numcodecs.shuffle`, which is how version 3 writes the codec of version 2.
+
+    Attributes:
+        elementsize: bytes of an element; the size of the array's elements by default.
+
+    Example:
+        >>> NumcodecsShuffleSpec.parse({"elementsize": None}).to_json()
+        {}
+    """
+
+    nullable: ClassVar[frozenset[str]] = frozenset({"elementsize"})
+
+    elementsize: Annotated[int, Level(0, 2**31 - 1)] | None = None
+
+    def resolved(self, chunk: ChunkType) -> NumcodecsShuffleSpec:
+        size = chunk.dtype.itemsize if self.elementsize is None else self.elementsize
+        if self.elementsize is None and not size:
+            raise SpecError("the size of an element is not known here: state it", ("elementsize",))
+        return self.replace(elementsize=size)
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return _bound(chunk, self.resolved(chunk).elementsize or 0)
+
+
+def _bound(chunk: ChunkType, elementsize: int) -> BytesToBytes:
+    size = max(elementsize, 1)
+    if chunk.size_bytes % size:
+        raise SpecError(
+            f"a chunk of {chunk.size_bytes} bytes is no whole number of elements of {size}",
+            ("elementsize",),
+        )
+    return Shuffle(size)
 
 
 class Shuffle(BytesToBytes):

@@ -1,7 +1,7 @@
 """ZFP: blocks of 4 by 4 (by 4 …) numbers, lossy within a bound or lossless, by zfpy.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/zfpy.html
-Names: `zfpy` (zarr).
+Names: `zfpy` (zarr), `numcodecs.zfpy` (zarr3).
 Example: `{"id": "zfpy", "mode": 4, "tolerance": 0.001}`.
 Limits: needs the extra `zfpy`; 32- and 64-bit integers and floats in little endian order, one to
 four dimensions. In Fortran order a chunk is stored as if it had one dimension.
@@ -29,7 +29,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["Zfpy", "ZfpySpec"]
+__all__ = ["NumcodecsZfpySpec", "Zfpy", "ZfpySpec"]
 
 _TYPES = ("<i4", "<i8", "<f4", "<f8")
 _RATE, _PRECISION, _ACCURACY = 2, 3, 4
@@ -69,6 +69,16 @@ class ZfpySpec(ArrayToBytesSpec):
         if not 1 <= len(chunk.shape) <= 4:
             raise SpecError(f"zfpy stores chunks of 1 to 4 dimensions, not {len(chunk.shape)}")
         return Zfpy(chunk, self.bound())
+
+
+@codec("numcodecs.zfpy", family="zarr3")
+class NumcodecsZfpySpec(ZfpySpec):
+    """Asked: `numcodecs.zfpy`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsZfpySpec.codec_id
+        'numcodecs.zfpy'
+    """
 
 
 class Zfpy(ArrayToBytes):

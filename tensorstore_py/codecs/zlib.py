@@ -26,7 +26,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Zlib", "ZlibSpec"]
+__all__ = ["NumcodecsZlibSpec", "Zlib", "ZlibSpec"]
 
 
 @codec("zlib", family="zarr")
@@ -45,6 +45,16 @@ class ZlibSpec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Zlib(self.level)
+
+
+@codec("numcodecs.zlib", family="zarr3")
+class NumcodecsZlibSpec(ZlibSpec):
+    """Asked: `numcodecs.zlib`, which is how version 3 writes the codec of version 2.
+
+    Example:
+        >>> NumcodecsZlibSpec.codec_id
+        'numcodecs.zlib'
+    """
 
 
 class Zlib(BytesToBytes):

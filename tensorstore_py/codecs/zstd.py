@@ -26,7 +26,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Zstd", "ZstdSpec", "ZstdV2Spec"]
+__all__ = ["NumcodecsZstdSpec", "Zstd", "ZstdSpec", "ZstdV2Spec"]
 
 _LEVEL = Level(-131072, 22)
 _MAGIC = b"\x28\xb5\x2f\xfd"
@@ -72,6 +72,21 @@ class ZstdV2Spec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return Zstd(self.level, checksum=bool(self.checksum))
+
+
+@codec("numcodecs.zstd", family="zarr3")
+class NumcodecsZstdSpec(ZstdV2Spec):
+    """Asked: `numcodecs.zstd`, which is how version 3 writes the codec of version 2.
+
+    Attributes:
+        level: -131072 (fastest) to 22 (smallest); 0 leaves it to the library.
+
+    Example:
+        >>> NumcodecsZstdSpec.parse({}).to_json(include_defaults=True)
+        {'level': 0}
+    """
+
+    level: Annotated[int, _LEVEL] = 0
 
 
 class Zstd(BytesToBytes):
