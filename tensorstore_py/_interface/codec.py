@@ -237,7 +237,14 @@ class CodecModel(Model):
 
 
 class ArrayToArraySpec(CodecModel):
-    """Asked: an array-to-array codec."""
+    """Asked: an array-to-array codec.
+
+    Attributes:
+        keeps_dimensions: what it gives has the dimensions of what it takes, if in another order.
+            Of what stands behind another codec, nothing can be said in terms of the array.
+    """
+
+    keeps_dimensions: ClassVar[bool] = True
 
     def permutation(self, rank: int) -> tuple[int, ...]:
         """Which decoded dimension each encoded one is, for chunks of a rank.

@@ -7,6 +7,7 @@ elements in the order of the dimensions as they arrive there. Nothing is bound.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py.errors import MismatchError, SpecError
@@ -21,7 +22,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorstore_py.plugin import CodecModel
+    from tensorstore_py.plugin import ArrayToArraySpec, CodecModel
 
 __all__ = [
     "ChainLayout",
@@ -77,7 +78,12 @@ def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:
     stages = split_chain(codecs)
     order: tuple[int, ...] | None = None
     read: tuple[int, ...] | None = None
-    if isinstance(stages.to_bytes, ShardedSpec):
+    seen = _with_dimensions(stages.to_array)
+    if len(seen) < len(stages.to_array):
+        # The first codec that changes the shape takes the elements in the order of dimensions.
+        if len(seen) + 1 == len(stages.to_array) and not isinstance(stages.to_bytes, ShardedSpec):
+            order = tuple(range(rank))
+    elif isinstance(stages.to_bytes, ShardedSpec):
         shard = stages.to_bytes
         inner = split_chain(shard.codecs or ()).to_bytes
         order, read = chain_layout(shard.codecs or (), rank)
@@ -87,7 +93,7 @@ def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:
             read = None  # shards inside shards may go on inside
     elif stages.to_bytes is not None:
         order = tuple(range(rank))
-    for transpose in reversed(stages.to_array):
+    for transpose in reversed(seen):
         permutation = transpose.permutation(rank)
         if order is not None:
             order = tuple(permutation[dim] for dim in order)
@@ -126,8 +132,11 @@ def check_codecs(found: Sequence[CodecModel], asked: Sequence[CodecModel]) -> No
 
 
 def is_sharded(codecs: Sequence[CodecModel]) -> bool:
-    """Whether a chunk holds smaller ones."""
-    return isinstance(split_chain(codecs).to_bytes, ShardedSpec)
+    """Whether a chunk holds smaller ones, of the array's dimensions."""
+    stages = split_chain(codecs)
+    if len(_with_dimensions(stages.to_array)) < len(stages.to_array):
+        return False
+    return isinstance(stages.to_bytes, ShardedSpec)
 
 
 def inside_shards(codecs: Sequence[CodecModel]) -> tuple[CodecModel, ...]:
@@ -151,18 +160,25 @@ def completed(
     """
     stages = split_chain(codecs)
     rank = len(read_chunk)
-    to_array: list[CodecModel] = list(stages.to_array)
-    for transpose in stages.to_array:
+    seen = _with_dimensions(stages.to_array)
+    to_array: list[CodecModel] = list(seen)
+    for transpose in seen:
         permutation = transpose.permutation(rank)
         read_chunk = tuple(read_chunk[dim] for dim in permutation)
         if inner_order is not None:
             inner_order = tuple(permutation.index(dim) for dim in inner_order)
     to_bytes: list[CodecModel] = [] if stages.to_bytes is None else [stages.to_bytes]
-    if isinstance(stages.to_bytes, ShardedSpec):
+    others = stages.to_array[len(seen) :]
+    if isinstance(stages.to_bytes, ShardedSpec) and not others:
         shard = stages.to_bytes
         inner = completed(shard.codecs or (), read_chunk, inner_order)
         to_bytes = [shard.replace(chunk_shape=shard.chunk_shape or read_chunk, codecs=inner)]
     elif inner_order is not None and inner_order != tuple(range(rank)):
         json = {"name": "transpose", "configuration": {"order": list(inner_order)}}
         to_array.append(parse_codec_json(_FAMILY, json))
-    return (*to_array, *to_bytes, *stages.compressors)
+    return (*to_array, *others, *to_bytes, *stages.compressors)
+
+
+def _with_dimensions(codecs: Sequence[ArrayToArraySpec]) -> list[ArrayToArraySpec]:
+    """The codecs in front of the first one that gives other dimensions than it takes."""
+    return list(takewhile(lambda codec: codec.keeps_dimensions, codecs))

@@ -16,6 +16,9 @@ def transpose(*order: int) -> dict:
     return {"name": "transpose", "configuration": {"order": list(order)}}
 
 
+FLAT = {"name": "reshape", "configuration": {"shape": [-1]}}
+
+
 def shards(*codecs: object, shape: list[int] | None = None) -> dict:
     configuration: dict[str, object] = {"codecs": list(codecs)} if codecs else {}
     if shape is not None:
@@ -39,6 +42,12 @@ def shards(*codecs: object, shape: list[int] | None = None) -> dict:
         ([shards(shards("bytes", shape=[1, 1, 2]), shape=[4, 4, 4])], (0, 1, 2), (1, 1, 2)),
         ([shards(shards("bytes"), shape=[4, 4, 4])], (0, 1, 2), None),
         ([shards(shards(shape=[1, 1, 2]), shape=[4, 4, 4])], None, None),
+        ([FLAT, "bytes"], (0, 1, 2), None),
+        ([transpose(2, 0, 1), FLAT, "bytes"], (2, 0, 1), None),
+        ([FLAT, transpose(0), "bytes"], None, None),
+        ([FLAT, shards("bytes", shape=[8])], None, None),
+        ([transpose(2, 0, 1), "numcodecs.packbits", "bytes"], (2, 0, 1), None),
+        (["packbits"], (0, 1, 2), None),
     ],
 )
 def test_the_layout_that_codecs_mean(codecs: list, order: object, read: object) -> None:
@@ -60,6 +69,8 @@ def test_a_transpose_for_another_rank_is_an_error() -> None:
         ([transpose(1, 0, 2)], (2, 0, 1), [transpose(1, 0, 2), transpose(2, 1, 0)]),
         ([transpose(2, 0, 1)], (2, 0, 1), [transpose(2, 0, 1)]),
         ([shards("gzip")], None, [shards({"name": "gzip"}, shape=[2, 3, 4])]),
+        ([FLAT, "bytes"], (2, 0, 1), [transpose(2, 0, 1), FLAT, {"name": "bytes"}]),
+        ([FLAT, shards(shape=[8])], None, [FLAT, shards(shape=[8])]),
         (
             [transpose(1, 0, 2), shards("bytes")],
             (2, 0, 1),
@@ -119,3 +130,8 @@ def test_a_codec_in_the_wrong_place_is_named_by_position() -> None:
         parse_codecs(["bytes", "gzip", transpose(0)])
 
     assert caught.value.path == (2,)
+
+
+def test_shards_of_other_dimensions_are_none_of_the_array_s() -> None:
+    assert is_sharded(parse_codecs([transpose(2, 0, 1), shards("bytes", shape=[2, 3, 4])]))
+    assert not is_sharded(parse_codecs([FLAT, shards("bytes", shape=[8])]))

@@ -1,0 +1,168 @@
+"""Reshape: the elements of a chunk, in the same order, as an array of another shape.
+
+Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/reshape
+Names: `reshape` (zarr3).
+Example: `{"name": "reshape", "configuration": {"shape": [[0, 1], [2], 3, -1]}}`: each new dimension
+is a size, a list of the dimensions that become one, or -1 for whatever is left.
+Limits: it never transposes; put `transpose` in front for that. Behind it nothing is known of the
+array's dimensions, so that a layout says neither their order nor the inner chunks of shards there.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, ClassVar
+
+from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin import (
+    Array,
+    ArrayToArray,
+    ArrayToArraySpec,
+    BeforeValidator,
+    ChunkType,
+    JsonForm,
+    Level,
+    codec,
+    describe,
+)
+
+__all__ = ["Reshape", "ReshapeSpec"]
+
+_SIZE = Level(-1, 2**63 - 1)
+_DIMENSION = Level(0, 31)
+_MAX_RANK = 32
+_REST = -1
+
+
+def _parsed(json: object) -> tuple[int | tuple[int, ...], ...]:
+    if not isinstance(json, list | tuple) or len(json) > _MAX_RANK:
+        raise SpecError(
+            f"expected an array of up to {_MAX_RANK} sizes, lists of dimensions or -1, "
+            f"but found {describe(json)}"
+        )
+    shape: list[int | tuple[int, ...]] = []
+    for position, item in enumerate(json):
+        try:
+            shape.append(_dimension(item))
+        except SpecError as error:
+            raise error.inside(position) from None
+    if shape.count(_REST) > 1:
+        raise SpecError("-1 can stand for one dimension only")
+    dimensions = [dimension for item in shape if isinstance(item, tuple) for dimension in item]
+    if dimensions != sorted(set(dimensions)):
+        raise SpecError(
+            f"dimensions must be listed once each and in order, not {dimensions}: this codec does "
+            "not transpose"
+        )
+    return tuple(shape)
+
+
+def _dimension(json: object) -> int | tuple[int, ...]:
+    if isinstance(json, list | tuple):
+        return tuple(_DIMENSION.check(dimension) for dimension in json)
+    size = _SIZE.check(json)
+    if not size:
+        raise SpecError("expected a positive size, a list of dimensions or -1, but found 0")
+    return size
+
+
+NewShape = Annotated[
+    tuple[int | tuple[int, ...], ...],
+    BeforeValidator(_parsed),
+    JsonForm(
+        {
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    {"type": "integer", "minimum": -1},
+                    {"type": "array", "items": {"type": "integer", "minimum": 0}},
+                ]
+            },
+        }
+    ),
+]
+
+
+@codec("reshape", family="zarr3")
+class ReshapeSpec(ArrayToArraySpec):
+    """Asked: `reshape`.
+
+    Attributes:
+        shape: a size, the dimensions that it is the product of, or -1, for each new dimension.
+
+    Example:
+        >>> ReshapeSpec.parse({"shape": [[0, 1], 3, -1]}).sizes((4, 5, 6))
+        (20, 3, 2)
+    """
+
+    keeps_dimensions: ClassVar[bool] = False
+
+    shape: NewShape
+
+    def bind(self, chunk: ChunkType) -> ArrayToArray:
+        encoded = ChunkType(self.sizes(chunk.shape), chunk.dtype, chunk.fill_value)
+        return Reshape(chunk, encoded)
+
+    def sizes(self, old: tuple[int, ...]) -> tuple[int, ...]:
+        """The new shape of chunks of a shape.
+
+        Raises:
+            SpecError: it cannot hold as many elements, or joins dimensions in another place.
+        """
+        sizes: list[int] = []
+        for position, item in enumerate(self.shape):
+            if isinstance(item, int):
+                sizes.append(item)
+            elif item and item[-1] >= len(old):
+                raise SpecError(
+                    f"there is no dimension {item[-1]}, the chunk has {len(old)}",
+                    ("shape", position),
+                )
+            else:
+                sizes.append(prod(old[dimension] for dimension in item))
+        total, count = prod(old), prod(size for size in sizes if size != _REST)
+        if _REST in sizes and count:
+            sizes[sizes.index(_REST)] = total // count
+        if prod(sizes) != total or _REST in sizes:
+            raise SpecError(
+                f"a chunk of shape {list(old)} has {total} elements, which cannot have the shape "
+                f"{[list(item) if isinstance(item, tuple) else item for item in self.shape]}",
+                ("shape",),
+            )
+        self._check_places(old, sizes)
+        return tuple(sizes)
+
+    def _check_places(self, old: tuple[int, ...], sizes: list[int]) -> None:
+        """Whether dimensions that are joined have as much in front of them and behind as before."""
+        for position, item in enumerate(self.shape):
+            if isinstance(item, tuple) and item:
+                in_front = prod(sizes[:position]) == prod(old[: item[0]])
+                behind = prod(sizes[position + 1 :]) == prod(old[item[-1] + 1 :])
+                if not in_front or not behind:
+                    raise SpecError(
+                        f"{list(item)} are not the dimensions of {list(old)} that are stored at "
+                        f"this place of {sizes}",
+                        ("shape", position),
+                    )
+
+
+class Reshape(ArrayToArray):
+    """The bound codec.
+
+    Args:
+        decoded: the chunk.
+        encoded: the chunk in its new shape.
+    """
+
+    def __init__(self, decoded: ChunkType, encoded: ChunkType) -> None:
+        self._shape = decoded.shape
+        self.encoded = encoded
+
+    def encode(self, array: Array) -> Array:
+        return array.reshape(self.encoded.shape)
+
+    def decode(self, array: Array) -> Array:
+        return array.reshape(self._shape)
+
+    def view_of(self, out: Array) -> Array | None:
+        return out.reshape(self.encoded.shape) if out.flags.c_contiguous else None
