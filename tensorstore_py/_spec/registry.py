@@ -117,7 +117,9 @@ class Registry(Generic[C]):
         """
         found = self.find(name)
         if found is None:
-            hint = did_you_mean(name, self._classes)
+            # A name is often remembered without what stands in front of it.
+            whole = next((each for each in self._classes if each.endswith(f".{name}")), None)
+            hint = f' (did you mean "{whole}"?)' if whole else did_you_mean(name, self._classes)
             raise SpecError(f'no {self.kind} is named "{name}"{hint}')
         return found
 

@@ -214,7 +214,7 @@ class Metadata(NamedTuple):
         """
         try:
             json = json_module.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataLossError(f"not a JSON document: {error}") from error
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
