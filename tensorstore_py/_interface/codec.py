@@ -94,6 +94,9 @@ class ArrayToBytes(ABC):
 
     #: Size of every encoded chunk in bytes, or None if it depends on the values.
     encoded_size: int | None = None
+    #: Where that is None: what no encoded chunk in its right mind exceeds; None if there is no
+    #: such limit. It protects from data that unpacks to more than memory holds.
+    most_bytes: int | None = None
     #: Whether encoded chunks hold more than the array, such as other fields of a record. Then a
     #: chunk is never written without a look at what is stored: see `encode_over`.
     partial: bool = False
@@ -153,6 +156,13 @@ class BytesToBytes(ABC):
         Raises:
             DataLossError: corrupt, truncated, or not of `size` bytes.
         """
+
+    def decode_within(self, data: Buffer, most: int) -> Buffer:
+        """`decode` where the size is not known, but that it is not more than `most` bytes.
+
+        Codecs that make little data into much look at it before they allocate.
+        """
+        return self.decode(data)
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         """Decode exactly `out.nbytes` bytes to `out`.

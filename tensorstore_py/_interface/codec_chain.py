@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CodecChain"]
 
+_LARGEST_HEADER = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class CodecChain:
@@ -37,6 +39,7 @@ class CodecChain:
         to_bytes: the serializer.
         compressors: bytes-to-bytes codecs, in encoding order.
         sizes: what goes into each of them, in bytes; None where that depends on the values.
+        limits: what goes into each of them at most, in bytes; None where nothing is known.
     """
 
     chunk: ChunkType
@@ -44,14 +47,20 @@ class CodecChain:
     to_bytes: ArrayToBytes
     compressors: tuple[BytesToBytes, ...]
     sizes: tuple[int | None, ...] = field(init=False, compare=False)
+    limits: tuple[int | None, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         sizes: list[int | None] = []
+        limits: list[int | None] = []
         size = self.to_bytes.encoded_size
+        limit = self.to_bytes.most_bytes if size is None else size
         for compressor in self.compressors:
             sizes.append(size)
+            limits.append(limit)
             size = compressor.encoded_size(size)
+            limit = _expanded(limit) if size is None else size
         object.__setattr__(self, "sizes", tuple(sizes))
+        object.__setattr__(self, "limits", tuple(limits))
 
     def encode(self, array: Array) -> Buffer:
         """The stored bytes of a whole chunk.
@@ -129,10 +138,23 @@ class CodecChain:
             size = compressor.encoded_size(size)
         return size
 
-    def _to_serialized(self, data: Buffer) -> Buffer:
-        """Stored bytes, decompressed."""
-        for compressor, size in zip(self.compressors[::-1], self.sizes[::-1], strict=True):
-            data = compressor.decode(data, size)
+    def most_bytes(self) -> int | None:
+        """What no encoded chunk in its right mind exceeds; None if nothing is known of it."""
+        size = self.encoded_size()
+        if size is not None or not self.compressors:
+            return self.to_bytes.most_bytes if size is None else size
+        return _expanded(self.limits[-1])
+
+    def _to_serialized(self, data: Buffer, stop: int = 0) -> Buffer:
+        """Stored bytes, decompressed; as far as the compressor at `stop`."""
+        for number in range(len(self.compressors) - 1, stop - 1, -1):
+            compressor, size, limit = self.compressors[number], self.sizes[number], None
+            if size is None:
+                limit = self.limits[number]
+            if limit is None:
+                data = compressor.decode(data, size)
+            else:
+                data = compressor.decode_within(data, limit)
         return data
 
     def _from_bytes(self, data: Buffer) -> Array:
@@ -164,6 +186,10 @@ class CodecChain:
     def _decompress(self, data: Buffer, memory: memoryview) -> None:
         if len(self.compressors) > 1:
             # Each is told what must come out, so that none unpacks more than a chunk can need.
-            for compressor, size in zip(self.compressors[:0:-1], self.sizes[:0:-1], strict=True):
-                data = compressor.decode(data, size)
+            data = self._to_serialized(data, 1)
         self.compressors[0].decode_into(data, memory)
+
+
+def _expanded(size: int | None) -> int | None:
+    """What a compressor makes at most of so many bytes that do not compress, and then some."""
+    return None if size is None else 2 * size + _LARGEST_HEADER

@@ -42,6 +42,7 @@ def decode_streams(
     *,
     unlimited: int,
     concatenated: bool,
+    most: int | None = None,
 ) -> bytes:
     """Decode one stream, or several one behind the other.
 
@@ -51,6 +52,7 @@ def decode_streams(
         start: makes the decoder of one stream.
         unlimited: the `max_length` that means "no limit" to that decoder.
         concatenated: whether the format joins streams that stand one behind the other.
+        most: what the decoded size does not exceed, where it is not known.
 
     Raises:
         DataLossError: truncated, followed by other bytes, or not of `size` bytes.
@@ -58,14 +60,16 @@ def decode_streams(
     """
     parts: list[bytes] = []
     found = 0
+    if size is not None:
+        most = size
     while True:
         decoder = start()
         # One byte more than expected, so that a longer stream is seen and the end is reached.
-        limit = unlimited if size is None else size - found + 1
+        limit = unlimited if most is None else most - found + 1
         part = decoder.decompress(data, limit)
         found += len(part)
-        if size is not None and found > size:
-            raise DataLossError(f"decoded to more than {size} bytes")
+        if most is not None and found > most:
+            raise DataLossError(f"decoded to more than {most} bytes")
         if not decoder.eof:
             raise DataLossError(f"truncated after {found} decoded bytes")
         parts.append(part)

@@ -206,6 +206,12 @@ class Blosc(BytesToBytes):
         except (RuntimeError, ValueError) as error:
             raise DataLossError(f"corrupt blosc data: {error}") from error
 
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        stated = _checked_size(data)
+        if stated > most:
+            raise DataLossError(f"blosc header states {stated} decoded bytes, more than {most}")
+        return self.decode(data, stated)
+
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         stated = _checked_size(data)
         if stated != out.nbytes:

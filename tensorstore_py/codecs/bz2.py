@@ -70,8 +70,16 @@ class Bz2(BytesToBytes):
         return self._compress(data, self._level)
 
     def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        return self._decode(data, size, None)
+
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        return self._decode(data, None, most)
+
+    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
         try:
-            return decode_streams(data, size, self._start, unlimited=-1, concatenated=True)
+            return decode_streams(
+                data, size, self._start, unlimited=-1, concatenated=True, most=most
+            )
         except (OSError, ValueError) as error:
             if isinstance(error, DataLossError):
                 raise

@@ -90,8 +90,16 @@ class Gzip(BytesToBytes):
         return self._compress(data)
 
     def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        return self._decode(data, size, None)
+
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        return self._decode(data, None, most)
+
+    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
         try:
-            return decode_streams(data, size, self._start, unlimited=0, concatenated=True)
+            return decode_streams(
+                data, size, self._start, unlimited=0, concatenated=True, most=most
+            )
         except self._failures as error:
             raise DataLossError(f"corrupt gzip data: {error}") from error
 

@@ -83,6 +83,12 @@ class Lz4(BytesToBytes):
         except (RuntimeError, ValueError) as error:
             raise DataLossError(f"corrupt lz4 data: {error}") from error
 
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        (stated,) = unpack_from("<I", bytes(data[:_HEADER]).ljust(_HEADER, b"\0"))
+        if stated > most:
+            raise DataLossError(f"lz4 header states {stated} decoded bytes, more than {most}")
+        return self.decode(data)
+
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         _check_size(data, out.nbytes)
         try:

@@ -105,8 +105,16 @@ class Lzma(BytesToBytes):
         return encoded
 
     def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        return self._decode(data, size, None)
+
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        return self._decode(data, None, most)
+
+    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
         try:
-            return decode_streams(data, size, self._start, unlimited=-1, concatenated=True)
+            return decode_streams(
+                data, size, self._start, unlimited=-1, concatenated=True, most=most
+            )
         except self._library.LZMAError as error:
             raise DataLossError(f"corrupt lzma data: {error}") from error
 

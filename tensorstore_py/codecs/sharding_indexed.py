@@ -9,6 +9,7 @@ chunks are written in C order, but read from wherever the index says.
 from __future__ import annotations
 
 from itertools import accumulate, product
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["ShardingIndexed", "ShardingIndexedSpec"]
 
 _FAMILY = "zarr3"
+_LEFT_BEHIND = 1 << 16
 _BITS: dict[int, np.dtype[np.generic]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
@@ -185,6 +187,10 @@ class ShardingIndexed(Sharded):
         self._chunk = chunk
         self._index_chain = index_chain
         self._index_at_end = index_at_end
+        inner_most = inner.most_bytes()
+        if inner_most is not None:
+            # Twice, and then some, for what partial writes of others may have left behind.
+            self.most_bytes = index_size + 2 * prod(grid_shape) * inner_most + _LEFT_BEHIND
         self._bits = None if chunk.dtype.hasobject else _BITS.get(chunk.dtype.itemsize)
 
     def index_range(self) -> ByteRange:

@@ -71,8 +71,16 @@ class Zlib(BytesToBytes):
         return self._compress(data)
 
     def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        return self._decode(data, size, None)
+
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        return self._decode(data, None, most)
+
+    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
         try:
-            return decode_streams(data, size, self._start, unlimited=0, concatenated=False)
+            return decode_streams(
+                data, size, self._start, unlimited=0, concatenated=False, most=most
+            )
         except self._failures as error:
             raise DataLossError(f"corrupt zlib data: {error}") from error
 

@@ -30,6 +30,9 @@ __all__ = ["NumcodecsZstdSpec", "Zstd", "ZstdSpec", "ZstdV2Spec"]
 
 _LEVEL = Level(-131072, 22)
 _MAGIC = b"\x28\xb5\x2f\xfd"
+#: Decoded size of the largest block, and what the smallest one takes: one byte, repeated.
+_LARGEST_BLOCK = 1 << 17
+_SMALLEST_BLOCK = 4
 
 
 @codec("zstd", family="zarr3")
@@ -108,18 +111,21 @@ class Zstd(BytesToBytes):
     def decode(self, data: Buffer, size: int | None = None) -> bytes:
         if size is not None:
             _check_size(data, size)
+        else:
+            _check_credible(data)
         try:
             decoded = self._decompress(data)
         except (RuntimeError, ValueError) as error:
             raise DataLossError(f"corrupt zstd data: {error}") from error
-        except MemoryError as error:
-            # Only a header that lies states such a size where none was expected.
-            raise DataLossError(
-                f"zstd frame states {stated_size(data)} decoded bytes, more than memory holds"
-            ) from error
         if size is not None and len(decoded) != size:
             raise size_error(len(decoded), size)
         return decoded
+
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        stated = stated_size(data)
+        if stated is not None and stated > most:
+            raise DataLossError(f"zstd frame states {stated} decoded bytes, more than {most}")
+        return self.decode(data, stated)
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         _check_size(data, out.nbytes)
@@ -133,6 +139,19 @@ def _check_size(data: Buffer, size: int) -> None:
     stated = stated_size(data)
     if stated is not None and stated != size:
         raise size_error(stated, size)
+
+
+def _check_credible(data: Buffer) -> None:
+    """Whether so little data can stand for as much as the first frame says.
+
+    Raises:
+        DataLossError: it cannot.
+    """
+    stated = stated_size(data) or 0
+    if stated > (len(data) // _SMALLEST_BLOCK + 1) * _LARGEST_BLOCK:
+        raise DataLossError(
+            f"corrupt zstd data: {len(data)} bytes cannot stand for {stated} bytes, as stated"
+        )
 
 
 def stated_size(data: Buffer) -> int | None:

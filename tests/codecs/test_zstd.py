@@ -68,7 +68,7 @@ def test_a_size_that_lies_is_caught_before_memory_is_taken() -> None:
 
     with pytest.raises(DataLossError, match=f"decoded to {2**60} bytes, expected 6"):
         Zstd(3, checksum=False).decode(huge, 6)
-    with pytest.raises(DataLossError, match="more than memory holds"):
+    with pytest.raises(DataLossError, match=f"cannot stand for {2**60} bytes"):
         Zstd(3, checksum=False).decode(huge)
 
 
@@ -103,3 +103,16 @@ def test_version_2_may_state_a_checksum() -> None:
     assert off.to_json(include_defaults=True) == {"level": 1}
     assert on.to_json(include_defaults=True) == {"checksum": True, "level": 1}
     assert on.bind(chunk).encode(DATA) == theirs.compress(DATA, 1, True)  # type: ignore[attr-defined]
+
+
+def test_a_frame_states_no_more_than_its_data_can_stand_for() -> None:
+    codec = Zstd(1, checksum=False)
+    lie = bytes.fromhex("28b52ffda000000080190000616263")
+
+    with pytest.raises(DataLossError, match="15 bytes cannot stand for 2147483648 bytes"):
+        codec.decode(lie)
+    with pytest.raises(DataLossError, match="states 2147483648 decoded bytes, more than 100"):
+        codec.decode_within(lie, 100)
+    zeros = bytes(1 << 24)
+    assert codec.decode(codec.encode(zeros)) == zeros
+    assert codec.decode_within(codec.encode(zeros), 1 << 24) == zeros

@@ -132,3 +132,40 @@ def test_every_compressor_is_told_how_much_it_may_unpack() -> None:
     for decode in (chain.decode, chain.decode_scratch):
         with pytest.raises(DataLossError, match=f"more than {size + 4} bytes"):
             decode(chain.compressors[2].encode(bomb))
+
+
+def test_what_has_no_fixed_size_has_a_limit_all_the_same() -> None:
+    chain = bind_chain(parse_codec_list("zarr3", ["bytes", "gzip", "crc32c", "zstd"]), CHUNK)
+
+    assert chain.sizes == (48, None, None)
+    assert chain.limits == (48, 2 * 48 + 65536, 2 * (2 * 48 + 65536) + 65536)
+    assert chain.most_bytes() == 2 * (2 * (2 * 48 + 65536) + 65536) + 65536
+    assert bind_chain(parse_codec_list("zarr3", ["bytes", "crc32c"]), CHUNK).most_bytes() == 52
+
+
+def test_shards_are_limited_by_what_is_in_them() -> None:
+    shards = {"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3]}}
+    chain = bind_chain(parse_codec_list("zarr3", [shards, "gzip"]), CHUNK)
+
+    assert chain.sizes == (None,)
+    assert chain.limits == (4 * 16 + 4 + 2 * 4 * 12 + 65536,)
+
+
+def test_a_limit_is_told_to_whom_no_size_can_be_told() -> None:
+    told: list[object] = []
+
+    class Told(Recorder):
+        def decode(self, data, size=None):
+            told.append(size)
+            return bytes(data)
+
+        def decode_within(self, data, most):
+            told.append((most,))
+            return bytes(data)
+
+    chain = bind_chain((), CHUNK)
+    chain = CodecChain(chain.chunk, chain.to_array, chain.to_bytes, (Told(), Told(), Told()))
+    array = sample(CHUNK)
+
+    assert_same_bits(array, chain.decode(chain.encode(array)))
+    assert told == [(2 * (2 * 48 + 65536) + 65536,), (2 * 48 + 65536,), 48]

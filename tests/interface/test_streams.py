@@ -70,3 +70,17 @@ def test_no_more_is_decoded_than_expected() -> None:
         decode_streams(bomb, 10, Spy, unlimited=0, concatenated=True)
 
     assert asked == [11]
+
+
+@pytest.mark.parametrize("most", [3, 10])
+def test_a_size_that_is_not_known_may_have_a_limit(most: int) -> None:
+    def within(data: bytes) -> bytes:
+        return decode_streams(
+            data, None, zlib.decompressobj, unlimited=0, concatenated=True, most=most
+        )
+
+    assert within(zlib.compress(b"a" * most)) == b"a" * most
+    assert within(zlib.compress(b"a") + zlib.compress(b"a" * (most - 1))) == b"a" * most
+    for bomb in (zlib.compress(bytes(most + 1)), zlib.compress(b"a") + zlib.compress(bytes(most))):
+        with pytest.raises(DataLossError, match=f"decoded to more than {most} bytes"):
+            within(bomb)

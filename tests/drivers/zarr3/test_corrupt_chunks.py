@@ -384,9 +384,24 @@ BOMBS: dict[str, tuple[list, Callable[[bytes], bytes]]] = {
         in_a_shard(stated_by_blosc),
     ),
     "in_a_shard_bz2": (shards(BYTES, made("numcodecs.bz2")), in_a_shard(bz2.compress)),
-    "around_a_shard": (
-        [*shards(BYTES), made("numcodecs.lz4")],
-        stated_by_lz4,
+    **{
+        f"around_shards_{name}": ([*shards(BYTES, ZSTD), codec], make)
+        for name, codec, make in (
+            ("gzip", made("gzip", level=1), gzip.compress),
+            ("zlib", made("numcodecs.zlib"), zlib.compress),
+            ("bz2", made("numcodecs.bz2"), bz2.compress),
+            ("lzma", made("numcodecs.lzma", preset=0), lambda data: lzma.compress(data, preset=0)),
+            ("zstd", ZSTD, by_zstd),
+            ("zstd_lies", ZSTD, stated_by_zstd),
+            ("blosc_lies", made("blosc", shuffle="noshuffle"), stated_by_blosc),
+            ("lz4", made("numcodecs.lz4"), lambda data: numcodecs.LZ4().encode(data)),
+            ("lz4_lies", made("numcodecs.lz4"), stated_by_lz4),
+        )
+    },
+    "twice": ([BYTES, made("gzip", level=1), ZSTD], by_zstd),
+    "twice_in_a_shard": (
+        shards(BYTES, made("gzip", level=1), made("numcodecs.bz2")),
+        in_a_shard(bz2.compress),
     ),
 }
 
