@@ -37,7 +37,7 @@ from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, spli
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.checksum import Checksum
 from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
-from tensorstore_py._interface.chunk_keys import ChunkKeys, SeparatedKeys
+from tensorstore_py._interface.chunk_keys import ChunkKeys, OuterKeys, SeparatedKeys
 from tensorstore_py._interface.codec import (
     OPAQUE,
     Array,
@@ -76,6 +76,8 @@ from tensorstore_py._interface.element_type import (
     recast,
     viewed_as,
 )
+from tensorstore_py._interface.element_view import ElementView, normalised
+from tensorstore_py._interface.field_bytes import FieldBytes
 from tensorstore_py._interface.generation import (
     NO_VALUE,
     UNKNOWN,
@@ -199,7 +201,9 @@ __all__ = [
     "DriverSpec",
     "Duration",
     "ElementType",
+    "ElementView",
     "Field",
+    "FieldBytes",
     "Gate",
     "HttpClient",
     "HttpDialect",
@@ -222,6 +226,7 @@ __all__ = [
     "NonNegativeInt",
     "OpenMode",
     "Opened",
+    "OuterKeys",
     "OutputIndexMap",
     "Overlay",
     "Part",
@@ -306,6 +311,7 @@ __all__ = [
     "native_type",
     "needed_since",
     "new_domain",
+    "normalised",
     "offload",
     "output_box",
     "parse_codec_json",

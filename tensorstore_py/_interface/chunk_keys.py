@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     pass
 
-__all__ = ["ChunkKeys", "SeparatedKeys"]
+__all__ = ["ChunkKeys", "OuterKeys", "SeparatedKeys"]
 
 
 class ChunkKeys(ABC):
@@ -63,3 +63,25 @@ class SeparatedKeys(ChunkKeys):
         if not all(part.isascii() and part.isdigit() and str(int(part)) == part for part in parts):
             return None
         return tuple(map(int, parts))
+
+
+class OuterKeys(ChunkKeys):
+    """Names by the chunked dimensions only.
+
+    Args:
+        base: names of cells of the chunked dimensions.
+        rank: how many there are.
+        inner_rank: how many dimensions come behind them.
+    """
+
+    def __init__(self, base: ChunkKeys, rank: int, inner_rank: int) -> None:
+        self._base = base
+        self._rank = rank
+        self._zeros = (0,) * inner_rank
+
+    def encode(self, cell: tuple[int, ...]) -> str:
+        return self._base.encode(cell[: self._rank])
+
+    def decode(self, name: str) -> tuple[int, ...] | None:
+        cell = self._base.decode(name)
+        return None if cell is None else (*cell, *self._zeros)

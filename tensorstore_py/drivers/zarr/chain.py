@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorstore_py.drivers.zarr.element_codecs import FilteredElements, SerializedElements
-from tensorstore_py.drivers.zarr.element_view import ElementView
-from tensorstore_py.drivers.zarr.field_bytes import FieldBytes
 from tensorstore_py.drivers.zarr.metadata import ZarrMetadata
 from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.plugin import (
@@ -29,6 +27,8 @@ from tensorstore_py.plugin import (
     ChunkType,
     CodecChain,
     CodecModel,
+    ElementView,
+    FieldBytes,
     dtype,
     parse_codec_json,
 )

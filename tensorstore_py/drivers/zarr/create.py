@@ -22,7 +22,6 @@ from tensorstore_py.drivers.zarr.compression import (
     object_type,
 )
 from tensorstore_py.drivers.zarr.data_type import StoredType
-from tensorstore_py.drivers.zarr.element_view import ElementView
 from tensorstore_py.drivers.zarr.fill_value import (
     field_fill_value,
     fill_value_json,
@@ -36,6 +35,7 @@ from tensorstore_py.plugin import (
     ChunkLayout,
     CodecModel,
     CodecSpec,
+    ElementView,
     IndexDomain,
     Schema,
     Unset,

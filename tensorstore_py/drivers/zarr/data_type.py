@@ -13,9 +13,8 @@ from math import prod
 
 import numpy as np
 
-from tensorstore_py.drivers.zarr.element_view import ElementView
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import describe, dtype
+from tensorstore_py.plugin import ElementView, describe, dtype
 
 __all__ = ["StoredField", "StoredType"]
 

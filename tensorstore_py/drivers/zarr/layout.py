@@ -10,15 +10,15 @@ from typing import Literal
 
 from tensorstore_py.drivers.zarr.chain import bound_chain, inner_order
 from tensorstore_py.drivers.zarr.compression import ZarrCodecSpec
-from tensorstore_py.drivers.zarr.element_view import ElementView
 from tensorstore_py.drivers.zarr.fill_value import field_fill_value
 from tensorstore_py.drivers.zarr.metadata import ZarrMetadata
 from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin import (
     ArrayLayout,
-    ChunkKeys,
     CodecSpec,
+    ElementView,
     IndexDomain,
+    OuterKeys,
     RegularAxis,
     SeparatedKeys,
     array_schema,
@@ -95,25 +95,3 @@ def _full(labels: tuple[str, ...] | None, rank: int, inner_rank: int) -> tuple[s
             ("shape",),
         )
     return (*labels, *("",) * inner_rank)
-
-
-class OuterKeys(ChunkKeys):
-    """Names by the chunked dimensions only.
-
-    Args:
-        base: names of cells of the chunked dimensions.
-        rank: how many there are.
-        inner_rank: how many dimensions come behind them.
-    """
-
-    def __init__(self, base: ChunkKeys, rank: int, inner_rank: int) -> None:
-        self._base = base
-        self._rank = rank
-        self._zeros = (0,) * inner_rank
-
-    def encode(self, cell: tuple[int, ...]) -> str:
-        return self._base.encode(cell[: self._rank])
-
-    def decode(self, name: str) -> tuple[int, ...] | None:
-        cell = self._base.decode(name)
-        return None if cell is None else (*cell, *self._zeros)

@@ -24,11 +24,11 @@ from tensorstore_py.drivers.zarr.compression import (
     parse_filters,
 )
 from tensorstore_py.drivers.zarr.data_type import StoredType
-from tensorstore_py.drivers.zarr.element_view import ElementView
 from tensorstore_py.drivers.zarr.fill_value import fill_value_json, parse_fill_value
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     CodecModel,
+    ElementView,
     JsonForm,
     Level,
     Model,

@@ -17,7 +17,6 @@ from tensorstore_py.drivers.zarr.create import (
     new_metadata,
 )
 from tensorstore_py.drivers.zarr.data_type import StoredType
-from tensorstore_py.drivers.zarr.element_view import ElementView
 from tensorstore_py.drivers.zarr.layout import DEFAULT_SEPARATOR, array_layout
 from tensorstore_py.drivers.zarr.metadata import MetadataConstraints, ZarrMetadata
 from tensorstore_py.errors import MismatchError, SpecError
@@ -26,6 +25,7 @@ from tensorstore_py.plugin import (
     BeforeValidator,
     ChunkedDriver,
     ChunkedSpec,
+    ElementView,
     Field,
     JsonForm,
     PlainValidator,

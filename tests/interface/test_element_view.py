@@ -1,7 +1,7 @@
 import numpy as np
 
+from tensorstore_py._interface.element_view import ElementView, needs_a_look, normalised
 from tensorstore_py.drivers.zarr.data_type import StoredType
-from tensorstore_py.drivers.zarr.element_view import ElementView, needs_a_look, normalised
 from tensorstore_py.plugin import dtype
 
 NESTED = [["p", [["a", "|i1"], ["b", ">u2", [3]]], [2]], ["q", "|b1"]]

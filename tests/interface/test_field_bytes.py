@@ -3,8 +3,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from tensorstore_py._interface.field_bytes import FieldBytes
 from tensorstore_py.drivers.zarr.data_type import StoredType
-from tensorstore_py.drivers.zarr.field_bytes import FieldBytes
 from tensorstore_py.errors import DataLossError
 
 PAIR = StoredType.parse([["x", "<u2", [2]], ["y", ">f4"], ["b", "|b1"]])

@@ -13,7 +13,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorstore_py.plugin import Array, Buffer, dtype
+from tensorstore_py._interface.codec import Array
+from tensorstore_py._interface.kvstore import Buffer
+from tensorstore_py._spec.dtype import dtype
 
 __all__ = ["ElementView", "needs_a_look", "normalised"]
 

@@ -11,8 +11,10 @@ from math import prod
 
 import numpy as np
 
-from tensorstore_py.drivers.zarr.element_view import ElementView, needs_a_look, normalised
-from tensorstore_py.plugin import Array, ArrayToBytes, Buffer, check_characters, size_error
+from tensorstore_py._interface.codec import Array, ArrayToBytes, size_error
+from tensorstore_py._interface.element_type import check_characters
+from tensorstore_py._interface.element_view import ElementView, needs_a_look, normalised
+from tensorstore_py._interface.kvstore import Buffer
 
 __all__ = ["FieldBytes"]
 
