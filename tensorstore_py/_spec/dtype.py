@@ -295,7 +295,7 @@ def _add_numpy(name: str, scalar: type[np.generic]) -> None:
     numpy_dtype: np.dtype[np.generic] = np.dtype(scalar)
     kind = numpy_dtype.kind
     if kind == "V":
-        kind = "i" if name.startswith("int") else "f"
+        kind = {"i": "i", "u": "u"}.get(name[0], "f")
     add_data_type(DataType(name, numpy_dtype, scalar, kind, numpy_dtype))
 
 
@@ -307,6 +307,8 @@ _ML_TYPES = """
     int2 int4 bfloat16 float4_e2m1fn float8_e3m4 float8_e4m3fn float8_e4m3fnuz
     float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu
 """
+# The reference has none of these, but Zarr's registry of data types names them.
+_ML_TYPES += "uint2 uint4 float6_e2m3fn float6_e3m2fn float8_e4m3"
 for _name in _NUMPY_TYPES.split():
     _add_numpy(_name, getattr(np, _name))
 for _name in _ML_TYPES.split():

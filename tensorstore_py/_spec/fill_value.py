@@ -42,7 +42,7 @@ _INTEGER = re.compile(r"\s*[-+]?[0-9]+\s*")
 _FLOAT = re.compile(
     r"\s*[-+]?(nan|inf|infinity|[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?|[0-9]+\.)\s*", re.IGNORECASE
 )
-_BITS = {"int2": 2, "int4": 4}
+_BITS = {"int2": 2, "int4": 4, "uint2": 2, "uint4": 4}
 
 
 def fill_value_like(value: object, data_type: dtype | None) -> FillValue:
@@ -245,7 +245,7 @@ def _field_to_json(value: np.generic) -> object:
 
 def _plain(array: FillValue) -> object:
     kind = dtype(array.dtype).kind
-    wide: NDArray[np.generic] = array.astype(np.int64 if kind == "i" else np.float64)
+    wide: NDArray[np.generic] = array.astype(np.int64 if kind in "iu" else np.float64)
     return wide.tolist()
 
 

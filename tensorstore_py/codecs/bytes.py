@@ -43,7 +43,8 @@ class BytesSpec(ArrayToBytesSpec):
     endian: Literal["little", "big"] | None = None
 
     def resolved(self, chunk: ChunkType) -> BytesSpec:
-        if _swaps(chunk.dtype):
+        # Records say it even where no field has a byte order: their fields may be any type.
+        if chunk.dtype.names is not None or _swaps(chunk.dtype):
             return self.replace(endian=self.endian or "little")
         return self.replace(endian=None)
 

@@ -182,6 +182,7 @@ class ShardingIndexed(Sharded):
         index_at_end: bool,
     ) -> None:
         self.inner = inner
+        self.partial = inner.to_bytes.partial
         self.grid_shape = grid_shape
         self.index_size = index_size
         self._chunk = chunk
@@ -216,6 +217,17 @@ class ShardingIndexed(Sharded):
             if not self._is_fill(piece, bits):
                 chunks[number] = self.inner.encode(piece)
         return self._join(chunks)
+
+    def encode_over(self, array: Array, stored: Buffer | None, *, keep_fill: bool) -> Buffer | None:
+        view = memoryview(b"" if stored is None else stored)
+        entries = [[MISSING, 0]] * prod(self.grid_shape) if stored is None else self._entries(view)
+        chunks: dict[int, Buffer] = {}
+        for number, ((offset, size), cell) in enumerate(zip(entries, self._cells(), strict=True)):
+            present = None if offset == MISSING else view[offset : offset + size]
+            data = self.inner.encode_over(array[cell], present, keep_fill=keep_fill)
+            if data is not None:
+                chunks[number] = data
+        return self.assemble(chunks)
 
     def decode(self, data: Buffer) -> Array:
         out: Array = np.empty(self._chunk.shape, self._chunk.dtype)
@@ -288,12 +300,9 @@ class ShardingIndexed(Sharded):
             fill = fill.view(bits.dtype)
             # Most chunks that hold data differ in the first element already.
             first = bits[(0,) * bits.ndim]
-            return bool(first == fill) and bool((bits == fill).all())
+            return bool(first == fill.flat[0]) and bool((bits == fill).all())
         if piece.dtype.hasobject:
             return bool(np.all(piece == fill))
         elements = np.ascontiguousarray(piece).reshape(-1).view(np.uint8)
-        return bool((elements.reshape(-1, piece.dtype.itemsize) == _raw(fill)).all())
-
-
-def _raw(fill: NDArray[np.generic]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(fill).reshape(1).view(np.uint8)
+        expected = np.ascontiguousarray(fill).reshape(-1).view(np.uint8)
+        return bool((elements.reshape(-1, len(expected)) == expected).all())

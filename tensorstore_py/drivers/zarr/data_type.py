@@ -30,7 +30,10 @@ _BY_NAME = frozenset(
     [
         "bfloat16",
         "float4_e2m1fn",
+        "float6_e2m3fn",
+        "float6_e3m2fn",
         "float8_e3m4",
+        "float8_e4m3",
         "float8_e4m3b11fnuz",
         "float8_e4m3fn",
         "float8_e4m3fnuz",
@@ -39,6 +42,8 @@ _BY_NAME = frozenset(
         "float8_e8m0fnu",
         "int2",
         "int4",
+        "uint2",
+        "uint4",
     ]
 )
 _PATTERN = re.compile(r"([<>|])([biufcSVU])(\d{1,9})", re.ASCII)

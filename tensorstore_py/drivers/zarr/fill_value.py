@@ -24,8 +24,8 @@ from tensorstore_py.plugin import ElementView, describe, dtype, normalised, thaw
 __all__ = ["field_fill_value", "fill_value_json", "fill_value_of", "parse_fill_value"]
 
 _NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-#: Value bits of the integer types that NumPy has no limits for.
-_SMALL = {"int2": 2, "int4": 4}
+#: Least and greatest value of the integer types that NumPy has no limits for.
+_SMALL = {"int2": (-2, 1), "int4": (-8, 7), "uint2": (0, 3), "uint4": (0, 15)}
 _NOT_A_TIME = "NaT"
 _BY_BYTES = "SV"
 #: What missing elements of variable length are if metadata does not say.
@@ -274,9 +274,8 @@ def _integer(view: ElementView, json: object) -> int:
 
 
 def _limits(view: ElementView) -> tuple[int, int]:
-    bits = _SMALL.get(view.data_type.name)
-    if bits is not None:
-        return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    if view.data_type.name in _SMALL:
+        return _SMALL[view.data_type.name]
     limits = np.iinfo(np.dtype(view.native).str)
     return int(limits.min), int(limits.max)
 

@@ -31,7 +31,10 @@ __all__ = [
     "completed",
     "inside_shards",
     "is_sharded",
+    "moves_elements_only",
     "parse_codecs",
+    "stored_endian",
+    "with_serializer",
 ]
 
 _FAMILY = "zarr3"
@@ -182,3 +185,41 @@ def completed(
 def _with_dimensions(codecs: Sequence[ArrayToArraySpec]) -> list[ArrayToArraySpec]:
     """The codecs in front of the first one that gives other dimensions than it takes."""
     return list(takewhile(lambda codec: codec.keeps_dimensions, codecs))
+
+
+def with_serializer(codecs: Sequence[CodecModel], name: str) -> tuple[CodecModel, ...]:
+    """The list with an array to bytes codec in its innermost place if it has none there.
+
+    Example:
+        >>> from tensorstore_py.plugin import codecs_to_json
+        >>> codecs_to_json("zarr3", with_serializer(parse_codecs(["gzip"]), "bytes"))
+        [{'name': 'bytes'}, {'name': 'gzip'}]
+    """
+    stages = split_chain(codecs)
+    to_bytes: CodecModel = stages.to_bytes or parse_codec_json(_FAMILY, name)
+    if isinstance(to_bytes, ShardedSpec):
+        to_bytes = to_bytes.replace(codecs=with_serializer(to_bytes.codecs or (), name))
+    return (*stages.to_array, to_bytes, *stages.compressors)
+
+
+def moves_elements_only(codecs: Sequence[CodecModel]) -> bool:
+    """Whether elements are stored as they are, wherever they are put in a chunk."""
+    stages = split_chain(codecs)
+    if any(codec.codec_id != "transpose" for codec in stages.to_array):
+        return False
+    if isinstance(stages.to_bytes, ShardedSpec):
+        return moves_elements_only(stages.to_bytes.codecs or ())
+    return stages.to_bytes is None or stages.to_bytes.codec_id == "bytes"
+
+
+def stored_endian(codecs: Sequence[CodecModel]) -> str:
+    """The byte order of stored elements; little where none is said.
+
+    Example:
+        >>> stored_endian(parse_codecs([{"name": "bytes", "configuration": {"endian": "big"}}]))
+        'big'
+    """
+    to_bytes = split_chain(codecs).to_bytes
+    if isinstance(to_bytes, ShardedSpec):
+        return stored_endian(to_bytes.codecs or ())
+    return getattr(to_bytes, "endian", None) or "little"

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorstore_py.drivers.zarr3.chain import parse_codecs
+from tensorstore_py.drivers.zarr3.chain import parse_codecs, stored_endian
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
-from tensorstore_py.drivers.zarr3.data_type import parse_data_type
+from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.fill_value import fill_value_to_json, parse_fill_value
 from tensorstore_py.drivers.zarr3.members import (
     parse_attributes,
@@ -34,7 +34,6 @@ from tensorstore_py.plugin import (
     Unit,
     codecs_to_json,
     describe,
-    dtype,
     parse_codec_list,
     split_chain,
     thaw,
@@ -66,7 +65,7 @@ class MetadataConstraints:
         data_type: element type.
         chunk_shape: shape of the chunks (of the shards, where there are any).
         chunk_key_encoding: the rule for chunk keys.
-        fill_value: scalar array of the data type.
+        fill_value: one element of the data type, an array of rank 0.
         codecs: the codecs of a chunk, parsed; members of theirs may be unsaid, too.
         dimension_names: a name or None for each dimension.
         attributes: user attributes; `dimension_units` among them means something here.
@@ -79,7 +78,7 @@ class MetadataConstraints:
 
     zarr_format: int | None = None
     shape: tuple[int, ...] | None = None
-    data_type: dtype | None = None
+    data_type: StoredType | None = None
     chunk_shape: tuple[int, ...] | None = None
     chunk_key_encoding: ChunkKeyEncoding | None = None
     fill_value: NDArray[np.generic] | None = None
@@ -150,14 +149,16 @@ class MetadataConstraints:
         if self.shape is not None:
             json["shape"] = list(self.shape)
         if self.data_type is not None:
-            json["data_type"] = self.data_type.name
+            json["data_type"] = self.data_type.to_json()
         if self.chunk_shape is not None:
             configuration = {"chunk_shape": list(self.chunk_shape)}
             json["chunk_grid"] = {"configuration": configuration, "name": "regular"}
         if self.chunk_key_encoding is not None:
             json["chunk_key_encoding"] = self.chunk_key_encoding.to_json(include_defaults)
         if self.fill_value is not None:
-            json["fill_value"] = fill_value_to_json(self.fill_value)
+            assert self.data_type is not None
+            endian = stored_endian(self.codecs or ())
+            json["fill_value"] = fill_value_to_json(self.fill_value, self.data_type, endian)
         if self.codecs is not None:
             json["codecs"] = codecs_to_json(FAMILY, self.codecs)
         names = self.dimension_names
@@ -194,7 +195,7 @@ class Metadata(NamedTuple):
     """One array's whole document; attributes as for `MetadataConstraints`."""
 
     shape: tuple[int, ...]
-    data_type: dtype
+    data_type: StoredType
     chunk_shape: tuple[int, ...]
     chunk_key_encoding: ChunkKeyEncoding
     fill_value: NDArray[np.generic]
@@ -284,7 +285,7 @@ _PARSERS: dict[str, tuple[str, Callable[[object], object]]] = {
     "chunk_grid": ("chunk_shape", parse_chunk_grid),
     "chunk_key_encoding": ("chunk_key_encoding", ChunkKeyEncoding.parse),
     "codecs": ("codecs", parse_codecs),
-    "data_type": ("data_type", parse_data_type),
+    "data_type": ("data_type", StoredType.parse),
     "dimension_names": ("dimension_names", parse_dimension_names),
     "shape": ("shape", parse_shape),
 }
@@ -318,9 +319,11 @@ def _take_fill_value(json: Mapping[str, object], members: dict[str, object]) -> 
     if "fill_value" not in json:
         return
     data_type = members.get("data_type")
-    if not isinstance(data_type, dtype):
+    if not isinstance(data_type, StoredType):
         raise SpecError('can be given only together with "data_type"', ("fill_value",))
+    codecs = members.get("codecs")
+    endian = stored_endian(codecs) if isinstance(codecs, tuple) else "little"
     try:
-        members["fill_value"] = parse_fill_value(json["fill_value"], data_type)
+        members["fill_value"] = parse_fill_value(json["fill_value"], data_type, endian)
     except SpecError as error:
         raise error.inside("fill_value") from None

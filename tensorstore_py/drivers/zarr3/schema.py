@@ -7,11 +7,18 @@ all of an array; `check_metadata` compares a document with what a spec's `metada
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from tensorstore_py.drivers.zarr3.chain import chain_layout, check_codecs, is_sharded
+import numpy as np
+
+from tensorstore_py.drivers.zarr3.chain import (
+    chain_layout,
+    check_codecs,
+    is_sharded,
+    stored_endian,
+)
 from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
-from tensorstore_py.drivers.zarr3.data_type import check_data_type
+from tensorstore_py.drivers.zarr3.fill_value import same_bits, seen_fill_value
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     ChunkLayout,
@@ -19,100 +26,214 @@ from tensorstore_py.plugin import (
     IndexDomain,
     Schema,
     array_schema,
+    check_schema,
+    chosen_fill_value,
     describe,
     known_domain,
     layout_constraints,
 )
+from tensorstore_py.plugin import inf as INFINITY  # noqa: N812 - a constant
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from tensorstore_py.drivers.zarr3.metadata import Metadata, MetadataConstraints
-    from tensorstore_py.plugin import CodecModel
+    from tensorstore_py.plugin import CodecModel, ElementView
 
-__all__ = ["check_metadata", "dimension_labels", "known_schema", "metadata_schema"]
+__all__ = [
+    "array_domain",
+    "asked_fill_value",
+    "check_asked",
+    "check_metadata",
+    "dimension_labels",
+    "fixed_inside",
+    "known_schema",
+    "metadata_schema",
+    "stated_labels",
+    "stated_layout",
+]
+
+T = TypeVar("T")
 
 
-def known_schema(asked: Schema, stated: MetadataConstraints) -> Schema:
+def known_schema(asked: Schema, stated: MetadataConstraints, view: ElementView | None) -> Schema:
     """Everything that a spec says, as one schema.
 
     Args:
         asked: its schema constraints.
         stated: its metadata constraints.
+        view: what is opened of each element; None while that is unknown.
 
     Raises:
         MismatchError: they contradict each other; names the part.
-        SpecError: the format has no such data type.
     """
+    inner = () if view is None else view.inner_shape
     schema = asked.copy()
     schema.update(
-        dtype=stated.data_type,
-        rank=stated.rank,
+        dtype=None if view is None else view.data_type,
+        rank=None if stated.rank is None else stated.rank + len(inner),
         codec=codec_of(stated.codecs),
-        dimension_units=stated.units,
+        dimension_units=_with_inner(stated.units, (None,) * len(inner)),
     )
-    if stated.fill_value is not None:
+    if stated.fill_value is not None and stated.data_type is not None and view is not None:
         # A schema compares values, and NaN is not itself; `new_metadata` compares bits.
         schema = Schema.of(replace(schema.constraints, fill_value=None))
-        schema.update(fill_value=stated.fill_value)
-    if schema.dtype is not None:
-        check_data_type(schema.dtype)
+        endian = stored_endian(stated.codecs or ())
+        schema.update(fill_value=seen_fill_value(stated.data_type, view, stated.fill_value, endian))
     rank = schema.rank
     if rank is None:
         return schema
-    layout = stated_layout(schema, stated, rank)
-    domain = known_domain(schema, stated.shape, dimension_labels(stated.dimension_names))
+    if rank < len(inner):
+        raise MismatchError(
+            f"rank: the schema says {rank}, but the data type alone has {len(inner)} dimensions"
+        )
+    layout = stated_layout(schema, stated, rank, inner)
+    domain = known_domain(
+        schema, _with_inner(stated.shape, inner), stated_labels(stated, len(inner))
+    )
+    if domain is not None and inner:
+        domain = fixed_inside(domain, inner)
     return Schema.of(replace(schema.constraints, chunk_layout=layout.constraints, domain=domain))
 
 
 def stated_layout(
-    schema: Schema, stated: MetadataConstraints, rank: int, *, one_grid: bool = False
+    schema: Schema,
+    stated: MetadataConstraints,
+    rank: int,
+    inner: tuple[int, ...],
+    *,
+    one_grid: bool = False,
 ) -> ChunkLayout:
-    """The schema's layout and what the metadata says of it; `one_grid` as `layout_constraints`."""
+    """The schema's layout and what the metadata says of it.
+
+    Args:
+        schema: the schema.
+        stated: the metadata constraints.
+        rank: of the array, with the dimensions inside an element.
+        inner: extents inside an element, which no chunk cuts.
+        one_grid: as for `layout_constraints`.
+    """
+    outer = rank - len(inner)
     order: tuple[int, ...] | None = None
     read: tuple[int, ...] | None = None
     if stated.codecs is not None:
-        order, read = chain_layout(stated.codecs, rank)
+        order, read = chain_layout(stated.codecs, outer)
         if not is_sharded(stated.codecs):
             read = stated.chunk_shape
+    anything = (None,) * outer if inner else None
     return layout_constraints(
         schema,
         rank,
-        read_chunk=read,
-        write_chunk=stated.chunk_shape,
-        inner_order=order,
+        read_chunk=_with_inner(read or anything, inner),
+        write_chunk=_with_inner(stated.chunk_shape or anything, inner),
+        inner_order=_with_inner(order, range(outer, rank)),
         one_grid=one_grid,
     )
 
 
-def metadata_schema(metadata: Metadata) -> Schema:
-    """The complete schema of an array.
+def metadata_schema(metadata: Metadata, view: ElementView) -> Schema:
+    """The complete schema of an array, as far as its elements are opened.
 
     Raises:
         SpecError: a codec stands in the wrong place, or is for another rank.
     """
-    rank = metadata.rank
+    rank, inner = metadata.rank, view.inner_shape
     order, read = chain_layout(metadata.codecs, rank)
+    order = tuple(range(rank)) if order is None else order
+    endian = stored_endian(metadata.codecs)
     return array_schema(
-        data_type=metadata.data_type,
-        domain=array_domain(metadata),
-        read_chunk=metadata.chunk_shape if read is None else read,
-        write_chunk=metadata.chunk_shape,
-        inner_order=tuple(range(rank)) if order is None else order,
+        data_type=view.data_type,
+        domain=array_domain(metadata, inner),
+        read_chunk=(*(metadata.chunk_shape if read is None else read), *inner),
+        write_chunk=(*metadata.chunk_shape, *inner),
+        inner_order=(*order, *range(rank, rank + len(inner))),
         codec=codec_of(metadata.codecs),
-        fill_value=metadata.fill_value,
-        units=metadata.constraints.units,
+        fill_value=seen_fill_value(metadata.data_type, view, metadata.fill_value, endian),
+        units=_with_inner(metadata.constraints.units, (None,) * len(inner)),
     )
 
 
-def array_domain(metadata: Metadata) -> IndexDomain:
-    """The domain of an array: zero origin, resizable upper bounds, labels where usable."""
+def array_domain(metadata: Metadata, inner: tuple[int, ...] = ()) -> IndexDomain:
+    """The domain of an array: zero origin, resizable upper bounds, labels where usable.
+
+    Args:
+        metadata: the document.
+        inner: extents inside an element, which cannot be resized.
+    """
+    labels = dimension_labels(metadata.dimension_names)
     return IndexDomain(
-        inclusive_min=[0] * metadata.rank,
-        exclusive_max=metadata.shape,
-        implicit_upper_bounds=[True] * metadata.rank,
-        labels=dimension_labels(metadata.dimension_names),
+        inclusive_min=[0] * (metadata.rank + len(inner)),
+        exclusive_max=(*metadata.shape, *inner),
+        implicit_upper_bounds=[True] * metadata.rank + [False] * len(inner),
+        labels=_with_inner(labels, ("",) * len(inner)),
     )
+
+
+def fixed_inside(domain: IndexDomain, inner: tuple[int, ...]) -> IndexDomain:
+    """The domain with the dimensions inside an element, which cannot be resized.
+
+    Raises:
+        MismatchError: it has other extents there.
+    """
+    outer = domain.rank - len(inner)
+    for dimension, extent in enumerate(inner, outer):
+        stop = domain.exclusive_max[dimension]
+        if stop not in (extent, INFINITY + 1):
+            raise MismatchError(
+                f"domain: dimension {dimension} ends at {stop}, but is inside an element of the "
+                f"data type, where it has {extent} positions"
+            )
+    return IndexDomain(
+        inclusive_min=domain.inclusive_min,
+        exclusive_max=(*domain.exclusive_max[:outer], *inner),
+        implicit_upper_bounds=[True] * outer + [False] * len(inner),
+        labels=domain.labels,
+    )
+
+
+def stated_labels(stated: MetadataConstraints, inner_rank: int) -> tuple[str, ...] | None:
+    """The labels that metadata constraints state, with those of dimensions inside an element."""
+    return _with_inner(dimension_labels(stated.dimension_names), ("",) * inner_rank)
+
+
+def check_asked(asked: Schema, metadata: Metadata, view: ElementView) -> None:
+    """Whether an array is what a schema asks for.
+
+    Raises:
+        MismatchError: it is not.
+    """
+    found = metadata_schema(metadata, view)
+    if view.inner_shape and asked.fill_value is not None:
+        wanted = asked_fill_value(asked, view)
+        stored = found.fill_value
+        assert wanted is not None
+        assert stored is not None
+        if (
+            np.broadcast_to(wanted, view.inner_shape).tolist()
+            != np.broadcast_to(stored, view.inner_shape).tolist()
+        ):
+            raise MismatchError(
+                f"fill_value: stored is {stored.tolist()!r}, asked for was {wanted.tolist()!r}"
+            )
+        asked = Schema.of(replace(asked.constraints, fill_value=None))
+    check_schema(asked, found)
+
+
+def asked_fill_value(asked: Schema, view: ElementView) -> NDArray[np.generic] | None:
+    """The schema's fill value in the array's type; it may vary over an element's dimensions.
+
+    Raises:
+        SpecError: it is not representable, or varies over the array.
+    """
+    wanted = asked.fill_value
+    if wanted is None or not wanted.ndim or not view.inner_shape:
+        return chosen_fill_value(asked, view.data_type)
+    converted = np.empty(wanted.shape, view.native)
+    for place in np.ndindex(wanted.shape):
+        converted[place] = chosen_fill_value(Schema(fill_value=wanted[place]), view.data_type)
+    return converted
 
 
 def dimension_labels(names: Sequence[str | None] | None) -> list[str] | None:
@@ -136,8 +257,9 @@ def check_metadata(stated: MetadataConstraints, found: Metadata) -> None:
         MismatchError: it does not; names the member, what is stored and what was asked.
     """
     asked, stored = stated.to_json(), found.constraints.to_json()
+    same = _same_elements(stated, found)
     for name in asked:
-        if name not in ("attributes", "codecs") and asked[name] != stored.get(name):
+        if name not in ("attributes", "codecs", *same) and asked[name] != stored.get(name):
             raise _mismatch(name, stored.get(name), asked[name])
     if stated.codecs is not None:
         try:
@@ -152,6 +274,21 @@ def check_metadata(stated: MetadataConstraints, found: Metadata) -> None:
             _check_units(stated, found)
         elif name not in found.attributes or present != value:
             raise _mismatch(f"attributes.{name}", present, value)
+
+
+def _with_inner(outer: Sequence[T] | None, inner: Iterable[T]) -> tuple[T, ...] | None:
+    """What is said of the array's own dimensions and of those behind; None if nothing is said."""
+    return None if outer is None else (*outer, *inner)
+
+
+def _same_elements(stated: MetadataConstraints, found: Metadata) -> list[str]:
+    """Members of which the same is said in another form, as by another name of a data type."""
+    wanted, stored = stated.data_type, found.data_type
+    if wanted is None or wanted.stored != stored.stored or wanted.view() != stored.view():
+        return []
+    fill_value = stated.fill_value
+    same = fill_value is not None and same_bits(fill_value, found.fill_value)
+    return ["data_type", "fill_value"] if same else ["data_type"]
 
 
 def _check_units(stated: MetadataConstraints, found: Metadata) -> None:

@@ -9,28 +9,34 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.create import new_metadata
+from tensorstore_py.drivers.zarr3.data_type import StoredType
+from tensorstore_py.drivers.zarr3.element_chain import element_chain
 from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
 from tensorstore_py.drivers.zarr3.metadata import Metadata, MetadataConstraints
 from tensorstore_py.drivers.zarr3.schema import (
     array_domain,
+    check_asked,
     check_metadata,
     known_schema,
     metadata_schema,
 )
+from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     ArrayLayout,
+    BeforeValidator,
     ChunkedSpec,
-    ChunkType,
+    ElementView,
     IndexDomain,
     JsonForm,
+    OuterKeys,
     PlainValidator,
     RegularAxis,
     Remembered,
     Schema,
-    bind_chain,
     check_schema,
     driver,
 )
+from tensorstore_py.plugin import dtype as DataType  # noqa: N812 - a member is named dtype
 
 __all__ = ["Zarr3Spec"]
 
@@ -43,6 +49,9 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
     """An array in Zarr version 3 format.
 
     Attributes:
+        field: the field to open, `"a.b"` for one inside another; None for the only one, or all of
+            them as records.
+        open_as_void: open the bytes of each element, as one more dimension.
         metadata: constraints on the `zarr.json` document: what a new array gets, and what an
             existing one must have.
 
@@ -60,6 +69,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
 
     detected_by: ClassVar[tuple[str, ...]] = ("zarr.json",)
 
+    field: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
+    open_as_void: bool = False
     metadata: (
         Annotated[
             MetadataConstraints,
@@ -71,6 +82,11 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
 
     def checked(self) -> Self:
         spec = super().checked()
+        if spec.field is not None and spec.open_as_void:
+            raise SpecError(
+                '"field" and "open_as_void" exclude each other: a field is a part of the bytes',
+                ("field",),
+            )
         stated = (self.metadata, self.schema_, self.dtype, self.rank)
         if any(part is not None for part in stated):
             self.known_schema()
@@ -80,11 +96,16 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         # Asked for several times while a spec is checked and an array made of it. The parts are
         # kept with the result, so that their ids stay theirs.
         asked = super().known_schema()
+        if self.open_as_void:
+            asked.update(dtype=DataType("byte"))
         # The transform's part is the rank.
-        parts = (self.metadata, self.schema_, self.dtype, asked.rank)
+        parts = (
+            self.metadata, self.schema_, self.dtype, asked.rank, self.field, self.open_as_void
+        )  # fmt: skip
 
         def make() -> tuple[object, Schema]:
-            return parts, known_schema(asked, self.metadata or _NOTHING)
+            stated = self.metadata or _NOTHING
+            return parts, known_schema(asked, stated, self._known_view(asked))
 
         return _schemas.get(tuple(map(id, parts)), make)[1].copy()
 
@@ -98,6 +119,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         if include_defaults and self.metadata is None:
             json["metadata"] = _NOTHING.to_json(include_defaults=True)
         super().add_json(json, include_defaults)
+        if not self.open_as_void:
+            json.pop("open_as_void", None)
 
     @property
     def metadata_key(self) -> str:
@@ -111,39 +134,53 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
 
     def new_metadata(self) -> Metadata:
         asked = super().known_schema()
-        return new_metadata(self.known_schema(), asked, self.metadata or _NOTHING)
+        return new_metadata(
+            self.known_schema(),
+            asked,
+            self.metadata or _NOTHING,
+            self.field,
+            as_void=self.open_as_void,
+        )
 
     def check_metadata(self, metadata: Metadata) -> None:
         if self.metadata is not None:
             check_metadata(self.metadata, metadata)
+        view = self._view_of(metadata)
         if self.schema_ is not None:
-            check_schema(super().known_schema(), metadata_schema(metadata))
+            check_asked(super().known_schema(), metadata, view)
         elif self.dtype is not None or self.rank is not None:
-            found = Schema(dtype=metadata.data_type, rank=metadata.rank)
+            found = Schema(dtype=view.data_type, rank=metadata.rank + len(view.inner_shape))
             check_schema(super().known_schema(), found)
 
     def layout(self, metadata: Metadata) -> ArrayLayout:
-        chunk = ChunkType(metadata.chunk_shape, metadata.data_type.array_dtype, metadata.fill_value)
-        grid = tuple(
-            RegularAxis(extent, size)
-            for extent, size in zip(metadata.shape, metadata.chunk_shape, strict=True)
-        )
+        view = self._view_of(metadata)
+        inner = view.inner_shape
+        extents = zip(metadata.shape, metadata.chunk_shape, strict=True)
+        keys = metadata.chunk_key_encoding.bind(metadata.rank)
         return ArrayLayout(
-            data_type=metadata.data_type,
-            domain=array_domain(metadata),
-            grid=grid,
-            chain=bind_chain(metadata.codecs, chunk),
-            keys=metadata.chunk_key_encoding.bind(metadata.rank),
-            schema=metadata_schema(metadata),
+            data_type=view.data_type,
+            domain=array_domain(metadata, inner),
+            grid=tuple(RegularAxis(*pair) for pair in (*extents, *zip(inner, inner, strict=True))),
+            chain=element_chain(
+                metadata.codecs,
+                metadata.chunk_shape,
+                metadata.data_type,
+                metadata.fill_value,
+                view,
+            ),
+            keys=OuterKeys(keys, metadata.rank, len(inner)) if inner else keys,
+            schema=metadata_schema(metadata, view),
         )
 
     def resized(self, metadata: Metadata, shape: tuple[int, ...]) -> Metadata:
-        return metadata._replace(shape=shape)
+        return metadata._replace(shape=shape[: metadata.rank])
 
     def with_metadata(self, metadata: Metadata) -> Self:
+        view = self._view_of(metadata)
         return self.replace(
             metadata=metadata.constraints,
-            dtype=metadata.data_type,
+            dtype=view.data_type,
+            field=view.name or None,
             rank=None,
             schema_=None,
             transform=None,
@@ -151,3 +188,33 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
             create=False,
             delete_existing=False,
         )
+
+    @property
+    def layout_variant(self) -> tuple[str, ...]:
+        asked = self._asked_dtype()
+        return (self.field or "", str(self.open_as_void), "" if asked is None else asked.name)
+
+    def _asked_dtype(self) -> DataType | None:
+        if self.dtype is not None:
+            return self.dtype
+        return None if self.schema_ is None else self.schema_.dtype
+
+    def _view_of(self, metadata: Metadata) -> ElementView:
+        try:
+            return metadata.data_type.view(
+                self.field, asked=self._asked_dtype(), as_void=self.open_as_void
+            )
+        except SpecError as error:
+            raise MismatchError(str(error)) from None
+
+    def _known_view(self, asked: Schema) -> ElementView | None:
+        """What is opened of each element, as far as the constraints tell."""
+        stored = None if self.metadata is None else self.metadata.data_type
+        if stored is not None:
+            return stored.view(self.field, asked=asked.dtype, as_void=self.open_as_void)
+        if asked.dtype is None or self.field is not None or self.open_as_void:
+            return None
+        if asked.dtype.name in ("char", "byte"):
+            # Bytes of a fixed number add a dimension whose extent only the metadata can say.
+            return None
+        return StoredType.of(asked.dtype).view(asked=asked.dtype)

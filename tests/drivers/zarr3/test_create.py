@@ -3,10 +3,11 @@ import json
 import pytest
 
 from tensorstore_py.drivers.zarr3.create import new_metadata
+from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
 from tensorstore_py.drivers.zarr3.schema import known_schema
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import Schema
+from tensorstore_py.plugin import Schema, dtype
 
 SCHEMA = {"dtype": "uint16", "domain": {"shape": [1000, 2000, 3000]}}
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
@@ -14,7 +15,10 @@ LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 
 def created(asked: dict, **stated: object) -> dict:
     constraints = MetadataConstraints.parse(stated)
-    known = known_schema(Schema(asked), constraints)
+    stored = constraints.data_type
+    if stored is None and "dtype" in asked:
+        stored = StoredType.of(dtype(asked["dtype"]))
+    known = known_schema(Schema(asked), constraints, None if stored is None else stored.view())
     metadata = new_metadata(known, Schema(asked), constraints)
     document = json.loads(metadata.serialize())
     assert isinstance(document, dict)

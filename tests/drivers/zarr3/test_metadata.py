@@ -28,7 +28,7 @@ def test_a_document_is_read() -> None:
 
     assert metadata.shape == (10, 20)
     assert metadata.rank == 2
-    assert metadata.data_type == dtype("uint16")
+    assert metadata.data_type.data_type == dtype("uint16")
     assert metadata.chunk_shape == (5, 6)
     assert metadata.chunk_key_encoding.bind(2).encode((1, 2)) == "c/1/2"
     assert metadata.fill_value == np.array(7, np.uint16)
@@ -112,7 +112,7 @@ def test_a_group_is_no_damaged_array() -> None:
     [
         ({"zarr_format": 2}, "zarr_format: expected 3, but found 2"),
         ({"zarr_format": True}, "zarr_format: expected 3"),
-        ({"data_type": "string"}, 'data_type: data type "string" is not supported'),
+        ({"data_type": "strings"}, 'data_type: data type "strings" is not supported'),
         ({"fill_value": -1}, "fill_value: expected an integer from 0 to 65535"),
         ({"dimension_names": ["x"]}, "dimension_names: 1 dimensions, but shape has 2"),
         (

@@ -31,8 +31,12 @@ def parse(**members: object) -> Metadata:
     return Metadata.parse(json.dumps({**DOCUMENT, **members}).encode())
 
 
+def schema_of(metadata: Metadata, **opened: object) -> Schema:
+    return metadata_schema(metadata, metadata.data_type.view(**opened))
+
+
 def test_the_schema_of_an_array() -> None:
-    assert metadata_schema(parse()).to_json() == {
+    assert schema_of(parse()).to_json() == {
         "chunk_layout": {
             "grid_origin": [0, 0],
             "inner_order": [0, 1],
@@ -60,7 +64,10 @@ def test_labels_are_given_up_where_they_cannot_be() -> None:
 
 
 def known(asked: dict, **stated: object) -> dict:
-    return known_schema(Schema(asked), MetadataConstraints.parse(stated)).to_json()
+    constraints = MetadataConstraints.parse(stated)
+    stored = constraints.data_type
+    view = None if stored is None else stored.view()
+    return known_schema(Schema(asked), constraints, view).to_json()
 
 
 def test_what_is_known_before_anything_is_open() -> None:
@@ -100,11 +107,6 @@ def test_the_metadata_fill_value_is_the_one_that_is_known() -> None:
 def test_contradictions_within_a_spec(asked: dict, stated: dict) -> None:
     with pytest.raises((MismatchError, SpecError)):
         known(asked, **stated)
-
-
-def test_a_data_type_that_the_format_has_not() -> None:
-    with pytest.raises(SpecError, match='"json" cannot be stored'):
-        known({"dtype": "json"})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorstore as reference
 
-from tensorstore_py.drivers.zarr3.fill_value import fill_value_to_json, parse_fill_value
+from tensorstore_py.drivers.zarr3.number_json import number_to_json, parse_number
 from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin import dtype
 
@@ -46,11 +46,11 @@ def test_the_reference_reads_and_writes_the_same(name: str) -> None:
             expected = written_by_reference(name, json)
         except ValueError:
             with pytest.raises(SpecError):
-                parse_fill_value(json, dtype(name))
+                parse_number(json, dtype(name))
             continue
-        value = parse_fill_value(json, dtype(name))
+        value = parse_number(json, dtype(name))
         # as text, because -0.0 equals 0.0
-        assert repr(fill_value_to_json(value)) == repr(expected[0]), json
+        assert repr(number_to_json(value)) == repr(expected[0]), json
         assert value.tobytes() == expected[1], json
 
 
@@ -67,7 +67,7 @@ def test_every_bit_pattern_survives(name: str) -> None:
         raw = np.frombuffer(pattern.to_bytes(size, "little"), data_type.array_dtype)
         value = raw.reshape(())
 
-        again = parse_fill_value(fill_value_to_json(value), data_type)
+        again = parse_number(number_to_json(value), data_type)
 
         assert again.tobytes() == value.tobytes(), (name, hex(pattern))
         assert again.dtype == data_type.array_dtype
@@ -76,6 +76,6 @@ def test_every_bit_pattern_survives(name: str) -> None:
 
 def test_an_error_in_a_complex_number_names_the_part() -> None:
     with pytest.raises(SpecError) as caught:
-        parse_fill_value([1, "x"], dtype("complex64"))
+        parse_number([1, "x"], dtype("complex64"))
 
     assert caught.value.path == (1,)
