@@ -34,7 +34,6 @@ __all__ = [
     "moves_elements_only",
     "parse_codecs",
     "stored_endian",
-    "with_serializer",
 ]
 
 _FAMILY = "zarr3"
@@ -185,21 +184,6 @@ def completed(
 def _with_dimensions(codecs: Sequence[ArrayToArraySpec]) -> list[ArrayToArraySpec]:
     """The codecs in front of the first one that gives other dimensions than it takes."""
     return list(takewhile(lambda codec: codec.keeps_dimensions, codecs))
-
-
-def with_serializer(codecs: Sequence[CodecModel], name: str) -> tuple[CodecModel, ...]:
-    """The list with an array to bytes codec in its innermost place if it has none there.
-
-    Example:
-        >>> from tensorstore_py.plugin import codecs_to_json
-        >>> codecs_to_json("zarr3", with_serializer(parse_codecs(["gzip"]), "bytes"))
-        [{'name': 'bytes'}, {'name': 'gzip'}]
-    """
-    stages = split_chain(codecs)
-    to_bytes: CodecModel = stages.to_bytes or parse_codec_json(_FAMILY, name)
-    if isinstance(to_bytes, ShardedSpec):
-        to_bytes = to_bytes.replace(codecs=with_serializer(to_bytes.codecs or (), name))
-    return (*stages.to_array, to_bytes, *stages.compressors)
 
 
 def moves_elements_only(codecs: Sequence[CodecModel]) -> bool:

@@ -10,7 +10,6 @@ from tensorstore_py.drivers.zarr3.chain import (
     completed,
     inside_shards,
     is_sharded,
-    with_serializer,
 )
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
@@ -52,8 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["new_metadata"]
 
 _UNCONSTRAINED = Schema()
-#: The serializers of elements that have no fixed size.
-_SERIALIZERS = {"ustring": "vlen-utf8", "string": "vlen-bytes"}
 
 
 def new_metadata(
@@ -86,8 +83,6 @@ def new_metadata(
         domain = fixed_inside(domain, inner)
     rank = domain.rank - len(inner)
     codecs, chunk_shape = _encoding(schema, stated, domain, inner)
-    if view.data_type.name in _SERIALIZERS:
-        codecs = with_serializer(codecs, _SERIALIZERS[view.data_type.name])
     chunk = ChunkType(chunk_shape, stored.stored, fill_value)
     metadata = Metadata(
         shape=domain.shape[:rank],

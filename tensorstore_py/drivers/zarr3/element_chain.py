@@ -73,30 +73,42 @@ def element_chain(
     if shows_bytes(stored, view) and permutation is not None:
         blank = np.frombuffer(blank, np.uint8)[permutation].tobytes()
         permutation = None
-    serializer = FieldBytesSpec(view=view, blank=blank, permutation=permutation)
-    return bind_chain(_seen(codecs, len(chunk_shape), serializer), seen)
+    part = Part(view, blank, permutation)
+    return bind_chain(_seen(codecs, len(chunk_shape), PartSpec(part=part)), seen)
 
 
-class FieldBytesSpec(ArrayToBytesSpec):
-    """The `bytes` codec for a part of each element.
+class Part:
+    """What is opened of each element.
 
-    Attributes:
-        view: the part.
-        blank: the bytes of one element of new chunks, in stored order.
-        permutation: stored order of the bytes of an element if it is not the machine's.
+    Args:
+        view: where it is.
+        blank: the bytes of one element of new chunks, in this machine's byte order.
+        permutation: where each byte of an element is stored, if in the other byte order.
     """
+
+    __slots__ = ("blank", "permutation", "view")
+
+    def __init__(
+        self, view: ElementView, blank: bytes, permutation: NDArray[np.intp] | None
+    ) -> None:
+        self.view = view
+        self.blank = blank
+        self.permutation = permutation
+
+
+class PartSpec(ArrayToBytesSpec):
+    """The `bytes` codec for a part of each element; no metadata says it."""
 
     codec_id: ClassVar[str] = "bytes"
 
-    view: ElementView
-    blank: bytes
-    permutation: np.ndarray[tuple[int, ...], np.dtype[np.intp]] | None = None
+    part: Part
 
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
-        outer = chunk.shape[: len(chunk.shape) - len(self.view.inner_shape)]
-        if self.permutation is None:
-            return FieldBytes(self.view, outer, "C", self.blank)
-        return TurnedFieldBytes(self.view, outer, self.blank, self.permutation)
+        view, blank, permutation = self.part.view, self.part.blank, self.part.permutation
+        outer = chunk.shape[: len(chunk.shape) - len(view.inner_shape)]
+        if permutation is None:
+            return FieldBytes(view, outer, "C", blank)
+        return TurnedFieldBytes(view, outer, blank, permutation)
 
 
 class TurnedFieldBytes(FieldBytes):
@@ -178,11 +190,9 @@ class WholeElements(ArrayToBytes):
         return np.frombuffer(data, self._dtype, count).reshape(self._shape)
 
 
-def _seen(
-    codecs: Sequence[CodecModel], rank: int, serializer: FieldBytesSpec
-) -> tuple[CodecModel, ...]:
+def _seen(codecs: Sequence[CodecModel], rank: int, serializer: PartSpec) -> tuple[CodecModel, ...]:
     """The list for chunks with the view's dimensions behind the array's."""
-    inner = serializer.view.inner_shape
+    inner = serializer.part.view.inner_shape
     stages = split_chain(codecs)
     to_array: list[ArrayToArraySpec] = []
     for transpose in stages.to_array:
