@@ -125,14 +125,13 @@ def _number(target: dtype, array: Array) -> Array:
         if floating and target.kind in "iu" and target.itemsize <= 2:
             # a float beyond a narrow integer is undefined in C; through a wide one it wraps
             array = array.astype(np.float64).astype(np.int32)
-        if target.name in ("int2", "int4"):
-            bits = int(target.name[3:])
-            wide = array.astype(np.int64)
-            half = 1 << (bits - 1)
-            array = (((wide + half) & (2 * half - 1)) - half).astype(np.int8)
+        if target.name in ("int2", "int4", "uint2", "uint4"):
+            mask = (1 << int(target.name[-1])) - 1
+            half = mask // 2 + 1 if target.kind == "i" else 0
+            array = (((array.astype(np.int64) + half) & mask) - half).astype(np.int8)
         elif array.dtype.isbuiltin == 2 and target.kind in "biuc":
             # extension types know the way to few others
-            array = array.astype(np.int64 if dtype(array.dtype).kind == "i" else np.float64)
+            array = array.astype(np.int64 if dtype(array.dtype).kind in "iu" else np.float64)
         elif wanted.isbuiltin == 2 and array.dtype.kind in "iu":
             array = array.astype(np.float64)
         return array.astype(wanted)

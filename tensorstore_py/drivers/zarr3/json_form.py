@@ -40,11 +40,21 @@ METADATA_FORM: dict[str, Any] = {
         "node_type": {"const": "array"},
         "shape": {**_EXTENTS, "description": "Extent of each dimension."},
         "data_type": {
-            "description": "Element type, by name or with a configuration.",
+            "description": "Element type, by name or with a configuration; a list of fields.",
             "anyOf": [
-                {"type": "string", "examples": ["uint8", "uint16", "float32", "bool"]},
-                {"type": "object", "required": ["name"]},
-                {"type": "array"},
+                {"type": "string", "examples": ["uint8", "uint16", "float32", "string", "r16"]},
+                {
+                    "type": "object",
+                    "properties": {
+                        "name": {
+                            "type": "string",
+                            "examples": ["struct", "numpy.datetime64", "fixed_length_utf32"],
+                        },
+                        "configuration": {"type": "object"},
+                    },
+                    "required": ["name"],
+                },
+                {"type": "array", "minItems": 1},
             ],
         },
         "chunk_grid": {
@@ -65,7 +75,8 @@ METADATA_FORM: dict[str, Any] = {
         },
         "fill_value": {
             "description": 'What missing chunks hold: a number, true or false, "NaN", '
-            '"Infinity", "-Infinity", "0x…" (bits), [real, imaginary].'
+            '"Infinity", "-Infinity", "0x…" (bits), [real, imaginary]; "NaT" or a number of units; '
+            "text; base64 or a list of bytes; an object of all fields."
         },
         "codecs": {
             "description": "How chunks are encoded, first to last.",
