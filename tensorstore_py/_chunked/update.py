@@ -190,14 +190,19 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         """The numbers of the inner chunks of which nothing stays."""
         if self._sharded.inner.to_bytes.partial:
             return set()  # some of each element stays
-        return {self._number(step) for plan in self._plans() for step in plan.steps() if step.full}
+        strides = c_strides(self._sharded.grid_shape)
+        return {
+            _number(step, strides) for plan in self._plans() for step in plan.steps() if step.full
+        }
 
     def _by_inner_chunk(self) -> tuple[Iterable[tuple[int, Sequence[ChunkPart]]], int]:
         """What changes of each inner chunk, by its number; and how many change."""
 
+        strides = c_strides(self._sharded.grid_shape)
+
         def items(part: ShardPart, steps: Iterable[Step]) -> Iterable[tuple[int, ChunkPart]]:
             for step in steps:
-                yield self._number(step), ChunkPart(step, part.values[(..., *step.outside)])
+                yield _number(step, strides), ChunkPart(step, part.values[(..., *step.outside)])
 
         plans = self._plans()
         if len(plans) == 1:  # planned as it is worked on: there may be very many
@@ -208,6 +213,11 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             for number, inner in items(part, plan.steps()):
                 grouped.setdefault(number, []).append(inner)
         return grouped.items(), len(grouped)
+
+
+def _number(step: Step, strides: tuple[int, ...]) -> int:
+    """The C-order number of an inner chunk."""
+    return sum(position * stride for position, stride in zip(step.cell, strides, strict=True))
 
 
 def _encoded(
