@@ -197,7 +197,6 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
 
     def _by_inner_chunk(self) -> tuple[Iterable[tuple[int, Sequence[ChunkPart]]], int]:
         """What changes of each inner chunk, by its number; and how many change."""
-
         strides = c_strides(self._sharded.grid_shape)
 
         def items(part: ShardPart, steps: Iterable[Step]) -> Iterable[tuple[int, ChunkPart]]:

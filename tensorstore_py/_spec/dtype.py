@@ -136,6 +136,14 @@ class dtype:  # noqa: N801 - the reference's name
         return self.record.itemsize
 
     @property
+    def has_readings(self) -> bool:
+        """Whether stored elements can be read as this type, and as another one too.
+
+        Text, bytes and records can: as one value, character by character, or by their fields.
+        """
+        return self.record.numpy_dtype.kind in "OSUV" and self.name not in ("char", "byte")
+
+    @property
     def is_record(self) -> bool:
         """Whether elements have named fields."""
         return self.record.numpy_dtype.names is not None

@@ -13,12 +13,6 @@ from tensorstore_py.errors import SpecError
 WHERE = {"driver": "zarr", "kvstore": "memory://"}
 
 
-def metadata_of(store: ts.TensorStore) -> dict:
-    found = store.spec().to_json()["metadata"]
-    assert isinstance(found, dict)
-    return found
-
-
 SCALAR = {
     "zarr_format": 2,
     "shape": [1000, 2000, 3000],
@@ -61,12 +55,6 @@ def schema(chunk: list[int], order: list[int], inner: list[int], **members: obje
         "rank": rank,
         **members,
     }
-
-
-def metadata_of(store: ts.TensorStore) -> dict[str, object]:
-    metadata = store.spec().to_json()["metadata"]
-    assert isinstance(metadata, dict)
-    return metadata
 
 
 # metadata, field, schema

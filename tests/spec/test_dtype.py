@@ -187,3 +187,13 @@ def test_hints_do_not_name_records_of_others():
     with pytest.raises(SpecError) as caught:
         dtype('[["hint", "int9"]')
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "several"),
+    [("int32", False), ("bool", False), ("byte", False), ("char", False), ("bfloat16", False),
+     ("string", True), ("json", True), ("U3", True), ("S2", True), ("datetime64[s]", False)],
+)  # fmt: skip
+def test_what_can_be_read_in_several_ways(name, several):
+    assert dtype(name).has_readings is several
+    assert dtype([("a", "int8")]).has_readings

@@ -171,10 +171,10 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         return (
             self.field or "",
             str(self.open_as_void),
-            "" if asked is None else asked.name,
+            asked.name if asked is not None and asked.has_readings else "",
             str(self.allow_pickle),
             separator,
-            *(self._labels() or ()),
+            *filter(None, self._labels() or ()),
         )
 
     def minimal(self) -> Self:

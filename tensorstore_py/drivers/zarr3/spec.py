@@ -192,7 +192,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
     @property
     def layout_variant(self) -> tuple[str, ...]:
         asked = self._asked_dtype()
-        return (self.field or "", str(self.open_as_void), "" if asked is None else asked.name)
+        reading = asked.name if asked is not None and asked.has_readings else ""
+        return (self.field or "", str(self.open_as_void), reading)
 
     def _asked_dtype(self) -> DataType | None:
         if self.dtype is not None:
