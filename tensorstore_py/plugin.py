@@ -12,6 +12,7 @@ from tensorstore_py._chunked.constraints import (
     chosen_dtype,
     chosen_fill_value,
     chosen_inner_order,
+    chosen_read_chunk,
     known_domain,
     layout_constraints,
     new_domain,
@@ -23,6 +24,7 @@ from tensorstore_py._chunked.parts import CutAxis, Part, output_box, parts, shif
 from tensorstore_py._chunked.resources import CachePool, DataCopyConcurrency
 from tensorstore_py._chunked.selection import Selection, select
 from tensorstore_py._chunked.spec import ChunkedSpec, RecheckBound
+from tensorstore_py._chunked.uneven import ChainsByShape
 from tensorstore_py._index import (
     IndexDomain,
     IndexTransform,
@@ -36,7 +38,7 @@ from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.checksum import Checksum
-from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
+from tensorstore_py._interface.chunk_grid import ChunkAxis, IrregularAxis, RegularAxis
 from tensorstore_py._interface.chunk_keys import ChunkKeys, OuterKeys, SeparatedKeys
 from tensorstore_py._interface.codec import (
     OPAQUE,
@@ -181,6 +183,7 @@ __all__ = [
     "BytesToBytesSpec",
     "CachePool",
     "CachedChunk",
+    "ChainsByShape",
     "Checksum",
     "ChunkAxis",
     "ChunkCache",
@@ -214,6 +217,7 @@ __all__ = [
     "HttpVerdict",
     "IndexDomain",
     "IndexTransform",
+    "IrregularAxis",
     "JsonForm",
     "KeyRange",
     "KvStore",
@@ -271,6 +275,7 @@ __all__ = [
     "chosen_dtype",
     "chosen_fill_value",
     "chosen_inner_order",
+    "chosen_read_chunk",
     "coalesce",
     "codec",
     "codec_resolver",

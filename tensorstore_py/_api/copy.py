@@ -17,7 +17,7 @@ from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import MismatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
     from typing import Any, TypeVar
 
     import numpy as np
@@ -164,20 +164,40 @@ def _boxes(target: Driver, transform: IndexTransform) -> Iterator[Box]:
         for low, extent in zip(transform.input_origin, transform.input_shape, strict=True)
     ]
     for output, each in enumerate(transform.maps):
-        size = chunk[output] if chunk is not None else None
-        if each.method != OutputIndexMethod.single_input_dimension or not size:
+        if each.method != OutputIndexMethod.single_input_dimension:
             continue
         dim = each.input_dimension
         assert dim is not None
         if not cuts[dim] or each.stride not in (1, -1):
             continue
         low, high = cuts[dim][0][0], cuts[dim][-1][1]
-        # Chunk edges in the input dimension: where offset + stride * i crosses a multiple of size.
-        first = (
-            (size - (each.offset + low)) % size
-            if each.stride == 1
-            else ((each.offset - low + 1) % size)
-        )
-        edges = sorted({low, *range(low + first, high, size), high})
-        cuts[dim] = list(pairwise(edges))
+        size = chunk[output] if chunk is not None else None
+        edges = _starts(target, output, each, (low, high), size)
+        cuts[dim] = list(pairwise(sorted({low, *edges, high})))
     yield from product(*cuts)
+
+
+def _starts(
+    target: Driver, dim: int, each: OutputIndexMap, bounds: tuple[int, int], size: int | None
+) -> Iterable[int]:
+    """Where, along an input dimension, the target's chunks begin or, backwards, end.
+
+    Args:
+        target: what is written to.
+        dim: its dimension.
+        each: from the input dimension to it, of stride 1 or -1.
+        bounds: the input dimension's.
+        size: of the chunks, if it is one.
+    """
+    low, high = bounds
+    forward = each.stride == 1
+    if size:
+        # where offset + stride * i crosses a multiple of size
+        first = (-(each.offset + low) if forward else each.offset - low + 1) % size
+        return range(low + first, high, size)
+    if forward:
+        starts = target.chunk_starts(dim, each.offset + low, each.offset + high)
+        return (start - each.offset for start in starts)
+    beyond = each.offset + 1
+    starts = target.chunk_starts(dim, beyond - high, beyond - low)
+    return (beyond - start for start in starts)

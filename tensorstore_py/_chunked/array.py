@@ -15,7 +15,8 @@ from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.admission import Bytes, Places
 
 if TYPE_CHECKING:
-    from tensorstore_py._chunked.source import ChunkSource
+    from tensorstore_py._chunked.source import Cell, ChunkSource
+    from tensorstore_py._chunked.uneven import ArraysByShape
     from tensorstore_py._interface.chunk_grid import ChunkAxis
     from tensorstore_py._interface.codec_chain import CodecChain
 
@@ -50,11 +51,13 @@ class ChunkedArray:
     Attributes:
         source: where the chunks' bytes are.
         grid: how each dimension is cut.
-        chain: how a chunk is encoded; its fill value stands for what is not stored.
+        chain: how a chunk is encoded; its fill value stands for what is not stored. Where chunks
+            differ in shape, it is for those of the largest one.
         fill_missing: a missing chunk reads as the fill value; else it is an error.
         store_fill: chunks equal to the fill value are stored like any other.
         limits: what its reads and writes share with others.
         growing: its bounds were seen to change, so others may know of further ones by now.
+        shapes: the array as chunks of each shape see it, where they differ; None where they don't.
     """
 
     source: ChunkSource
@@ -64,6 +67,11 @@ class ChunkedArray:
     store_fill: bool = False
     limits: Limits = UNLIMITED
     growing: bool = False
+    shapes: ArraysByShape | None = None
+
+    def at(self, cell: Cell) -> ChunkedArray:
+        """The array for whoever reads or writes just that chunk: all are of its shape."""
+        return self if self.shapes is None else self.shapes.at(self, cell)
 
     @property
     def sharded(self) -> Sharded | None:

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from weakref import ReferenceType, ref
 
 from tensorstore_py._chunked.layout import Remembered
+from tensorstore_py._runtime.flight import Flight
+from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py._spec.binding import likeness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Awaitable, Callable, Hashable, Iterator
 
     import numpy as np
 
@@ -59,14 +61,6 @@ class CachedChunk:
         return 256 + (0 if self.chunk is None else self.chunk.nbytes)
 
 
-@dataclass(slots=True)
-class _Readers:
-    """How many are reading a key, and whether it was dropped meanwhile."""
-
-    count: int = 0
-    outdated: bool = False
-
-
 @dataclass(slots=True, eq=False)
 class _Scope:
     """One array's part of the cache."""
@@ -80,7 +74,7 @@ class _Scope:
 _SCOPES_PER_PATH = 8
 
 
-class ChunkCache:
+class ChunkCache(Forkable):
     """A byte-bounded map from `(scope of the array, cell)` to decoded chunks, and the like.
 
     Args:
@@ -92,8 +86,12 @@ class ChunkCache:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._held_bytes = 0
         self._scopes: Remembered[list[_Scope]] = Remembered(1024)
-        self._readers: dict[Hashable, _Readers] = {}
+        self._flights: dict[Hashable, Flight[CachedChunk]] = {}
         self._mutex = Mutex()
+        super().__init__()
+
+    def after_fork(self) -> None:
+        self._flights = {}  # they went on in the parent
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -126,15 +124,63 @@ class ChunkCache:
     def reading(self, key: Hashable) -> Iterator[None]:
         """Around a read that ends in `put`: if the key is dropped meanwhile, nothing is kept."""
         with self._mutex:
-            readers = self._readers.setdefault(key, _Readers())
-            readers.count += 1
+            flight = self._flights.setdefault(key, Flight())
+            flight.count += 1
         try:
             yield
         finally:
+            self._leave(key, flight)
+
+    async def current(
+        self,
+        key: Hashable,
+        since: float,
+        inline: bool,
+        read: Callable[[CachedChunk | None], Awaitable[CachedChunk]],
+    ) -> CachedChunk:
+        """The chunk as it was at `since` or later: what is kept, or what a read gives.
+
+        Of any number who ask for it at a time one reads, and the others wait for that.
+
+        Args:
+            key: of the entry.
+            since: what was known to be current then is used unasked; in s since 1970.
+            inline: the temperament of `read`, and so of the wait.
+            read: gives the entry anew; its argument is what is kept, however old.
+        """
+        while True:
             with self._mutex:
-                readers.count -= 1
-                if not readers.count:
-                    del self._readers[key]
+                kept = self._entries.get(key)
+                entry = kept if isinstance(kept, CachedChunk) else None
+                if entry is not None and entry.time >= since:
+                    self._entries.move_to_end(key)
+                    return entry
+                flight = self._flights.get(key)
+                if flight is None:
+                    flight = self._flights[key] = Flight()
+                    flight.count = 1
+                    break
+                joined = flight.join(inline)
+            await flight.over(joined)
+            found = flight.found
+            if found is not None and found.time >= since and not flight.outdated:
+                return found
+        try:
+            found = await read(entry)
+            self.put(key, found)
+            flight.found = found
+        finally:
+            self._leave(key, flight)
+        return found
+
+    def _leave(self, key: Hashable, flight: Flight[CachedChunk]) -> None:
+        with self._mutex:
+            flight.count -= 1
+            over = not flight.count
+            if over and self._flights.get(key) is flight:
+                del self._flights[key]
+        if over:
+            flight.land()
 
     def companion(self, scope: object, make: Callable[[], T]) -> T:
         """The object beside a scope, the same one as long as anybody, or the pool, has it."""
@@ -158,8 +204,8 @@ class ChunkCache:
     def put(self, key: Hashable, entry: _Entry) -> None:
         """Keep an entry and drop the least recently used ones that no longer fit."""
         with self._mutex:
-            readers = self._readers.get(key)
-            if readers is not None and readers.outdated:
+            flight = self._flights.get(key)
+            if flight is not None and flight.outdated:
                 return
             self._drop(key)
             if entry.size_bytes > self.limit_bytes:
@@ -172,9 +218,9 @@ class ChunkCache:
     def drop(self, key: Hashable) -> None:
         """Forget an entry, if there is one, and what is being read to replace it."""
         with self._mutex:
-            readers = self._readers.get(key)
-            if readers is not None:
-                readers.outdated = True
+            flight = self._flights.get(key)
+            if flight is not None:
+                flight.outdated = True
             self._drop(key)
 
     def _drop(self, key: Hashable) -> None:

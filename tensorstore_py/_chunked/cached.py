@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorstore_py._chunked.cache import CachedChunk
 from tensorstore_py._chunked.plan import make_plan
-from tensorstore_py._chunked.read import Reader, read_into
+from tensorstore_py._chunked.read import Reader, read_into, work_of_each_shape
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import DataLossError
 
@@ -56,12 +56,15 @@ class CachedReads:
             return
         plan = make_plan(axes, array.grid)
         source = array.source
-        reader = _CachedReader(self, plan, view)
+        reader = _CachedReader(self, array, plan, view)
         size = reader.step_bytes()
+        work = reader.work(size)
+        if array.shapes is not None:
+            work = work_of_each_shape(array, lambda part: _CachedReader(self, part, plan, view))
         await fan_out(
             source.inline,
             plan.steps(),
-            reader.work(size),
+            work,
             count=plan.count,
             width=source.width,
             step_bytes=size,
@@ -78,19 +81,15 @@ def forget(cache: ChunkCache, scope: object, array: ChunkedArray, axes: Sequence
 class _CachedReader(Reader):
     __slots__ = ("_reads",)
 
-    def __init__(self, reads: CachedReads, plan: Plan, view: Array) -> None:
-        super().__init__(reads.array, plan, view)
+    def __init__(self, reads: CachedReads, array: ChunkedArray, plan: Plan, view: Array) -> None:
+        super().__init__(array, plan, view)
         self._reads = reads
 
     async def step(self, step: Step) -> None:
         reads = self._reads
-        inline = reads.array.source.inline
+        inline = self._array.source.inline
         key = (reads.scope, step.cell)
-        entry = reads.cache.get(key)
-        if entry is None or entry.time < reads.fresh:
-            with reads.cache.reading(key):
-                entry = await self._read(step, entry)
-                reads.cache.put(key, entry)
+        entry = await reads.cache.current(key, reads.fresh, inline, partial(self._read, step))
         if entry.chunk is None:
             self.fill(step)
         else:
@@ -98,7 +97,7 @@ class _CachedReader(Reader):
 
     async def _read(self, step: Step, before: CachedChunk | None) -> CachedChunk:
         """The chunk as it is now; what was kept of it, if the store says that it still is."""
-        source = self._reads.array.source
+        source = self._array.source
         result = await source.read(
             step.cell, if_not_equal=None if before is None else before.generation
         )
@@ -111,7 +110,7 @@ class _CachedReader(Reader):
         return CachedChunk(chunk, stamp.generation, stamp.time)
 
     def _decode_whole(self, step: Step, data: Buffer) -> Array:
-        chain = self._reads.array.chain
+        chain = self._array.chain
         chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
         try:
             with self._copying:

@@ -42,6 +42,7 @@ __all__ = [
     "chosen_dtype",
     "chosen_fill_value",
     "chosen_inner_order",
+    "chosen_read_chunk",
     "known_domain",
     "layout_constraints",
     "new_domain",
@@ -180,6 +181,24 @@ def chosen_chunks(
     return choose_read_write_chunk_shapes(constraints.read_chunk, constraints.write_chunk, domain)
 
 
+def chosen_read_chunk(
+    layout: ChunkLayout, domain: IndexDomain, write_chunk: Sequence[int]
+) -> tuple[int, ...]:
+    """Shape of the read chunks where the write chunks are given.
+
+    Args:
+        layout: from `layout_constraints`; what it says of write chunks is of no account.
+        domain: from `new_domain`.
+        write_chunk: what they must divide.
+
+    Raises:
+        MismatchError: they cannot.
+        SpecError: a constraint is of another rank.
+    """
+    given = ChunkLayout(write_chunk_shape=write_chunk).constraints.write_chunk
+    return choose_read_write_chunk_shapes(layout.constraints.read_chunk, given, domain)[0]
+
+
 def chosen_inner_order(layout: ChunkLayout) -> tuple[int, ...] | None:
     """The order of dimensions inside a chunk, hard or wished for; None if nothing is said."""
     if layout.inner_order is not None:
@@ -223,8 +242,8 @@ def array_schema(
     *,
     data_type: dtype,
     domain: IndexDomain,
-    read_chunk: Sequence[int],
-    write_chunk: Sequence[int],
+    read_chunk: Sequence[int | None],
+    write_chunk: Sequence[int | None],
     inner_order: Sequence[int],
     codec: CodecSpec,
     fill_value: NDArray[np.generic] | None,
@@ -235,8 +254,8 @@ def array_schema(
     Args:
         data_type: element type as users see it.
         domain: zero origin, resizable bounds implicit.
-        read_chunk: shape of what is read at least.
-        write_chunk: shape of what is written at least.
+        read_chunk: shape of what is read at least; None where there is not one size.
+        write_chunk: shape of what is written at least; likewise.
         inner_order: dimensions from outermost to innermost in a chunk.
         codec: how a chunk is encoded.
         fill_value: what missing chunks hold; None if the format does not say.

@@ -24,6 +24,7 @@ from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._chunked.statistics import count_stored
+from tensorstore_py._chunked.uneven import ArraysByShape
 from tensorstore_py._chunked.write import write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, ResizeRequest, StorageStatistics
@@ -124,6 +125,7 @@ class ChunkedDriver(Driver, Generic[M]):
             spec.store_data_equal_to_fill_value or state.layout.always_store,
             limits,
             growing=growing,
+            shapes=None if state.layout.chains is None else ArraysByShape(state.layout.chains),
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
@@ -194,6 +196,17 @@ class ChunkedDriver(Driver, Generic[M]):
         overlay = self._file.store
         assert isinstance(overlay, Overlay)
         overlay.afterwards(step)
+
+    def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
+        layout = self._known.state.layout
+        if layout.chains is None or dim >= len(layout.grid):
+            return ()
+        axis = layout.grid[dim]
+        high = min(high, axis.extent)
+        if low + 1 >= high:
+            return ()
+        cells = range(axis.cell(low) + 1, axis.cell(high - 1) + 1)
+        return [axis.start(cell) for cell in cells]
 
     def spec(self) -> ChunkedSpec[M]:
         with suppress(FailedPreconditionError):  # then it is of what it was

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tensorstore_py._chunked.uneven import ChainsByShape
     from tensorstore_py._index import IndexDomain
     from tensorstore_py._interface.chunk_grid import ChunkAxis
     from tensorstore_py._interface.chunk_keys import ChunkKeys
@@ -39,10 +40,12 @@ class ArrayLayout:
         domain: zero origin; upper bounds implicit where they can be resized; labels.
         grid: how each dimension is cut.
         chain: how a chunk is encoded, with the fill value that stands for what is not stored.
+            Where chunks differ in shape, it is for those of the largest one.
         keys: names of the chunks, relative to the array's path.
         schema: the array's whole schema.
         always_store: chunks equal to the fill value are stored, whatever the spec says
             (zarr version 2 with no fill value of its own).
+        chains: the chain of each shape where chunks differ in shape; None where they don't.
     """
 
     data_type: dtype
@@ -52,6 +55,7 @@ class ArrayLayout:
     keys: ChunkKeys
     schema: Schema
     always_store: bool = False
+    chains: ChainsByShape | None = None
 
     @property
     def fill_value(self) -> NDArray[np.generic]:

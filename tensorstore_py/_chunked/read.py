@@ -19,6 +19,7 @@ from tensorstore_py._chunked.shard import (
     descend,
     inner_array,
 )
+from tensorstore_py._chunked.uneven import EachShape
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._runtime.admission import Bytes
 
-__all__ = ["Reader", "read_into"]
+__all__ = ["Reader", "read_into", "work_of_each_shape"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -60,14 +61,34 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     kind = Reader if array.sharded is None else _ShardReader
     reader = kind(array, plan, view)
     size = reader.step_bytes()
+    work = reader.work(size)
+    if array.shapes is not None:
+        work = work_of_each_shape(array, lambda part: kind(part, plan, view))
     await fan_out(
         source.inline,
         plan.steps(),
-        reader.work(size),
+        work,
         count=plan.count,
         width=source.width,
         step_bytes=size,
     )
+
+
+def work_of_each_shape(
+    array: ChunkedArray, reader_of: Callable[[ChunkedArray], Reader]
+) -> Callable[[Step], Coroutine[Any, Any, None]]:
+    """The body of a step of a read of an array whose chunks differ in shape.
+
+    Args:
+        array: what is read.
+        reader_of: makes the reader for the array as chunks of one shape see it.
+    """
+
+    def work_of(part: ChunkedArray) -> Callable[[Step], Coroutine[Any, Any, None]]:
+        reader = reader_of(part)
+        return reader.work(reader.step_bytes())
+
+    return EachShape(array, work_of).step
 
 
 class Reader:

@@ -36,10 +36,10 @@ async def count_stored(
         DataLossError: the index of a shard is truncated or corrupt; names its key.
     """
     plan = make_plan(axes, array.grid)
-    sharded = array.sharded
     tallies: list[tuple[int, int]] = []
 
     async def look(step: Step) -> None:
+        sharded = array.at(step.cell).sharded
         if sharded is None:
             result = await source.read(step.cell, _NOTHING)
             tallies.append((int(result.state == "value"), 1))

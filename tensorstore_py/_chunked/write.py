@@ -14,6 +14,7 @@ import numpy as np
 
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.shard import descend
+from tensorstore_py._chunked.uneven import EachShape
 from tensorstore_py._chunked.update import ChunkPart, ChunkUpdate, ShardPart, ShardUpdate
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._runtime.fan_out import fan_out
@@ -55,8 +56,12 @@ async def write_from(
     """
     plan = make_plan(axes, array.grid)
     kind = _Writer if array.sharded is None else _ShardWriter
-    writer = kind(array, source, merged, plan, view)
-    await fan_out(source.inline, plan.steps(), writer.work(), count=plan.count, width=source.width)
+
+    def work_of(part: ChunkedArray) -> Callable[[Step], Coroutine[Any, Any, None]]:
+        return kind(part, source, merged, plan, view).work()
+
+    work = work_of(array) if array.shapes is None else EachShape(array, work_of).step
+    await fan_out(source.inline, plan.steps(), work, count=plan.count, width=source.width)
 
 
 class _Writer:

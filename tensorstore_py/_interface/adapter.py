@@ -16,7 +16,7 @@ from tensorstore_py._spec.registry import drivers
 from tensorstore_py._spec.url import driver_from_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
@@ -131,6 +131,9 @@ class Adapter(Driver):
     @property
     def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
         return self._base.kvstore
+
+    def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
+        return self._base.chunk_starts(dim, low, high)
 
     @property
     def memory(self) -> Bytes | None:

@@ -7,13 +7,17 @@ no axis knows of another. Coordinates are those of the whole array, zero-based.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
-__all__ = ["ChunkAxis", "RegularAxis"]
+__all__ = ["ChunkAxis", "IrregularAxis", "RegularAxis"]
 
 
 class ChunkAxis(ABC):
@@ -84,3 +88,65 @@ class RegularAxis(ChunkAxis):
 
     def size(self, cell: int) -> int:
         return self.chunk
+
+
+class IrregularAxis(ChunkAxis):
+    """Chunks of sizes of their own, told as runs of equal ones: what it takes is a run, not a cell.
+
+    Args:
+        extent: size of the dimension.
+        runs: `(size, how many)` of one run of chunks after the other, positive numbers. Together
+            they reach the extent; chunks that begin beyond it don't matter.
+
+    Example:
+        >>> axis = IrregularAxis(10, [(2, 3), (7, 1)])
+        >>> axis.count, axis.cell(6), axis.start(3), axis.size(3)
+        (4, 3, 6, 7)
+    """
+
+    __slots__ = ("_begins", "_firsts", "_runs", "_sizes", "extent")
+
+    def __init__(self, extent: int, runs: Iterable[tuple[int, int]]) -> None:
+        self.extent = extent
+        begins: list[int] = []
+        firsts: list[int] = []
+        sizes: list[int] = []
+        begin = first = 0
+        for size, count in runs:
+            if begin >= extent:
+                break  # nor could the numbers below be larger than the extent
+            begins.append(begin)
+            firsts.append(first)
+            sizes.append(size)
+            begin += size * count
+            first += count
+        if begin < extent:
+            raise ValueError(f"chunks of {begin} elements in all do not reach the extent {extent}")
+        # One coordinate at a time is looked up in the lists, many are in the arrays.
+        self._begins = begins
+        self._firsts = firsts
+        self._sizes = sizes
+        self._runs = np.array([begins, firsts, sizes], np.int64)
+
+    def cell(self, index: int) -> int:
+        run = bisect_right(self._begins, index) - 1
+        return self._firsts[run] + (index - self._begins[run]) // self._sizes[run]
+
+    def cells(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        begins, firsts, sizes = self._runs
+        run = np.searchsorted(begins, indices, "right") - 1
+        found: NDArray[np.int64] = firsts[run] + (indices - begins[run]) // sizes[run]
+        return found
+
+    def start(self, cell: int) -> int:
+        run = bisect_right(self._firsts, cell) - 1
+        return self._begins[run] + (cell - self._firsts[run]) * self._sizes[run]
+
+    def starts(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        begins, firsts, sizes = self._runs
+        run = np.searchsorted(firsts, cells, "right") - 1
+        found: NDArray[np.int64] = begins[run] + (cells - firsts[run]) * sizes[run]
+        return found
+
+    def size(self, cell: int) -> int:
+        return self._sizes[bisect_right(self._firsts, cell) - 1]

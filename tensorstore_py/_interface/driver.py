@@ -23,7 +23,7 @@ from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     import numpy as np
@@ -214,12 +214,12 @@ class Driver(ABC):
         return None
 
     def base_view(self, transform: IndexTransform) -> IndexTransform:
-        """What is seen of the array underneath.
-
-        Args:
-            transform: from the view's positions to this array's.
-        """
+        """What is seen of the array underneath, for a view's transform to this array."""
         return transform
+
+    def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
+        """Where chunks begin in between, if they are not of one size, which the schema tells."""
+        return ()
 
     @property
     def memory(self) -> Bytes | None:

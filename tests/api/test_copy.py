@@ -148,6 +148,26 @@ class TestCosts:
         assert writes == {f"t/c/{number}": 1 for number in touched}
         assert view.read().result().tolist() == list(range(1, 10))
 
+    @pytest.mark.parametrize("view", [np.s_[:], np.s_[::-1], np.s_[3:17], np.s_[16:2:-1]])
+    @pytest.mark.parametrize("cast", [False, True])
+    def test_blocks_follow_chunks_of_different_sizes(self, view, cast):
+        store = counting()
+        sizes = {"kind": "inline", "chunk_shapes": [[2, 5, 1, [4, 2], 9]]}
+        grid = {"chunk_grid": {"name": "rectilinear", "configuration": sizes}}
+        target = opened(
+            store, path="t/", members={"metadata": grid}, create=True, dtype="uint8", shape=[20]
+        )
+        cells = np.repeat(np.arange(6), [2, 5, 1, 4, 4, 4])
+        part = target[view]
+        source = created(store, part.shape, [3], path="s/")
+        values = np.arange(1, part.size + 1, dtype="uint8")
+        source.write(values).result()
+        store.reset()
+        (part.astype("int16") if cast else part).write(source).result()
+        writes = {key: count for key, count in store.writes.items() if key.startswith("t/c/")}
+        assert writes == {f"t/c/{cell}": 1 for cell in np.unique(cells[view])}
+        assert part.read().result().tolist() == values.tolist()
+
     def test_what_is_broadcast_is_not_read_at_full_size(self, stores):
         source, target = created(stores[0], [1, 6], [1, 6]), created(stores[1], [50, 6], [50, 6])
         source.write([[1, 2, 3, 4, 5, 6]]).result()

@@ -1,5 +1,7 @@
 """Reads through a cache pool, counted: what is asked of the store, and what is decoded."""
 
+import asyncio
+import threading
 import time
 
 import numpy as np
@@ -7,12 +9,43 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py._interface.codec_chain import CodecChain
+from tensorstore_py._interface.kvstore import ReadResult
+from tensorstore_py._runtime.flight import Flight
 from tensorstore_py.errors import DataLossError, NotFoundError
-from tensorstore_py.testing import FaultyStore
+from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore
 from tests.chunked.stores import Hooked, counting, created, once, opened, pool
 
 CHUNKS = ["a/c/0", "a/c/1", "a/c/2"]
 VALUES = np.arange(1, 13, dtype="uint8")
+
+
+class Held(CountingStore):
+    """Reads of one key wait until they are let go."""
+
+    def __init__(self, base):
+        super().__init__(base)
+        self.cut = False
+        self.hold(None)
+
+    def hold(self, key):
+        self.held = key
+        self.free = threading.Event()
+        self.entered = threading.Event()
+
+    def let_go(self):
+        self.free.set()
+
+    async def read(self, key, *args, **named):
+        result = await super().read(key, *args, **named)
+        if key != self.held:
+            return result
+        self.entered.set()
+        if self.inline:
+            assert self.free.wait(10)
+        else:
+            await asyncio.to_thread(self.free.wait, 10)
+        return ReadResult("value", result.value[:2], result.stamp) if self.cut else result
 
 
 @pytest.fixture(params=[True, False], ids=["inline", "loop"])
@@ -99,6 +132,88 @@ class TestRecheck:
         assert chunk_reads(store) == {}
         opened(store, context=context, recheck_cached_data=time.time() + 60).read().result()
         assert chunk_reads(store) == dict.fromkeys(CHUNKS, 1)
+
+
+class TestAtTheSameTime:
+    """Any number of readers of a chunk that is not kept: one reads, the others wait for it."""
+
+    COUNT = 8
+
+    @pytest.fixture(params=[True, False], ids=["inline", "loop"])
+    def held(self, request, monkeypatch):
+        """A store that answers for the first chunk when all the others wait for it."""
+        memory = MemoryStore(SharedMap())
+        store = Held(memory if request.param else LoopStore(memory))
+        joined = []
+        join = Flight.join
+
+        def counted(flight, inline):
+            joined.append(flight)
+            if len(joined) == self.COUNT - 1:
+                store.let_go()
+            return join(flight, inline)
+
+        monkeypatch.setattr(Flight, "join", counted)
+        return store
+
+    def outcomes(self, array, store):
+        """What the readers get."""
+        found = []
+
+        def read():
+            try:
+                found.append(array[:4].read().result().tolist())
+            except DataLossError as error:
+                found.append(error)
+
+        store.hold("a/c/0")
+        threads = [threading.Thread(target=read) for _ in range(self.COUNT)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    @pytest.mark.parametrize("size", [10**7, 100], ids=["kept", "too large to keep"])
+    def test_one_request_and_one_decode(self, held, decoded, size):
+        created(held, [12], [4]).write(VALUES).result()
+        array = opened(held, context=pool(size), recheck_cached_data=False)
+        held.reset()
+        assert self.outcomes(array, held) == [[1, 2, 3, 4]] * self.COUNT
+        assert (chunk_reads(held), decoded) == ({"a/c/0": 1}, [1])
+
+    def test_a_missing_chunk(self, held):
+        created(held, [12], [4])
+        array = opened(held, context=pool(), recheck_cached_data=False)
+        assert self.outcomes(array, held) == [[0] * 4] * self.COUNT
+        assert chunk_reads(held) == {"a/c/0": 1}
+
+    def test_who_asked_later_than_the_store_was_asked_asks_again(self, held, decoded):
+        array = filled(held)
+        assert self.outcomes(array, held) == [[1, 2, 3, 4]] * self.COUNT
+        # One more answer is new enough for all who were waiting, and has no body.
+        assert chunk_reads(held)["a/c/0"] <= 2
+        assert (held.bytes_read["a/c/0"], decoded) == (4, [1])
+
+    def test_a_corrupt_chunk_is_an_error_for_all(self, held):
+        array = filled(held, recheck_cached_data=False)
+        held.cut = True
+        outcomes = self.outcomes(array, held)
+        assert [type(outcome) for outcome in outcomes] == [DataLossError] * self.COUNT
+        assert all("a/c/0" in str(outcome) for outcome in outcomes)
+
+    def test_what_was_written_meanwhile_is_read_again(self, held):
+        array = filled(held, recheck_cached_data=False)
+        held.hold("a/c/0")
+        threads = [threading.Thread(target=lambda: array[:4].read().result()) for _ in range(2)]
+        threads[0].start()
+        assert held.entered.wait(10)
+        array[0:4] = 99
+        threads[1].start()
+        held.let_go()
+        for thread in threads:
+            thread.join()
+        assert array[:4].read().result().tolist() == [99] * 4
 
 
 class TestWhatIsKept:

@@ -5,9 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
+from tensorstore_py._interface.chunk_grid import ChunkAxis, IrregularAxis, RegularAxis
 
-AXES = st.builds(RegularAxis, st.integers(0, 60), st.integers(1, 9))
+
+@st.composite
+def irregular(draw):
+    runs = draw(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), max_size=6))
+    return IrregularAxis(draw(st.integers(0, sum(size * count for size, count in runs))), runs)
+
+
+AXES = st.builds(RegularAxis, st.integers(0, 60), st.integers(1, 9)) | irregular()
 
 
 @given(AXES)
@@ -38,6 +45,27 @@ def test_many_at_once_are_as_one_by_one(axis, indices):
 )
 def test_cells_that_stick_out_count(extent, chunk, count):
     assert RegularAxis(extent, chunk).count == count
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=6))
+def test_runs_stand_for_one_chunk_after_the_other(runs):
+    sizes = [size for size, count in runs for _ in range(count)]
+    axis = IrregularAxis(sum(sizes), runs)
+    assert axis.count == len(sizes)
+    assert [axis.size(cell) for cell in range(axis.count)] == sizes
+    assert [axis.start(cell) for cell in range(axis.count)] == np.cumsum([0, *sizes])[:-1].tolist()
+
+
+def test_a_run_of_very_many_chunks_costs_nothing():
+    axis = IrregularAxis(10**15, [(7, 1), (2, 10**14), (3, 2**62), (2**62, 2**62)])
+    assert axis.cell(7 + 2 * 10**13) == 10**13 + 1
+    assert axis.start(10**14) == 7 + 2 * (10**14 - 1)
+    assert axis.size(axis.count - 1) == 3
+
+
+def test_chunks_that_do_not_reach_the_end_are_refused():
+    with pytest.raises(ValueError, match="chunks of 9 elements in all do not reach the extent 10"):
+        IrregularAxis(10, [(4, 2), (1, 1)])
 
 
 def test_the_last_chunk_is_stored_in_full():

@@ -29,6 +29,7 @@ __all__ = [
     "chain_layout",
     "check_codecs",
     "completed",
+    "inner_shape",
     "inside_shards",
     "is_sharded",
     "moves_elements_only",
@@ -102,6 +103,25 @@ def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:
         if read is not None and len(read) == rank:
             read = tuple(read[permutation.index(dim)] for dim in range(rank))
     return ChainLayout(order, read)
+
+
+def inner_shape(codecs: Sequence[CodecModel], rank: int) -> tuple[int, ...]:
+    """Sizes that divide those of every chunk; 1 without shards.
+
+    Example:
+        >>> from tensorstore_py.plugin import parse_codec_list
+        >>> shards = {"name": "sharding_indexed", "configuration": {"chunk_shape": [4, 5]}}
+        >>> inner_shape(parse_codec_list("zarr3", [shards]), 2)
+        (4, 5)
+    """
+    stages = split_chain(codecs)
+    shape = (1,) * rank
+    if isinstance(stages.to_bytes, ShardedSpec):
+        shape = stages.to_bytes.chunk_shape or shape
+    for transpose in reversed(stages.to_array):
+        permutation = transpose.permutation(rank)
+        shape = tuple(shape[permutation.index(dim)] for dim in range(rank))
+    return shape
 
 
 def check_codecs(found: Sequence[CodecModel], asked: Sequence[CodecModel]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from tensorstore_py.drivers.zarr3.chain import (
     inside_shards,
     is_sharded,
 )
+from tensorstore_py.drivers.zarr3.chunk_grid import ChunkGrid
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
 from tensorstore_py.drivers.zarr3.data_type import StoredType
@@ -36,6 +38,7 @@ from tensorstore_py.plugin import (
     chosen_chunks,
     chosen_dtype,
     chosen_inner_order,
+    chosen_read_chunk,
     new_domain,
     resolve_chain,
 )
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
-    from tensorstore_py.plugin import CodecModel, ElementView, IndexDomain
+    from tensorstore_py.plugin import ChunkLayout, CodecModel, ElementView, IndexDomain
 
 __all__ = ["new_metadata"]
 
@@ -82,12 +85,14 @@ def new_metadata(
     if inner:
         domain = fixed_inside(domain, inner)
     rank = domain.rank - len(inner)
-    codecs, chunk_shape = _encoding(schema, stated, domain, inner)
-    chunk = ChunkType(chunk_shape, stored.stored, fill_value)
+    if stated.chunk_grid is not None:
+        stated.chunk_grid.check_reaches(domain.shape[:rank])
+    codecs, grid = _encoding(schema, stated, domain, inner)
+    chunk = ChunkType(grid.largest, stored.stored, fill_value)
     metadata = Metadata(
         shape=domain.shape[:rank],
         data_type=stored,
-        chunk_shape=chunk_shape,
+        chunk_grid=grid,
         chunk_key_encoding=stated.chunk_key_encoding or ChunkKeyEncoding(),
         fill_value=fill_value,
         codecs=explicit_codecs(resolve_chain(codecs, chunk)),
@@ -125,8 +130,8 @@ def _data_type(
 
 def _encoding(
     schema: Schema, stated: MetadataConstraints, domain: IndexDomain, inner: tuple[int, ...]
-) -> tuple[tuple[CodecModel, ...], tuple[int, ...]]:
-    """The codecs and the chunk shape, both in the array's own dimensions."""
+) -> tuple[tuple[CodecModel, ...], ChunkGrid]:
+    """The codecs and the chunk grid, both in the array's own dimensions."""
     assert schema.codec is not None
     model = schema.codec.model
     assert isinstance(model, Zarr3CodecSpec)
@@ -136,13 +141,27 @@ def _encoding(
         schema, stated, domain.rank, inner, one_grid=stated.codecs is not None and not shards
     )
     rank = domain.rank - len(inner)
-    read_chunk, chunk_shape = (shape[:rank] for shape in chosen_chunks(layout, domain))
+    grid = stated.chunk_grid
+    if grid is None or grid.name == "regular":
+        read_chunk, chunk_shape = (shape[:rank] for shape in chosen_chunks(layout, domain))
+        grid = grid or ChunkGrid(chunk_shape)
+    else:
+        read_chunk = chunk_shape = grid.common
+        if shards or (stated.codecs is None and _asks_for_read_chunks(layout, rank)):
+            read_chunk = chosen_read_chunk(layout, domain, (*chunk_shape, *inner))[:rank]
     if read_chunk != chunk_shape and not shards:
         codecs = inside_shards(codecs)
     order = chosen_inner_order(layout)
     if order is not None and inner:
         order = _outer_order(order, rank, hard=layout.inner_order is not None)
-    return completed(codecs, read_chunk, order), chunk_shape
+    return completed(codecs, read_chunk, order), grid
+
+
+def _asks_for_read_chunks(layout: ChunkLayout, rank: int) -> bool:
+    """Whether anything is asked of read chunks in the array's own dimensions."""
+    asked = layout.constraints.read_chunk
+    sizes = () if asked.shape is None else asked.shape.values[:rank]
+    return any(sizes) or not replace(asked, shape=None).is_empty
 
 
 def _outer_order(order: tuple[int, ...], rank: int, *, hard: bool) -> tuple[int, ...] | None:

@@ -12,6 +12,15 @@ from typing import Any
 __all__ = ["METADATA_FORM"]
 
 _EXTENTS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+_SIZE = {"type": "integer", "minimum": 1}
+_SIZES = {"type": "array", "items": _SIZE}
+_CUT = {
+    "description": "One size for all chunks, or that of each; [size, how many] for equal ones.",
+    "anyOf": [
+        _SIZE,
+        {"type": "array", "items": {"anyOf": [_SIZE, {**_SIZES, "minItems": 2, "maxItems": 2}]}},
+    ],
+}
 
 
 def _named(name: str, configuration: dict[str, object], required: list[str]) -> dict[str, object]:
@@ -58,12 +67,18 @@ METADATA_FORM: dict[str, Any] = {
             ],
         },
         "chunk_grid": {
-            **_named(
-                "regular",
-                {"chunk_shape": {"type": "array", "items": {"type": "integer", "minimum": 1}}},
-                ["chunk_shape"],
-            ),
-            "description": "Shape of the chunks; of the shards, where there are any.",
+            "description": "Sizes of the chunks; of the shards, where there are any.",
+            "anyOf": [
+                _named("regular", {"chunk_shape": _SIZES}, ["chunk_shape"]),
+                _named(
+                    "rectilinear",
+                    {
+                        "kind": {"const": "inline"},
+                        "chunk_shapes": {"type": "array", "items": _CUT},
+                    },
+                    ["kind", "chunk_shapes"],
+                ),
+            ],
         },
         "chunk_key_encoding": {
             "description": "How chunks are named.",

@@ -13,9 +13,11 @@ from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin import Level, Unit, describe, freeze
 
 __all__ = [
+    "json_array",
+    "json_object",
     "parse_attributes",
-    "parse_chunk_grid",
     "parse_dimension_names",
+    "parse_extents",
     "parse_shape",
     "parse_units",
     "require",
@@ -26,7 +28,6 @@ __all__ = [
 T = TypeVar("T")
 
 _EXTENT = Level(0, 2**63 - 2)
-_CHUNK_EXTENT = Level(1, 2**63 - 2)
 _MAX_RANK = 32
 _UNITS = "dimension_units"
 
@@ -38,28 +39,7 @@ def parse_shape(json: object) -> tuple[int, ...]:
         >>> parse_shape([0, 5])
         (0, 5)
     """
-    return _extents(json, _EXTENT)
-
-
-def parse_chunk_grid(json: object) -> tuple[int, ...]:
-    """The chunk shape that the `chunk_grid` member states.
-
-    Example:
-        >>> parse_chunk_grid({"name": "regular", "configuration": {"chunk_shape": [4, 5]}})
-        (4, 5)
-    """
-    grid = _object(json, ("name", "configuration"))
-    if grid.get("name") != "regular":
-        found = describe(grid["name"]) if "name" in grid else "nothing"
-        raise SpecError(f'expected "regular", but found {found}', ("name",))
-    try:
-        configuration = _object(grid.get("configuration"), ("chunk_shape",))
-        try:
-            return _extents(configuration.get("chunk_shape"), _CHUNK_EXTENT)
-        except SpecError as error:
-            raise error.inside("chunk_shape") from None
-    except SpecError as error:
-        raise error.inside("configuration") from None
+    return parse_extents(json, _EXTENT)
 
 
 def parse_dimension_names(json: object) -> tuple[str | None, ...]:
@@ -70,7 +50,7 @@ def parse_dimension_names(json: object) -> tuple[str | None, ...]:
         ('x', None)
     """
     names: list[str | None] = []
-    for dimension, name in enumerate(_array(json)):
+    for dimension, name in enumerate(json_array(json)):
         if name is not None and not isinstance(name, str):
             raise SpecError(f"expected a string or null, but found {describe(name)}", (dimension,))
         names.append(name)
@@ -125,7 +105,7 @@ def parse_units(attributes: Mapping[str, object]) -> tuple[Unit | None, ...] | N
         return None
     units: list[Unit | None] = []
     try:
-        for dimension, unit in enumerate(_array(attributes[_UNITS])):
+        for dimension, unit in enumerate(json_array(attributes[_UNITS])):
             if unit is not None and not isinstance(unit, str):
                 raise SpecError(
                     f'expected a string such as "4 nm", but found {describe(unit)}', (dimension,)
@@ -142,9 +122,15 @@ def require(value: T | None) -> T:
     return value
 
 
-def _extents(json: object, bound: Level) -> tuple[int, ...]:
+def parse_extents(json: object, bound: Level) -> tuple[int, ...]:
+    """An array of integers within bounds.
+
+    Example:
+        >>> parse_extents([2, 3.0], Level(1, 9))
+        (2, 3)
+    """
     extents: list[int] = []
-    for dimension, extent in enumerate(_array(json)):
+    for dimension, extent in enumerate(json_array(json)):
         try:
             extents.append(bound.check(extent))
         except SpecError as error:
@@ -152,7 +138,8 @@ def _extents(json: object, bound: Level) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def _array(json: object) -> list[object] | tuple[object, ...]:
+def json_array(json: object) -> list[object] | tuple[object, ...]:
+    """A JSON array with an entry for each dimension."""
     if not isinstance(json, list | tuple):
         found = "nothing" if json is None else describe(json)
         raise SpecError(f"expected an array, but found {found}")
@@ -161,7 +148,8 @@ def _array(json: object) -> list[object] | tuple[object, ...]:
     return json
 
 
-def _object(json: object, allowed: tuple[str, ...]) -> Mapping[str, object]:
+def json_object(json: object, allowed: tuple[str, ...]) -> Mapping[str, object]:
+    """A JSON object with no other members than those."""
     if not isinstance(json, Mapping):
         found = "nothing" if json is None else describe(json)
         raise SpecError(f"expected an object, but found {found}")

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorstore_py.drivers.zarr3.chain import parse_codecs, stored_endian
+from tensorstore_py.drivers.zarr3.chunk_grid import ChunkGrid
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.fill_value import fill_value_to_json, parse_fill_value
 from tensorstore_py.drivers.zarr3.members import (
     parse_attributes,
-    parse_chunk_grid,
     parse_dimension_names,
     parse_shape,
     parse_units,
@@ -63,7 +63,7 @@ class MetadataConstraints:
         zarr_format: 3, or None.
         shape: extent of each dimension.
         data_type: element type.
-        chunk_shape: shape of the chunks (of the shards, where there are any).
+        chunk_grid: sizes of the chunks (of the shards, where there are any).
         chunk_key_encoding: the rule for chunk keys.
         fill_value: one element of the data type, an array of rank 0.
         codecs: the codecs of a chunk, parsed; members of theirs may be unsaid, too.
@@ -79,7 +79,7 @@ class MetadataConstraints:
     zarr_format: int | None = None
     shape: tuple[int, ...] | None = None
     data_type: StoredType | None = None
-    chunk_shape: tuple[int, ...] | None = None
+    chunk_grid: ChunkGrid | None = None
     chunk_key_encoding: ChunkKeyEncoding | None = None
     fill_value: NDArray[np.generic] | None = None
     codecs: tuple[CodecModel, ...] | None = None
@@ -108,6 +108,8 @@ class MetadataConstraints:
         _take_fill_value(json, members)
         stated = cls(**members, extra=extra)  # type: ignore[arg-type]
         stated.check_rank()
+        if stated.shape is not None and stated.chunk_grid is not None:
+            stated.chunk_grid.check_reaches(stated.shape)
         return stated
 
     def check_rank(self) -> None:
@@ -115,7 +117,8 @@ class MetadataConstraints:
         first: tuple[str, int] | None = None
         for name, rank in self._ranks():
             if first is not None and rank != first[1]:
-                path = ("chunk_grid", "configuration", "chunk_shape")
+                member = self.chunk_grid.member if self.chunk_grid is not None else ""
+                path = ("chunk_grid", "configuration", member)
                 raise SpecError(
                     f"{rank} dimensions, but {first[0]} has {first[1]}",
                     path if name == "chunk_grid" else (name,),
@@ -150,9 +153,8 @@ class MetadataConstraints:
             json["shape"] = list(self.shape)
         if self.data_type is not None:
             json["data_type"] = self.data_type.to_json()
-        if self.chunk_shape is not None:
-            configuration = {"chunk_shape": list(self.chunk_shape)}
-            json["chunk_grid"] = {"configuration": configuration, "name": "regular"}
+        if self.chunk_grid is not None:
+            json["chunk_grid"] = self.chunk_grid.to_json()
         if self.chunk_key_encoding is not None:
             json["chunk_key_encoding"] = self.chunk_key_encoding.to_json(include_defaults)
         if self.fill_value is not None:
@@ -185,7 +187,7 @@ class MetadataConstraints:
         sources = {
             "shape": self.shape,
             "dimension_names": self.dimension_names,
-            "chunk_grid": self.chunk_shape,
+            "chunk_grid": None if self.chunk_grid is None else self.chunk_grid.cuts,
             "attributes": self.units,
         }
         return [(name, len(value)) for name, value in sources.items() if value is not None]
@@ -196,7 +198,7 @@ class Metadata(NamedTuple):
 
     shape: tuple[int, ...]
     data_type: StoredType
-    chunk_shape: tuple[int, ...]
+    chunk_grid: ChunkGrid
     chunk_key_encoding: ChunkKeyEncoding
     fill_value: NDArray[np.generic]
     codecs: tuple[CodecModel, ...]
@@ -230,7 +232,7 @@ class Metadata(NamedTuple):
         return cls(
             shape=require(stated.shape),
             data_type=require(stated.data_type),
-            chunk_shape=require(stated.chunk_shape),
+            chunk_grid=require(stated.chunk_grid),
             chunk_key_encoding=require(stated.chunk_key_encoding),
             fill_value=require(stated.fill_value),
             codecs=explicit_codecs(require(stated.codecs)),
@@ -243,6 +245,11 @@ class Metadata(NamedTuple):
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.shape)
+
+    @property
+    def chunk_shape(self) -> tuple[int | None, ...]:
+        """Shape of the chunks; None where they are of different sizes."""
+        return self.chunk_grid.shape
 
     @property
     def constraints(self) -> MetadataConstraints:
@@ -282,7 +289,7 @@ def _as_stored(json: object) -> object:
 
 _PARSERS: dict[str, tuple[str, Callable[[object], object]]] = {
     "attributes": ("attributes", parse_attributes),
-    "chunk_grid": ("chunk_shape", parse_chunk_grid),
+    "chunk_grid": ("chunk_grid", ChunkGrid.parse),
     "chunk_key_encoding": ("chunk_key_encoding", ChunkKeyEncoding.parse),
     "codecs": ("codecs", parse_codecs),
     "data_type": ("data_type", StoredType.parse),

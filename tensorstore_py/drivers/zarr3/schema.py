@@ -117,17 +117,19 @@ def stated_layout(
     """
     outer = rank - len(inner)
     order: tuple[int, ...] | None = None
-    read: tuple[int, ...] | None = None
+    read: Sequence[int | None] | None = None
+    write = None if stated.chunk_grid is None else stated.chunk_grid.shape
     if stated.codecs is not None:
         order, read = chain_layout(stated.codecs, outer)
         if not is_sharded(stated.codecs):
-            read = stated.chunk_shape
+            read = write
+    check_sizes(schema.chunk_layout, read, write)
     anything = (None,) * outer if inner else None
     return layout_constraints(
         schema,
         rank,
         read_chunk=_with_inner(read or anything, inner),
-        write_chunk=_with_inner(stated.chunk_shape or anything, inner),
+        write_chunk=_with_inner(write or anything, inner),
         inner_order=_with_inner(order, range(outer, rank)),
         one_grid=one_grid,
     )
@@ -219,6 +221,8 @@ def check_asked(asked: Schema, metadata: Metadata, view: ElementView) -> None:
             )
         asked = Schema.of(replace(asked.constraints, fill_value=None))
     check_schema(asked, found)
+    layout = found.chunk_layout
+    check_sizes(asked.chunk_layout, layout.read_chunk.shape, layout.write_chunk.shape)
 
 
 def asked_fill_value(asked: Schema, view: ElementView) -> NDArray[np.generic] | None:
@@ -250,6 +254,29 @@ def codec_of(codecs: Sequence[CodecModel] | None) -> CodecSpec:
     return CodecSpec(Zarr3CodecSpec().replace(codecs=None if codecs is None else tuple(codecs)))
 
 
+def check_sizes(
+    asked: ChunkLayout, read: Sequence[int | None] | None, write: Sequence[int | None] | None
+) -> None:
+    """Whether sizes of chunks are asked for only where there is one size.
+
+    Args:
+        asked: constraints of a schema.
+        read: sizes of the read chunks, None where there is not one; None if all is open.
+        write: likewise.
+
+    Raises:
+        MismatchError: names the kind of chunk, the dimension and the size.
+    """
+    for name, sizes in (("write_chunk", write), ("read_chunk", read)):
+        wanted = getattr(asked, name).shape or ()
+        for dim, (size, present) in enumerate(zip(wanted, sizes or (), strict=False)):
+            if size is not None and present is None:
+                raise MismatchError(
+                    f"chunk_layout.{name}: chunks of {size} are asked for in dimension {dim}, "
+                    "but the grid is rectilinear and has chunks of several sizes there"
+                )
+
+
 def check_metadata(stated: MetadataConstraints, found: Metadata) -> None:
     """Whether a document satisfies a spec's `metadata` member.
 
@@ -258,6 +285,8 @@ def check_metadata(stated: MetadataConstraints, found: Metadata) -> None:
     """
     asked, stored = stated.to_json(), found.constraints.to_json()
     same = _same_elements(stated, found)
+    if stated.chunk_grid is not None and stated.chunk_grid.cuts == found.chunk_grid.cuts:
+        del asked["chunk_grid"]  # whatever it is called
     for name in asked:
         if name not in ("attributes", "codecs", *same) and asked[name] != stored.get(name):
             raise _mismatch(name, stored.get(name), asked[name])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Self
 
+from tensorstore_py.drivers.zarr3.chain import inner_shape
 from tensorstore_py.drivers.zarr3.create import new_metadata
 from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.element_chain import element_chain
@@ -25,6 +26,7 @@ from tensorstore_py.plugin import (
     ArrayLayout,
     BeforeValidator,
     ChunkedSpec,
+    CodecChain,
     ElementView,
     IndexDomain,
     JsonForm,
@@ -155,25 +157,28 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
     def layout(self, metadata: Metadata) -> ArrayLayout:
         view = self._view_of(metadata)
         inner = view.inner_shape
-        extents = zip(metadata.shape, metadata.chunk_shape, strict=True)
+        grid = metadata.chunk_grid
+
+        def bind(shape: tuple[int, ...]) -> CodecChain:
+            outer = shape[: metadata.rank]
+            stored, fill_value = metadata.data_type, metadata.fill_value
+            return element_chain(metadata.codecs, outer, stored, fill_value, view)
+
         keys = metadata.chunk_key_encoding.bind(metadata.rank)
         return ArrayLayout(
             data_type=view.data_type,
             domain=array_domain(metadata, inner),
-            grid=tuple(RegularAxis(*pair) for pair in (*extents, *zip(inner, inner, strict=True))),
-            chain=element_chain(
-                metadata.codecs,
-                metadata.chunk_shape,
-                metadata.data_type,
-                metadata.fill_value,
-                view,
-            ),
+            grid=(*grid.axes(metadata.shape), *(RegularAxis(size, size) for size in inner)),
+            chain=bind(grid.largest),
             keys=OuterKeys(keys, metadata.rank, len(inner)) if inner else keys,
             schema=metadata_schema(metadata, view),
+            chains=grid.chains(bind),
         )
 
     def resized(self, metadata: Metadata, shape: tuple[int, ...]) -> Metadata:
-        return metadata._replace(shape=shape[: metadata.rank])
+        shape = shape[: metadata.rank]
+        unit = inner_shape(metadata.codecs, metadata.rank)
+        return metadata._replace(shape=shape, chunk_grid=metadata.chunk_grid.resized(shape, unit))
 
     def with_metadata(self, metadata: Metadata) -> Self:
         view = self._view_of(metadata)

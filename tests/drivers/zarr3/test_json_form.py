@@ -1,3 +1,5 @@
+from jsonschema import Draft202012Validator
+
 from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
 from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
 
@@ -20,3 +22,12 @@ def test_the_form_lists_the_members_that_the_parser_knows():
     assert set(METADATA_FORM["properties"]) == set(DOCUMENT)
     for name, value in DOCUMENT.items():
         MetadataConstraints.parse({"data_type": "uint8", name: value})
+
+
+def test_the_form_tells_grids_apart():
+    check = Draft202012Validator(METADATA_FORM["properties"]["chunk_grid"])
+    sizes = {"kind": "inline", "chunk_shapes": [4, [1, [2, 3]], []]}
+    assert check.is_valid(DOCUMENT["chunk_grid"])
+    assert check.is_valid({"name": "rectilinear", "configuration": sizes})
+    for wrong in {"chunk_shapes": [4]}, {**sizes, "chunk_shapes": [[[1, 2, 3]]]}, {**sizes, "x": 1}:
+        assert not check.is_valid({"name": "rectilinear", "configuration": wrong})

@@ -1,9 +1,11 @@
 import pytest
 
 from tensorstore_py.drivers.zarr3.members import (
+    json_array,
+    json_object,
     parse_attributes,
-    parse_chunk_grid,
     parse_dimension_names,
+    parse_extents,
     parse_shape,
     parse_units,
     require,
@@ -11,21 +13,19 @@ from tensorstore_py.drivers.zarr3.members import (
     without_empty_units,
 )
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import Unit
-
-
-def regular(*shape: object) -> dict:
-    return {"name": "regular", "configuration": {"chunk_shape": list(shape)}}
+from tensorstore_py.plugin import Level, Unit
 
 
 def test_values() -> None:
     assert parse_shape((4, 0, 2.0)) == (4, 0, 2)
-    assert parse_chunk_grid(regular(1, 2)) == (1, 2)
     assert parse_dimension_names(["x", None, ""]) == ("x", None, "")
     assert parse_attributes({"a": [1, None]}) == {"a": (1, None)}
     assert parse_units({"a": 1}) is None
     assert parse_units({"dimension_units": ["4nm", None]}) == (Unit(4, "nm"), None)
     assert require(5) == 5
+    assert parse_extents([3, 2], Level(2, 3)) == (3, 2)
+    assert json_array([]) == []
+    assert json_object({"a": 1}, ("a", "b")) == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -36,16 +36,9 @@ def test_values() -> None:
         (parse_shape, [4, "5"], (1,)),
         (parse_shape, [True], (0,)),
         (parse_shape, [1] * 33, ()),
-        (parse_chunk_grid, [4], ()),
-        (parse_chunk_grid, {}, ("name",)),
-        (parse_chunk_grid, {"name": "rectilinear", "configuration": {}}, ("name",)),
-        (parse_chunk_grid, {"name": "regular"}, ("configuration",)),
-        (parse_chunk_grid, regular(0), ("configuration", "chunk_shape", 0)),
-        (
-            parse_chunk_grid,
-            {"name": "regular", "configuration": {"chunk_shape": [1], "chunks": 1}},
-            ("configuration", "chunks"),
-        ),
+        (lambda json: parse_extents(json, Level(2, 3)), [2, 4], (1,)),
+        (json_array, {}, ()),
+        (lambda json: json_object(json, ("a",)), {"b": 1}, ("b",)),
         (parse_dimension_names, ["x", 5], (1,)),
         (parse_attributes, [1], ()),
         (parse_attributes, {"dimension_units": 5}, ("dimension_units",)),
