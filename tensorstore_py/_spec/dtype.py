@@ -141,7 +141,7 @@ class dtype:  # noqa: N801 - the reference's name
 
         Text, bytes and records can: as one value, character by character, or by their fields.
         """
-        return self.record.numpy_dtype.kind in "OSUV" and self.name not in ("char", "byte")
+        return self.kind in "OSUV" and self.name not in ("char", "byte")
 
     @property
     def is_record(self) -> bool:
