@@ -7,6 +7,7 @@ neither is what `numpy.broadcast_to` merely repeats. Arrays handed out are read-
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -64,6 +65,8 @@ def fill_value_like(value: object, data_type: dtype | None) -> FillValue:
         return reduced(array.astype(dtype(array.dtype).array_dtype, copy=False))
     if data_type.kind == "O":
         return reduced(_objects(np.array(value, dtype=object), data_type.name))
+    if data_type.is_record and isinstance(value, Mapping):
+        return fill_value_from_json(freeze(value), data_type)
     return reduced(data_type.array(value))
 
 

@@ -194,7 +194,10 @@ class Schema(Indexable):
         )
 
     def __repr__(self) -> str:
-        return pretty("Schema", self.to_json())
+        try:
+            return pretty("Schema", self.to_json())
+        except SpecError:
+            return "Schema(...)"  # of some fill values there is no JSON
 
     def __reduce__(self) -> tuple[Callable[..., Schema], tuple[object, ...]]:
         parts = (getattr(self._constraints, field.name) for field in fields(SchemaConstraints))

@@ -143,3 +143,9 @@ def test_python_objects_have_no_fixed_size() -> None:
 def test_a_byte_order_is_little_or_big() -> None:
     with pytest.raises(SpecError, match=r'^endian: .*"little"'):
         BytesSpec.parse({"endian": "litle"})
+
+
+def test_a_record_says_its_byte_order() -> None:
+    for fields in ([("x", "u1")], [("x", "u2"), ("y", "S2")]):
+        chunk = chunk_type((2,), np.dtype(fields), np.zeros((), fields))
+        assert BytesSpec().resolved(chunk).endian == "little"

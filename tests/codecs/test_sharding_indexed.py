@@ -8,6 +8,7 @@ from tensorstore_py.errors import DataLossError, MismatchError, SpecError
 from tensorstore_py.plugin import (
     MISSING,
     ByteRange,
+    ChunkType,
     bind_chain,
     codec_to_json,
     parse_codec_json,
@@ -299,3 +300,18 @@ def test_partial_specs_merge_member_by_member() -> None:
         one.merged(ShardingIndexedSpec.parse({"chunk_shape": [2, 4]}))
     with pytest.raises(MismatchError, match="index_location"):
         two.merged(ShardingIndexedSpec.parse({"index_location": "end"}))
+
+
+def test_a_fill_value_that_varies_over_the_last_dimension() -> None:
+    fill = np.array([1, 2, 3], np.uint16)
+    codec = ShardingIndexedSpec.parse({"chunk_shape": [2, 3]}).bind(
+        ChunkType((4, 3), np.dtype(np.uint16), fill)
+    )
+    values = np.tile(fill, (4, 1))
+    values[3, 1] = 9
+
+    data = codec.encode(values)
+
+    entries = codec.decode_index(data[-codec.index_size :]).tolist()
+    assert [entry[0] == MISSING for entry in entries] == [True, False]
+    assert codec.decode(data).tolist() == values.tolist()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorstore_py._interface.chunk_keys import SeparatedKeys
+from tensorstore_py._interface.chunk_keys import OuterKeys, SeparatedKeys
 
 RULES = st.sampled_from([("/", "c/", "c"), (".", "c.", "c"), (".", "", "0"), ("/", "", "0")])
 CELLS = st.lists(st.integers(0, 10**12), max_size=5).map(tuple)
@@ -41,3 +41,11 @@ def test_rank_zero_has_one_name(prefix, scalar):
     assert keys.decode(scalar) == ()
     assert keys.decode(prefix) is None or prefix == scalar
     assert keys.decode(scalar + "0") is None
+
+
+def test_names_by_the_outer_dimensions_only():
+    keys = OuterKeys(SeparatedKeys(2, "/", prefix="c/", scalar="c"), 2, 1)
+
+    assert keys.encode((3, 14, 0)) == "c/3/14"
+    assert keys.decode("c/3/14") == (3, 14, 0)
+    assert keys.decode("c/3") is None

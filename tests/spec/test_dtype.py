@@ -197,3 +197,15 @@ def test_hints_do_not_name_records_of_others():
 def test_what_can_be_read_in_several_ways(name, several):
     assert dtype(name).has_readings is several
     assert dtype([("a", "int8")]).has_readings
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "low", "high"),
+    [("uint2", "u", 0, 3), ("uint4", "u", 0, 15), ("float6_e2m3fn", "f", -7.5, 7.5),
+     ("float6_e3m2fn", "f", -28, 28), ("float8_e4m3", "f", -240, 240)],
+)  # fmt: skip
+def test_registered_types_that_the_reference_lacks(name, kind, low, high):
+    found = dtype(name)
+
+    assert found.kind == kind
+    assert found.array([low, high]).astype(float).tolist() == [low, high]

@@ -158,3 +158,12 @@ def test_broadcast(value, shape, fits):
     else:
         with pytest.raises(MismatchError, match="Cannot broadcast"):
             check_broadcast(array, domain)
+
+
+def test_a_record_from_its_fields_by_name():
+    record = dtype([["x", "uint8"], ["when", "datetime64[D]"]])
+
+    found = fill_value_like({"x": 3, "when": "2020-01-01"}, record)
+
+    assert found.item()[0] == 3
+    assert str(found["when"]) == "2020-01-01"

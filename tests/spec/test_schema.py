@@ -243,3 +243,7 @@ class TestUpdate:
         schema.update(dimension_units=[None, "s"])
 
         assert schema.dimension_units == (Unit("4nm"), Unit("s"))
+
+
+def test_a_schema_without_json_has_a_repr_all_the_same():
+    assert repr(Schema(dtype="byte", fill_value=np.void(b"a"))) == "Schema(...)"

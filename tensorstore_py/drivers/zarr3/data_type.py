@@ -117,6 +117,12 @@ class StoredType:
         """
         if data_type.is_record:
             return _record_of(data_type.array_dtype)
+        if data_type.name in ("char", "byte"):
+            raise SpecError(
+                f'data type "{data_type.name}" cannot be stored in this format: text and bytes '
+                'have a length here; ask for dtype "S4" or "V4", or for "metadata": '
+                '{"data_type": "r32"} to see them as bytes with one more dimension'
+            )
         json = type_name(data_type)
         if json is None:
             raise SpecError(

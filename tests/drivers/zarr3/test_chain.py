@@ -6,7 +6,9 @@ from tensorstore_py.drivers.zarr3.chain import (
     completed,
     inside_shards,
     is_sharded,
+    moves_elements_only,
     parse_codecs,
+    stored_endian,
 )
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import codecs_to_json
@@ -135,3 +137,22 @@ def test_a_codec_in_the_wrong_place_is_named_by_position() -> None:
 def test_shards_of_other_dimensions_are_none_of_the_array_s() -> None:
     assert is_sharded(parse_codecs([transpose(2, 0, 1), shards("bytes", shape=[2, 3, 4])]))
     assert not is_sharded(parse_codecs([FLAT, shards("bytes", shape=[8])]))
+
+
+@pytest.mark.parametrize(
+    ("codecs", "endian", "moves_only"),
+    [
+        ([], "little", True),
+        (["bytes", "gzip"], "little", True),
+        ([transpose(1, 0), {"name": "bytes", "configuration": {"endian": "big"}}], "big", True),
+        ([shards({"name": "bytes", "configuration": {"endian": "big"}})], "big", True),
+        ([shards(shards(transpose(1, 0), "bytes"))], "little", True),
+        (["vlen-utf8"], "little", False),
+        ([shards("numcodecs.packbits", "bytes")], "little", False),
+    ],
+)
+def test_how_elements_are_stored(codecs: list, endian: str, moves_only: bool) -> None:
+    parsed = parse_codecs(codecs)
+
+    assert stored_endian(parsed) == endian
+    assert moves_elements_only(parsed) is moves_only

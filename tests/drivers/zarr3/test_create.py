@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from tensorstore_py.drivers.zarr3.create import new_metadata
@@ -7,19 +8,20 @@ from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
 from tensorstore_py.drivers.zarr3.schema import known_schema
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import Schema, dtype
+from tensorstore_py.plugin import Schema
 
 SCHEMA = {"dtype": "uint16", "domain": {"shape": [1000, 2000, 3000]}}
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 
 
-def created(asked: dict, **stated: object) -> dict:
+def created(asked: dict | Schema, **stated: object) -> dict:
+    schema = asked if isinstance(asked, Schema) else Schema(asked)
     constraints = MetadataConstraints.parse(stated)
     stored = constraints.data_type
-    if stored is None and "dtype" in asked:
-        stored = StoredType.of(dtype(asked["dtype"]))
-    known = known_schema(Schema(asked), constraints, None if stored is None else stored.view())
-    metadata = new_metadata(known, Schema(asked), constraints)
+    if stored is None and schema.dtype is not None:
+        stored = StoredType.of(schema.dtype)
+    view = None if stored is None else stored.view(asked=schema.dtype)
+    metadata = new_metadata(known_schema(schema, constraints, view), schema, constraints)
     document = json.loads(metadata.serialize())
     assert isinstance(document, dict)
     return document
@@ -170,4 +172,93 @@ def test_what_is_missing_or_impossible(asked: dict, stated: dict, message: str) 
 )
 def test_contradictions(asked: dict, stated: dict) -> None:
     with pytest.raises(MismatchError):
+        created(asked, **stated)
+
+
+def fixed(name: str, size: int) -> dict:
+    return {"name": name, "configuration": {"length_bytes": size}}
+
+
+@pytest.mark.parametrize(
+    ("name", "data_type", "fill_value", "serializer"),
+    [
+        ("ustring", "string", "", {"name": "vlen-utf8"}),
+        ("string", "bytes", "", {"name": "vlen-bytes"}),
+        ("U2", fixed("fixed_length_utf32", 8), "", LITTLE),
+        ("S2", fixed("null_terminated_bytes", 2), "AAA=", {"name": "bytes"}),
+        ("V2", fixed("raw_bytes", 2), "AAA=", {"name": "bytes"}),
+        (
+            "timedelta64[5D]",
+            {"name": "numpy.timedelta64", "configuration": {"unit": "D", "scale_factor": 5}},
+            "NaT",
+            LITTLE,
+        ),
+    ],
+)
+def test_other_data_types(
+    name: str, data_type: object, fill_value: object, serializer: object
+) -> None:
+    layout = {"read_chunk": {"shape": [2]}, "write_chunk": {"shape": [4]}}
+    document = created({"dtype": name, "domain": {"shape": [5]}})
+    shards = created({"dtype": name, "domain": {"shape": [5]}, "chunk_layout": layout})
+
+    assert document["data_type"] == data_type
+    assert document["fill_value"] == fill_value
+    assert document["codecs"] == [serializer]
+    assert shards["codecs"][0]["configuration"]["codecs"] == [serializer]
+
+
+def test_dimensions_inside_an_element_are_not_written() -> None:
+    asked = {
+        "domain": {"shape": [5, 6, 3], "labels": ["x", "y", ""]},
+        "dimension_units": ["m", None, None],
+        "chunk_layout": {"write_chunk": {"shape": [2, 3, 3]}, "inner_order": [1, 0, 2]},
+    }
+
+    document = created(asked, data_type="r24")
+
+    assert document["shape"] == [5, 6]
+    assert document["chunk_grid"]["configuration"] == {"chunk_shape": [2, 3]}
+    assert document["dimension_names"] == ["x", "y"]
+    assert document["attributes"] == {"dimension_units": ["m", None]}
+    assert document["codecs"][0] == {"name": "transpose", "configuration": {"order": [1, 0]}}
+
+
+def test_a_fill_value_of_the_schema() -> None:
+    raw = np.array([b"\1", b"\2"], "V1")
+    assert created(Schema(fill_value=raw), data_type="r16", shape=[3])["fill_value"] == [1, 2]
+    assert created(Schema(fill_value=raw[:1]), data_type="r16", shape=[3])["fill_value"] == [1, 1]
+    asked = {"dtype": [["x", "uint8"], ["y", "S2"]], "fill_value": {"x": 3, "y": "ab"}}
+    document = created({**asked, "domain": {"shape": [3]}})
+    assert document["fill_value"] == {"x": 3, "y": "YWI="}
+    text = {"dtype": "ustring", "fill_value": "nothing", "domain": {"shape": [3]}}
+    assert created(text)["fill_value"] == "nothing"
+    assert created(text, fill_value="nothing", data_type="string")["fill_value"] == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("asked", "stated", "message"),
+    [
+        ({"domain": {"shape": [5, 2]}}, {"data_type": "r24"}, "dimension 1 ends at 2"),
+        (
+            {"chunk_layout": {"inner_order": [1, 0]}},
+            {"data_type": "r24", "shape": [5]},
+            "inside an element, .*, come last",
+        ),
+        (
+            {"fill_value": "b"},
+            {"data_type": "string", "fill_value": "a", "shape": [5]},
+            "the schema says 'b', the metadata 'a'",
+        ),
+        (
+            Schema(fill_value=np.array([b"\1"] * 4, "V1")),
+            {"data_type": "r24", "shape": [5]},
+            "does not broadcast",
+        ),
+        ({"dtype": "byte", "domain": {"shape": [5]}}, {}, "have a length here"),
+        ({"dtype": "uint16"}, {"data_type": "r16", "shape": [5]}, "dtype"),
+    ],
+)
+def test_what_elements_cannot_be(asked: dict | Schema, stated: dict, message: str) -> None:
+    with pytest.raises((SpecError, MismatchError), match=message):
         created(asked, **stated)

@@ -1,17 +1,20 @@
 import json
 
+import numpy as np
 import pytest
 
 from tensorstore_py.drivers.zarr3.metadata import Metadata, MetadataConstraints
 from tensorstore_py.drivers.zarr3.schema import (
     array_domain,
+    check_asked,
     check_metadata,
     dimension_labels,
+    fixed_inside,
     known_schema,
     metadata_schema,
 )
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import Schema
+from tensorstore_py.plugin import IndexDomain, Schema, Unit, dtype
 
 DOCUMENT: dict[str, object] = {
     "zarr_format": 3,
@@ -160,3 +163,66 @@ def test_units_that_are_not_stored_do_not_satisfy() -> None:
 
     with pytest.raises(MismatchError, match="stored is null"):
         check_metadata(stated, parse(attributes={}))
+
+
+FIELDS = [["x", "uint16"], ["raw", "r24"]]
+RECORDS = {"data_type": FIELDS, "fill_value": {"x": 7, "raw": [1, 2, 3]}}
+
+
+def test_the_schema_of_a_field_has_its_dimensions() -> None:
+    metadata = parse(**RECORDS)
+    schema = schema_of(metadata, name="raw")
+
+    assert schema.rank == 3
+    assert schema.dtype == dtype("byte")
+    assert schema.domain == array_domain(metadata, (3,))
+    assert schema.domain.labels == ("y", "x", "")
+    assert schema.domain.implicit_upper_bounds == (True, True, False)
+    assert schema.chunk_layout.write_chunk.shape == (5, 6, 3)
+    assert schema.chunk_layout.inner_order == (0, 1, 2)
+    assert schema.dimension_units == (Unit("nm"), Unit("5 m"), None)
+    assert schema.fill_value.tolist() == [b"\1", b"\2", b"\3"]
+    assert schema_of(metadata, name="x").fill_value == 7
+
+
+def test_what_is_known_of_a_field() -> None:
+    stated = MetadataConstraints.parse({"shape": [4], **RECORDS, "dimension_names": ["y"]})
+    view = stated.data_type.view("raw")
+
+    known = known_schema(Schema(), stated, view)
+
+    assert known.rank == 2
+    assert known.domain.shape == (4, 3)
+    assert known.domain.labels == ("y", "")
+    assert known.chunk_layout.write_chunk.shape == (None, 3)
+    for asked in ({"rank": 1}, {"domain": {"shape": [4, 2]}}, {"dtype": "V3"}):
+        with pytest.raises((MismatchError, SpecError)):
+            known_schema(Schema(asked), stated, view)
+
+
+def test_dimensions_inside_an_element_are_not_resizable() -> None:
+    domain = fixed_inside(IndexDomain(shape=[4, 3]), (3,))
+
+    assert domain.implicit_upper_bounds == (True, False)
+    with pytest.raises(MismatchError, match="dimension 1 ends at 3"):
+        fixed_inside(domain, (2,))
+
+
+def test_a_fill_value_that_varies_over_an_element() -> None:
+    metadata = parse(**RECORDS)
+    view = metadata.data_type.view("raw")
+
+    check_asked(Schema(fill_value=np.array([b"\1", b"\2", b"\3"], "V1")), metadata, view)
+    with pytest.raises(MismatchError, match="fill_value"):
+        check_asked(Schema(fill_value=np.array([b"\1", b"\2", b"\4"], "V1")), metadata, view)
+
+
+def test_the_same_data_type_by_another_name() -> None:
+    pairs = {"name": "structured", "configuration": {"fields": FIELDS}}
+    for stated in ({"data_type": pairs}, {"data_type": pairs, "fill_value": "BwABAgM="}):
+        check_metadata(MetadataConstraints.parse(stated), parse(**RECORDS))
+    with pytest.raises(MismatchError, match='"data_type"'):
+        check_metadata(MetadataConstraints.parse({"data_type": "r40"}), parse(**RECORDS))
+    other = MetadataConstraints.parse({"data_type": pairs, "fill_value": "BwABAgQ="})
+    with pytest.raises(MismatchError, match='"fill_value"'):
+        check_metadata(other, parse(**RECORDS))

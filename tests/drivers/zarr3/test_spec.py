@@ -214,3 +214,112 @@ def test_minimal_and_rank_are_printed_as_they_were_given() -> None:
     assert spec.to_json()["dtype"] == "int16"
     spec.update(minimal_spec=True)
     assert "metadata" not in spec.to_json()
+
+
+FIELDS = [["x", "uint8"], ["n", [["y", "float32"], ["z", "r16"]]]]
+RECORDS = {"data_type": FIELDS, "fill_value": {"x": 1, "n": {"y": 2.5, "z": [3, 4]}}}
+
+
+def test_fields_are_opened_one_by_one(context: ts.Context) -> None:
+    whole = create(context, **RECORDS)
+    one = ts.open({**SPEC, "field": "n.y"}, context=context).result()
+    raw = ts.open({**SPEC, "field": "n.z"}, context=context).result()
+
+    one[1, 2:4] = [7, 8]
+    raw[0, 0, 1] = np.void(b"a")
+    whole[3] = np.array((9, (-1, b"zz")), whole.dtype.numpy_dtype)
+
+    assert one.dtype == ts.float32
+    assert one.read().result().tolist() == [
+        [2.5] * 6, [2.5, 2.5, 7, 8, 2.5, 2.5], [2.5] * 6, [-1] * 6,
+    ]  # fmt: skip
+    assert raw.domain.shape == (4, 6, 2)
+    assert raw[0, 0].read().result().tobytes() == b"\3a"
+    assert whole[1, 2].read().result().item() == (1, (7.0, b"\3\4"))
+    assert whole[3, 5].read().result().item() == (9, (-1.0, b"zz"))
+
+
+def test_the_spec_of_a_field_opens_it_again(context: ts.Context) -> None:
+    create(context, **RECORDS)
+    spec = ts.open({**SPEC, "field": "n.z"}, context=context).result().spec()
+
+    assert spec.to_json()["field"] == "n.z"
+    assert spec.dtype == ts.dtype("byte")
+    assert ts.open(spec, context=context).result().domain.shape == (4, 6, 2)
+    json_text = ts.Spec(spec.to_json()).to_json()
+    assert json_text == spec.to_json()
+
+
+def test_the_bytes_of_elements(context: ts.Context) -> None:
+    store = create(context)
+    store[0, 0] = 258
+    found = ts.open({**SPEC, "open_as_void": True}, context=context).result()
+
+    assert found.dtype == ts.dtype("byte")
+    assert found[0, 0].read().result().tobytes() == b"\2\1"
+    assert found[0, 1].read().result().tobytes() == b"\xff\xff"
+    found[0, 1] = np.array([b"\1", b"\0"], "V1")
+    assert store[0, 1].read().result() == 1
+    again = ts.open(found.spec(), context=context).result()
+    assert again.domain == found.domain
+
+
+def test_a_resize_changes_the_dimensions_of_the_array_only(context: ts.Context) -> None:
+    store = create(context, data_type="r24", fill_value=[1, 2, 3])
+
+    grown = store.resize(exclusive_max=[5, 7, None]).result()
+
+    assert grown.domain.shape == (5, 7, 3)
+    assert grown[4, 6].read().result().tobytes() == b"\1\2\3"
+    with pytest.raises(ValueError, match="dimension 2"):
+        store.resize(exclusive_max=[5, 7, 4]).result()
+
+
+def test_raw_bytes_as_one_value(context: ts.Context) -> None:
+    create(context, data_type="r24", fill_value=[1, 2, 3])
+    for name, shape in (("byte", (4, 6, 3)), ("V3", (4, 6))):
+        store = ts.open(SPEC, dtype=name, context=context).result()
+        assert store.domain.shape == shape
+        assert store.dtype == ts.dtype(name)
+    with pytest.raises(MismatchError, match="byte, asked for was V4"):
+        ts.open(SPEC, dtype="V4", context=context).result()
+
+
+@pytest.mark.parametrize(
+    ("members", "error", "message"),
+    [
+        ({"field": "q"}, MismatchError, 'no field "q", only "x", "n"'),
+        ({"field": "n.q"}, MismatchError, 'no field "n.q"'),
+        ({"field": "x", "open_as_void": True}, SpecError, "exclude each other"),
+        ({"field": "x", "dtype": "int8"}, MismatchError, "is uint8, asked for was int8"),
+        ({"field": 3}, SpecError, "field"),
+        ({"field": "y", "metadata": {"data_type": FIELDS}}, SpecError, 'no field "y"'),
+        ({"field": "x", "metadata": {"data_type": "r16"}}, SpecError, "has no named fields"),
+    ],
+)
+def test_fields_that_cannot_be_opened(
+    context: ts.Context, members: dict, error: type[Exception], message: str
+) -> None:
+    create(context, **RECORDS)
+
+    with pytest.raises(error, match=message):
+        ts.open({**SPEC, **members}, context=context).result()
+
+
+@pytest.mark.parametrize("members", [{"field": "x"}, {"open_as_void": True}])
+def test_a_part_of_an_unknown_type_cannot_be_made(context: ts.Context, members: dict) -> None:
+    with pytest.raises(SpecError, match=r"metadata\.data_type: .*required"):
+        ts.open({**SPEC, **members}, shape=[3], create=True, context=context).result()
+
+
+def test_text_of_any_length(context: ts.Context, kvstore: ts.KvStore) -> None:
+    codecs = [{"name": "vlen-utf8"}, "zstd"]
+    store = create(context, data_type="string", fill_value="né", codecs=codecs)
+    values = np.array([["", "a" * 1000, "né"]] * 2, object)
+
+    store[:2, :3] = values
+    store[2:, :3] = "né"
+
+    assert store[:2, :3].read().result().tolist() == values.tolist()
+    assert store[3, 5].read().result() == "né"
+    assert b"c/1/0" not in kvstore.list().result()
