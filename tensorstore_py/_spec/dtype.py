@@ -301,7 +301,7 @@ def _parametric(name: str) -> dtype | None:
 
 def _add_numpy(name: str, scalar: type[np.generic]) -> None:
     numpy_dtype: np.dtype[np.generic] = np.dtype(scalar)
-    kind = numpy_dtype.kind
+    kind: str = numpy_dtype.kind
     if kind == "V":
         kind = {"i": "i", "u": "u"}.get(name[0], "f")
     add_data_type(DataType(name, numpy_dtype, scalar, kind, numpy_dtype))

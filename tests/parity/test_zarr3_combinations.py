@@ -88,7 +88,7 @@ KINDS = {
         for position, name in enumerate(COMMON)
     },
     "time_ns": Kind("<M8[ns]", np.datetime64("NaT"), ("plain", "zstd", "big", "shards_big")),
-    "time_10us": Kind("<M8[10us]", np.datetime64(5, "10us"), ("blosc", "turned", "shards")),
+    "time_10us": Kind("<M8[10us]", np.array(5, "M8[10us]")[()], ("blosc", "turned", "shards")),
     "time_days": Kind("<m8[D]", np.timedelta64(7, "D"), ("gzip", "big", "shards_first")),
     "time_generic": Kind("<m8", np.timedelta64("NaT"), ("plain", "checked")),
     "text": Kind("<U4", "é", ("plain", "big", "zstd", "shards_big", "turned")),
@@ -107,7 +107,7 @@ def sample_of(kind):
     count = math.prod(SHAPE)
     texts = list(itertools.islice(itertools.cycle(TEXTS), count))
     if isinstance(kind.dtype, VariableLengthBytes):
-        texts = [text.encode() + b"\0" for text in texts]
+        return np.array([text.encode() + b"\0" for text in texts], object).reshape(SHAPE)
     if not isinstance(kind.dtype, str | np.dtype):
         return np.array(texts, object).reshape(SHAPE)
     dtype = np.dtype(kind.dtype)
@@ -161,6 +161,7 @@ def said(path):
     """What our driver makes of the document, which others write in more than one form."""
     spec = {"driver": "zarr3", "kvstore": "memory://", "metadata": document(path, "zarr.json")}
     metadata = ours.Spec(spec).to_json()["metadata"]
+    assert isinstance(metadata, dict)
     return {name: metadata[name] for name in metadata if name != "codecs"}
 
 

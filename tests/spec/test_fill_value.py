@@ -166,4 +166,4 @@ def test_a_record_from_its_fields_by_name():
     found = fill_value_like({"x": 3, "when": "2020-01-01"}, record)
 
     assert found.item()[0] == 3
-    assert str(found["when"]) == "2020-01-01"
+    assert str(found.item()[1]) == "2020-01-01"

@@ -213,7 +213,7 @@ def _record(json: object, stored: StoredType, endian: str) -> Scalar:
         try:
             if field.name not in json:
                 raise SpecError("the fill value of this field is missing")
-            value[field.name] = parse_fill_value(json[field.name], field.type)  # type: ignore[call-overload,index]
+            value[field.name] = parse_fill_value(json[field.name], field.type)  # type: ignore[index]
         except SpecError as error:
             raise error.inside(field.name) from None
     return value

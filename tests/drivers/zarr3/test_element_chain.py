@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def sharding(codecs: list[object], shape: list[int]) -> dict[str, object]:
 
 
 def codec_lists(endian: str) -> dict[str, list[object]]:
-    plain = [serializer(endian)]
+    plain: list[object] = [serializer(endian)]
     return {
         "plain": plain,
         "turned": [TRANSPOSE, *plain, "gzip"],
@@ -34,9 +36,8 @@ def codec_lists(endian: str) -> dict[str, list[object]]:
 LISTS = [(name, endian) for endian in ("little", "big") for name in codec_lists(endian)]
 
 
-def chain_of(codecs: list[object], stored: StoredType = RECORD, **opened: object) -> CodecChain:
+def chain_of(codecs: list[object], stored: StoredType = RECORD, **opened: Any) -> CodecChain:
     parsed = parse_codec_list("zarr3", codecs)
-    # as metadata has them: whatever is said by leaving it out is said
     return element_chain(parsed, SHAPE, stored, default_fill_value(stored), stored.view(**opened))
 
 

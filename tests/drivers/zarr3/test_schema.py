@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def parse(**members: object) -> Metadata:
     return Metadata.parse(json.dumps({**DOCUMENT, **members}).encode())
 
 
-def schema_of(metadata: Metadata, **opened: object) -> Schema:
+def schema_of(metadata: Metadata, **opened: Any) -> Schema:
     return metadata_schema(metadata, metadata.data_type.view(**opened))
 
 
@@ -181,17 +182,20 @@ def test_the_schema_of_a_field_has_its_dimensions() -> None:
     assert schema.chunk_layout.write_chunk.shape == (5, 6, 3)
     assert schema.chunk_layout.inner_order == (0, 1, 2)
     assert schema.dimension_units == (Unit("nm"), Unit("5 m"), None)
+    assert schema.fill_value is not None
     assert schema.fill_value.tolist() == [b"\1", b"\2", b"\3"]
     assert schema_of(metadata, name="x").fill_value == 7
 
 
 def test_what_is_known_of_a_field() -> None:
     stated = MetadataConstraints.parse({"shape": [4], **RECORDS, "dimension_names": ["y"]})
+    assert stated.data_type is not None
     view = stated.data_type.view("raw")
 
     known = known_schema(Schema(), stated, view)
 
     assert known.rank == 2
+    assert known.domain is not None
     assert known.domain.shape == (4, 3)
     assert known.domain.labels == ("y", "")
     assert known.chunk_layout.write_chunk.shape == (None, 3)
