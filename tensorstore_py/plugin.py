@@ -39,7 +39,12 @@ from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, spli
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.checksum import Checksum
 from tensorstore_py._interface.chunk_grid import ChunkAxis, IrregularAxis, RegularAxis
-from tensorstore_py._interface.chunk_keys import ChunkKeys, OuterKeys, SeparatedKeys
+from tensorstore_py._interface.chunk_keys import (
+    ChunkKeyEncodingModel,
+    ChunkKeys,
+    OuterKeys,
+    SeparatedKeys,
+)
 from tensorstore_py._interface.codec import (
     OPAQUE,
     Array,
@@ -137,6 +142,8 @@ from tensorstore_py._spec.model import (
 )
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registry import (
+    chunk_key_encoding,
+    chunk_key_encodings,
     codec,
     codec_resolver,
     context_resource,
@@ -187,6 +194,7 @@ __all__ = [
     "Checksum",
     "ChunkAxis",
     "ChunkCache",
+    "ChunkKeyEncodingModel",
     "ChunkKeys",
     "ChunkLayout",
     "ChunkType",
@@ -276,6 +284,8 @@ __all__ = [
     "chosen_fill_value",
     "chosen_inner_order",
     "chosen_read_chunk",
+    "chunk_key_encoding",
+    "chunk_key_encodings",
     "coalesce",
     "codec",
     "codec_resolver",

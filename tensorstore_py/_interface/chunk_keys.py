@@ -1,17 +1,19 @@
 """Chunk keys: how the position of a chunk in the grid becomes its name.
 
-A `ChunkKeys` is bound to one rank. Names are relative to the array's path.
+Asked: a `ChunkKeyEncodingModel` parsed from metadata JSON. Bound to one rank: `ChunkKeys`. Names
+are relative to the array's path. The invariant: no two cells have one name, and no name is that of
+the metadata.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    pass
+from tensorstore_py._spec.model import Model
+from tensorstore_py.errors import UnsupportedError
 
-__all__ = ["ChunkKeys", "OuterKeys", "SeparatedKeys"]
+__all__ = ["ChunkKeyEncodingModel", "ChunkKeys", "OuterKeys", "SeparatedKeys"]
 
 
 class ChunkKeys(ABC):
@@ -24,6 +26,25 @@ class ChunkKeys(ABC):
     @abstractmethod
     def decode(self, name: str) -> tuple[int, ...] | None:
         """The cell that `name` stands for, or None if it is not a chunk's name."""
+
+
+class ChunkKeyEncodingModel(Model):
+    """What was asked of the names of chunks: the members of its configuration.
+
+    Attributes:
+        encoding_id: the registered name, as written in metadata.
+    """
+
+    encoding_id: ClassVar[str]
+
+    def bind(self, rank: int) -> ChunkKeys:
+        """The names for a grid of a rank.
+
+        Raises:
+            SpecError: a member does not fit the rank.
+            UnsupportedError: the encoding only exists as a name.
+        """
+        raise UnsupportedError(f'chunk key encoding "{self.encoding_id}" cannot be bound')
 
 
 class SeparatedKeys(ChunkKeys):

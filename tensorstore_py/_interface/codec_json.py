@@ -24,6 +24,7 @@ __all__ = ["codec_to_json", "codecs_to_json", "parse_codec_json", "parse_codec_l
 #: Codecs of version 2 in the dress of version 3. Who else reads these wants a configuration, and
 #: some of their defaults are not the same everywhere.
 _ALWAYS_EXPLICIT = "numcodecs."
+_ENVELOPE = ("name", "configuration", "must_understand")
 
 
 def parse_codec_json(family: str, json: object) -> CodecModel:
@@ -131,9 +132,11 @@ def _by_name(json: object) -> tuple[str, Mapping[str, object]]:
     envelope = _object(json)
     name = _name(envelope, "name")
     for key in sorted(envelope):
-        if key not in ("name", "configuration"):
-            hint = did_you_mean(key, ("name", "configuration"))
-            raise SpecError(f"a codec has no such member{hint}", (key,))
+        if key not in _ENVELOPE:
+            raise SpecError(f"a codec has no such member{did_you_mean(key, _ENVELOPE)}", (key,))
+    # Whatever it says: without a codec, nothing can be read.
+    if not isinstance(envelope.get("must_understand", True), bool):
+        raise SpecError("expected true or false", ("must_understand",))
     members = envelope.get("configuration", {})
     if not isinstance(members, Mapping):
         found = describe(members)

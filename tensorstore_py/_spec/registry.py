@@ -1,4 +1,4 @@
-"""Names to classes: how stores, drivers, codecs and context resources are found.
+"""Names to classes: how stores, drivers, codecs and the like are found.
 
 A decorator on a class registers it. A name that is not known yet makes the registry import its
 own built-in folders once, then the entry-point group `tensorstore_py.plugins` once; only then
@@ -8,6 +8,7 @@ user's string ever becomes an import.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -21,6 +22,8 @@ __all__ = [
     "ENTRY_POINT_GROUP",
     "CodecRegistry",
     "Registry",
+    "chunk_key_encoding",
+    "chunk_key_encodings",
     "codec",
     "codec_resolver",
     "codecs",
@@ -232,8 +235,16 @@ def _import_guests() -> None:
 
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.value not in _guests_loaded:
-            entry.load()
             _guests_loaded.add(entry.value)
+            try:
+                entry.load()
+            except Exception as error:  # noqa: BLE001 - whatever it does when it is imported
+                # Who did not ask for this plug-in must not be stopped by it.
+                warnings.warn(
+                    f'the plug-in "{entry.name}" ({entry.value}) cannot be loaded: {error!r}',
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
 
 
 _KVSTORES = "tensorstore_py.kvstores"
@@ -243,6 +254,9 @@ _CODECS = "tensorstore_py.codecs"
 kvstores: Registry[object] = Registry("kvstore driver", folders=(_KVSTORES,), tag="driver")
 drivers: Registry[object] = Registry("driver", folders=(_DRIVERS,), tag="driver")
 codecs: CodecRegistry[object] = CodecRegistry(folders=(_CODECS,))
+chunk_key_encodings: Registry[object] = Registry(
+    "chunk key encoding", folders=(_DRIVERS,), tag="encoding_id"
+)
 resources: Registry[object] = Registry(
     "context resource", folders=(_KVSTORES, _DRIVERS), tag="resource_id"
 )
@@ -279,6 +293,15 @@ def codec(name: str, *, family: str, aliases: Iterable[str] = ()) -> Callable[[T
         aliases: further accepted ids.
     """
     return _decorator(codecs[family], name, aliases, ())
+
+
+def chunk_key_encoding(name: str) -> Callable[[T], T]:
+    """Register a chunk key encoding's spec class (decorator).
+
+    Args:
+        name: the encoding's name in metadata.
+    """
+    return _decorator(chunk_key_encodings, name, (), ())
 
 
 def codec_resolver(

@@ -86,6 +86,7 @@ METADATA_FORM: dict[str, Any] = {
                 {"enum": ["default", "v2"]},
                 _named("default", {"separator": {"enum": ["/", "."]}}, []),
                 _named("v2", {"separator": {"enum": [".", "/"]}}, []),
+                {"type": "object", "required": ["name"], "description": "That of a plug-in."},
             ],
         },
         "fill_value": {

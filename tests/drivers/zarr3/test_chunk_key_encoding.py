@@ -2,6 +2,7 @@ import pytest
 
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin import chunk_key_encodings
 
 CASES = [
     ({"name": "default"}, "c/1/23", "c"),
@@ -39,7 +40,9 @@ def test_the_usual_separator_is_left_out_unless_asked_for() -> None:
 @pytest.mark.parametrize(
     ("json", "path"),
     [
-        ("v2", ()),
+        (2, ()),
+        ("v3", ("name",)),
+        ({"name": "v2", "must_understand": 1}, ("must_understand",)),
         ({}, ("name",)),
         ({"name": "v3"}, ("name",)),
         ({"name": "v2", "separator": "."}, ("separator",)),
@@ -53,3 +56,14 @@ def test_errors_name_the_member(json: object, path: tuple) -> None:
         ChunkKeyEncoding.parse(json)
 
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize("must_understand", [True, False])
+def test_a_name_alone_and_what_must_be_understood_are_taken(must_understand: bool) -> None:
+    assert ChunkKeyEncoding.parse("v2") == ChunkKeyEncoding.parse({"name": "v2"})
+    json = {"name": "default", "must_understand": must_understand}
+    assert ChunkKeyEncoding.parse(json) == ChunkKeyEncoding()
+
+
+def test_the_built_in_ones_are_registered() -> None:
+    assert set(chunk_key_encodings.names()) >= {"default", "v2"}
