@@ -11,12 +11,17 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from tensorstore_py._interface.codec import (
     OPAQUE,
     ArrayToArraySpec,
+    ArrayToBytes,
     ArrayToBytesSpec,
+    BytesToBytes,
     BytesToBytesSpec,
     CodecModel,
+    size_error,
 )
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._interface.codec_json import parse_codec_json
@@ -25,7 +30,8 @@ from tensorstore_py.errors import SpecError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tensorstore_py._interface.codec import ArrayToArray, BytesToBytes, ChunkType
+    from tensorstore_py._interface.codec import ArrayToArray, ChunkType
+    from tensorstore_py._interface.kvstore import Buffer
 
 __all__ = ["bind_chain", "resolve_chain", "split_chain"]
 
@@ -33,11 +39,17 @@ _CONFIGURATION = "configuration"
 
 
 class Stages(NamedTuple):
-    """A list of codec specs by kind; `to_bytes` is None where the list has none."""
+    """A list of codec specs by kind.
+
+    Attributes:
+        to_array: those of arrays.
+        to_bytes: the serializer; None where the list has none.
+        compressors: those of bytes, and serializers that take any number of bytes, too.
+    """
 
     to_array: tuple[ArrayToArraySpec, ...]
     to_bytes: ArrayToBytesSpec | None
-    compressors: tuple[BytesToBytesSpec, ...]
+    compressors: tuple[BytesToBytesSpec | ArrayToBytesSpec, ...]
 
 
 def split_chain(specs: Sequence[CodecModel], member: str = "codecs") -> Stages:
@@ -52,9 +64,11 @@ def split_chain(specs: Sequence[CodecModel], member: str = "codecs") -> Stages:
     """
     to_array: list[ArrayToArraySpec] = []
     to_bytes: ArrayToBytesSpec | None = None
-    compressors: list[BytesToBytesSpec] = []
+    compressors: list[BytesToBytesSpec | ArrayToBytesSpec] = []
     for position, spec in enumerate(specs):
-        if isinstance(spec, BytesToBytesSpec):
+        if isinstance(spec, BytesToBytesSpec) or (
+            to_bytes is not None and isinstance(spec, ArrayToBytesSpec) and spec.any_size
+        ):
             compressors.append(spec)
         elif compressors or to_bytes is not None:
             raise SpecError(
@@ -131,9 +145,30 @@ def _bind(
     for position, compressor_spec in enumerate(stages.compressors, start):
         with _errors_at(member, position):
             resolved.append(compressor_spec.resolved(seen))
-            compressors.append(compressor_spec.bind(seen))
+            bound = compressor_spec.bind(OPAQUE if compressor_spec.any_size else seen)
+            compressors.append(_OverBytes(bound) if isinstance(bound, ArrayToBytes) else bound)
         seen = OPAQUE
     return tuple(resolved), CodecChain(chunk, tuple(to_array), to_bytes, tuple(compressors))
+
+
+class _OverBytes(BytesToBytes):
+    """A serializer of any number of bytes, where bytes come.
+
+    Args:
+        codec: bound to `OPAQUE`.
+    """
+
+    def __init__(self, codec: ArrayToBytes) -> None:
+        self._codec = codec
+
+    def encode(self, data: Buffer) -> Buffer:
+        return self._codec.encode(np.frombuffer(data, np.uint8))
+
+    def decode(self, data: Buffer, size: int | None = None) -> Buffer:
+        decoded = np.ascontiguousarray(self._codec.decode(data)).reshape(-1).view(np.uint8)
+        if size is not None and decoded.size != size:
+            raise size_error(decoded.size, size)
+        return decoded.data
 
 
 @contextmanager

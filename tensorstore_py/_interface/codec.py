@@ -191,12 +191,15 @@ class CodecModel(Model):
     Attributes:
         codec_id: the registered name, as written in metadata.
         nullable: members that metadata may write as null, which means that they are left out.
+        any_size: a serializer that can be bound to `OPAQUE`, too: then it takes and gives bytes of
+            any number, so that it may stand among bytes to bytes codecs.
         runs_code: decoding runs whatever program the data contains, so that nobody should decode
             what he does not trust; such a codec is bound only where the user opted in.
     """
 
     codec_id: ClassVar[str]
     nullable: ClassVar[frozenset[str]] = frozenset()
+    any_size: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
 
     @classmethod
@@ -275,13 +278,7 @@ class ArrayToArraySpec(CodecModel):
 
 
 class ArrayToBytesSpec(CodecModel):
-    """Asked: an array-to-bytes codec.
-
-    Attributes:
-        any_size: it can be bound to `OPAQUE`, too: then it takes and gives bytes of any number.
-    """
-
-    any_size: ClassVar[bool] = False
+    """Asked: an array-to-bytes codec."""
 
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
         """Check against the chunk and prepare to run.

@@ -1,11 +1,13 @@
 """Every other codec in numcodecs' registry: those that programs and packages of yours add to it.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/registry.html
-Names: whatever `numcodecs.register_codec` was told, and the entry points `numcodecs.codecs`.
-Example: `{"id": "imagecodecs_jpegxl", "lossless": true}`.
-Limits: a codec gets an array of the chunk's elements and gives bytes, as in zarr-python; how much
-memory it takes for data that lies is its own business. The codecs that numcodecs brings along have
-files of their own here, and none of them is run by this one.
+Names: whatever `numcodecs.register_codec` was told, and the entry points `numcodecs.codecs` (zarr);
+in version 3 behind `numcodecs.`.
+Example: `{"id": "imagecodecs_jpegxl", "lossless": true}` or
+`{"name": "numcodecs.imagecodecs_jpegxl", "configuration": {"lossless": true}}`.
+Limits: a codec gets an array of the chunk's elements and gives bytes, as in zarr-python; behind
+another such codec it gets bytes. How much memory it takes for data that lies is its own business.
+The codecs that numcodecs brings along have files of their own here; none is run by this one.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["NumcodecsSpec", "from_registry"]
+__all__ = ["NumcodecsSpec", "from_registry", "from_registry_v3"]
+
+_PREFIX = "numcodecs."
 
 
 class NumcodecsCodec(Protocol):
@@ -55,10 +59,24 @@ def from_registry(name: str) -> type[NumcodecsSpec] | None:
         >>> from_registry("no such codec") is None
         True
     """
+    return _spec_class(name) if _is_registered(name) else None
+
+
+@codec_resolver(family="zarr3")
+def from_registry_v3(name: str) -> type[NumcodecsSpec] | None:
+    """The same for version 3, whose names have `numcodecs.` in front.
+
+    Example:
+        >>> from_registry_v3("numcodecs.no such codec") is None
+        True
+    """
+    known = name.startswith(_PREFIX) and _is_registered(name.removeprefix(_PREFIX))
+    return _spec_class(name) if known else None
+
+
+def _is_registered(name: str) -> bool:
     registry = _registry()
-    if name not in registry.codec_registry and name not in registry.entries:
-        return None
-    return _spec_class(name)
+    return name in registry.codec_registry or name in registry.entries
 
 
 @cache
@@ -104,7 +122,8 @@ class NumcodecsSpec(ArrayToBytesSpec):
             SpecError: it refuses the members.
         """
         try:
-            codec: NumcodecsCodec = _registry().get_codec({**self.to_json(), "id": self.codec_id})
+            name = self.codec_id.removeprefix(_PREFIX)
+            codec: NumcodecsCodec = _registry().get_codec({**self.to_json(), "id": name})
         except Exception as error:
             raise SpecError(f'codec "{self.codec_id}" refuses its members: {error}') from error
         return codec
