@@ -34,6 +34,7 @@ __all__ = [
     "is_sharded",
     "moves_elements_only",
     "parse_codecs",
+    "require_complete",
     "stored_endian",
 ]
 
@@ -64,6 +65,28 @@ def parse_codecs(json: object) -> tuple[CodecModel, ...]:
     except SpecError as error:
         raise SpecError(error.problem, error.path[1:]) from None
     return codecs
+
+
+def require_complete(codecs: Sequence[CodecModel]) -> None:
+    """Refuse the codecs of a stored document if they leave open how to read it.
+
+    Raises:
+        SpecError: there is none from array to bytes, or a shard does not say what is inside.
+    """
+    to_bytes = split_chain(codecs).to_bytes
+    if to_bytes is None:
+        raise SpecError('an array to bytes codec is required, such as "bytes"', ("codecs",))
+    if not isinstance(to_bytes, ShardedSpec):
+        return
+    inside = ("codecs", list(codecs).index(to_bytes), "configuration")
+    if to_bytes.chunk_shape is None:
+        raise SpecError("this member is required", (*inside, "chunk_shape"))
+    if to_bytes.codecs is None:
+        raise SpecError("this member is required", (*inside, "codecs"))
+    try:
+        require_complete(to_bytes.codecs)
+    except SpecError as error:
+        raise error.inside(*inside) from None
 
 
 def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorstore_py.drivers.zarr3.chain import parse_codecs, stored_endian
+from tensorstore_py.drivers.zarr3.chain import parse_codecs, require_complete, stored_endian
 from tensorstore_py.drivers.zarr3.chunk_grid import ChunkGrid
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.drivers.zarr3.data_type import StoredType
@@ -35,7 +35,6 @@ from tensorstore_py.plugin import (
     codecs_to_json,
     describe,
     parse_codec_list,
-    split_chain,
     thaw,
 )
 
@@ -227,8 +226,7 @@ class Metadata(NamedTuple):
             if name not in json:
                 raise SpecError("this member is required", (name,))
         stated = MetadataConstraints.parse(json)
-        if split_chain(require(stated.codecs)).to_bytes is None:
-            raise SpecError('an array to bytes codec is required, such as "bytes"', ("codecs",))
+        require_complete(require(stated.codecs))
         return cls(
             shape=require(stated.shape),
             data_type=require(stated.data_type),

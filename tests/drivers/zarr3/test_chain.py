@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from tensorstore_py.drivers.zarr3.chain import (
@@ -8,6 +10,7 @@ from tensorstore_py.drivers.zarr3.chain import (
     is_sharded,
     moves_elements_only,
     parse_codecs,
+    require_complete,
     stored_endian,
 )
 from tensorstore_py.errors import MismatchError, SpecError
@@ -156,3 +159,23 @@ def test_how_elements_are_stored(codecs: list, endian: str, moves_only: bool) ->
 
     assert stored_endian(parsed) == endian
     assert moves_elements_only(parsed) is moves_only
+
+
+@pytest.mark.parametrize(
+    ("codecs", "path"),
+    [
+        ([], "codecs: an array to bytes codec"),
+        ([transpose(0), "gzip"], "codecs: an array to bytes codec"),
+        ([shards("bytes")], "codecs[0].configuration.chunk_shape: this member"),
+        ([transpose(0), shards(shape=[1])], "codecs[1].configuration.codecs: this member"),
+        ([shards("gzip", shape=[1])], "codecs[0].configuration.codecs: an array to bytes"),
+        (
+            [shards(shards("bytes"), shape=[1])],
+            "codecs[0].configuration.codecs[0].configuration.chunk_shape: this member",
+        ),
+    ],
+)
+def test_what_is_stored_must_say_how_to_read_it(codecs: list, path: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(path)):
+        require_complete(parse_codecs(codecs))
+    require_complete(parse_codecs([shards(shards("bytes", shape=[1]), "gzip", shape=[2])]))
