@@ -11,6 +11,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.errors import (
+    AbortedError,
     FailedPreconditionError,
     IndexingError,
     MismatchError,
@@ -22,6 +23,7 @@ from tests.chunked.stores import Hooked, counting, created, once, opened
 
 ROOT = Path(__file__).absolute().parents[2]
 DOCUMENT = "a/zarr.json"
+SPEC = {"driver": "zarr3", "kvstore": "memory://"}
 
 
 @pytest.fixture(params=[True, False], ids=["inline", "loop"])
@@ -264,6 +266,39 @@ class TestConcurrency:
         assert max(future.result().shape[0] for future in appends) == 10
         assert store.writes[DOCUMENT] == 10
         assert sorted(opened(store).read().result().tolist()) == list(range(10))
+
+
+class TestTransactions:
+    def begun(self):
+        context = ts.Context()
+        layout = ts.ChunkLayout(chunk_shape=[4])
+        array = ts.open(
+            SPEC, create=True, dtype="int32", shape=[2], chunk_layout=layout, context=context
+        ).result()
+        array[...] = [1, 2]
+        transaction = ts.Transaction()
+        longer = array.with_transaction(transaction).append([3]).result()
+        return array, longer, transaction, ts.open(SPEC, context=context).result()
+
+    def test_show_what_was_appended_in_them_and_store_it_when_committed(self):
+        array, longer, transaction, other = self.begun()
+        assert longer.read().result().tolist() == [1, 2, 3]
+        assert other.resolve().result().read().result().tolist() == [1, 2]
+        transaction.commit_sync()
+        assert other.resolve().result().read().result().tolist() == [1, 2, 3]
+        assert array.append([4]).result().read().result().tolist() == [1, 2, 3, 4]
+
+    def test_are_refused_if_others_appended_meanwhile(self):
+        array, _, transaction, other = self.begun()
+        other.append([9]).result()
+        with pytest.raises(AbortedError, match="changed by somebody else"):
+            transaction.commit_sync()
+        assert array.append([3]).result().read().result().tolist() == [1, 2, 9, 3]
+
+    def test_that_are_given_up_leave_nothing(self):
+        array, _, transaction, _ = self.begun()
+        transaction.abort()
+        assert array.append([4]).result().read().result().tolist() == [1, 2, 4]
 
 
 class TestCounts:

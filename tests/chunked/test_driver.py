@@ -17,6 +17,7 @@ from tensorstore_py.testing import FaultyStore
 from tests.chunked.stores import Hooked, counting, created, once, opened, pool
 
 DOCUMENT = "a/zarr.json"
+SHARDS = {"name": "sharding_indexed", "configuration": {"chunk_shape": [1, 2]}}
 
 
 @pytest.fixture(params=[True, False], ids=["inline", "loop"])
@@ -155,6 +156,32 @@ class TestResize:
         mine = ["c/9/9/9", "c/9/x", "notes"]
         assert keys(store) == sorted(["c/0/0", "c/1/0", *mine])
         assert sum(store.deletes.values()) == 7
+
+    @pytest.mark.parametrize(
+        ("driver", "metadata", "kept"),
+        [
+            ("zarr", {"dimension_separator": "."}, ["0.0", "1.0"]),
+            ("zarr", {"dimension_separator": "/"}, ["0/0", "1/0"]),
+            ("zarr3", {"chunk_key_encoding": {"name": "v2"}}, ["0.0", "1.0"]),
+            ("zarr3", {"codecs": [SHARDS]}, ["c/0/0", "c/1/0"]),
+        ],
+        ids=["v2", "v2 nested", "v2 keys", "shards"],
+    )
+    def test_knows_the_keys_of_every_encoding(self, store, driver, metadata, kept):
+        members = {"metadata": metadata}
+        layout = ts.ChunkLayout(write_chunk_shape=[2, 2])
+        array = opened(
+            store, driver=driver, members=members, create=True, dtype="uint8", shape=[6, 6],
+            chunk_layout=layout,
+        )  # fmt: skip
+        document = ".zarray" if driver == "zarr" else "zarr.json"
+        array.write(1).result()
+        smaller = array.resize(exclusive_max=[3, 2]).result()
+        found = sorted(key.decode() for key in smaller.kvstore.list().result())
+        assert found == sorted([document, *kept])
+        grown = smaller.resize(exclusive_max=[4, 4]).result()
+        # What lay in a chunk that is kept in part was not cleared.
+        assert grown.read().result().tolist() == [[1, 1, 0, 0]] * 4
 
     def test_what_was_cut_off_is_gone_when_it_grows_again(self, store):
         array = created(store, [6], [2], fill_value=9)

@@ -176,7 +176,7 @@ def test_data_types_have_the_names_of_tensorstores(library, name, value, fill):
 
 @pytest.mark.parametrize("name", [row[0] for row in DATA_TYPES])
 def test_what_one_library_writes_the_other_reads(tmp_path, name):
-    where = {**WHERE, "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
+    where = {**WHERE, "kvstore": {"driver": "file", "path": f"{tmp_path}/", "file_io_sync": False}}
     bits = np.array([0, 1, 2, 3]) if name != "bool" else np.array([0, 1, 0, 1])
     created(ts, where=where, dtype=name, shape=[8])[:4] = bits.astype(ts.dtype(name).numpy_dtype)
     theirs = reference.open(where).result()
@@ -391,7 +391,10 @@ class TestCodecs:
 
     @pytest.mark.parametrize(("given", "written"), CODECS, ids=str)
     def test_data_goes_both_ways(self, tmp_path, given, written):
-        where = {**WHERE, "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
+        where = {
+            **WHERE,
+            "kvstore": {"driver": "file", "path": f"{tmp_path}/", "file_io_sync": False},
+        }
         metadata = {"codecs": given, "chunk_grid": named("regular", chunk_shape=[4, 6])}
         data = np.arange(24, dtype="uint16").reshape(4, 6)
         created(ts, where=where, metadata=metadata)[...] = data

@@ -27,7 +27,10 @@ MEMBERS = sorted(DOCUMENT)
 @pytest.fixture
 def where(tmp_path):
     """A directory, and the spec of an array in it."""
-    return tmp_path, {"driver": "zarr", "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
+    return tmp_path, {
+        "driver": "zarr",
+        "kvstore": {"driver": "file", "path": f"{tmp_path}/", "file_io_sync": False},
+    }
 
 
 def stored(where, document, **members):
@@ -42,6 +45,10 @@ def created(where, document=None, **options):
     metadata = {} if document is None else {"metadata": document}
     store = ts.open({**spec, **metadata}, create=True, **options).result()
     return store, json.loads((directory / ".zarray").read_text())
+
+
+def of_zarr(where):
+    return zarr.open_array(where[0], zarr_format=2)
 
 
 def files(where):
@@ -115,7 +122,7 @@ class TestMetadata:
         # Differences of what is not a number are none, so a chunk is written whole.
         data = np.arange(1e6).reshape(1000, 1000)
         array[1000:2000, :1000] = data
-        theirs = zarr.open_array(where[0], zarr_format=2)
+        theirs = of_zarr(where)
         np.testing.assert_array_equal(theirs[1000:2000, :1000], data)
         np.testing.assert_array_equal(array[1000:2000, :1000].read().result(), data)
 
@@ -207,7 +214,7 @@ class TestDataTypes:
             column[0] = 7
             assert array.read().result().tobytes() == column.tobytes()
         if all(isinstance(kind, str) and not shape for _, kind, *shape in dtype):
-            theirs = zarr.open_array(where[0], zarr_format=2)[:]
+            theirs = of_zarr(where)[:]
             for field in fields:
                 assert (theirs[field][0] == 7).all()
 
@@ -260,7 +267,7 @@ class TestFillValues:
             found = stored(where, document, field="y").read().result()
             assert found.tolist() == [[3, 4]] * 2
         if isinstance(dtype, str):
-            theirs = zarr.open_array(where[0], zarr_format=2)
+            theirs = of_zarr(where)
             assert theirs[:].tobytes() == value * 2
         written = json.loads((where[0] / ".zarray").read_text())
         assert written["fill_value"] == encoded
@@ -308,7 +315,7 @@ class TestChunks:
         array[0, 0] = array[2999, 4000] = 1
         found = {key.decode() for key in array.kvstore.list().result()}
         assert found == {".zarray", *keys}
-        theirs = zarr.open_array(where[0], zarr_format=2)
+        theirs = of_zarr(where)
         assert (theirs[0, 0], theirs[2999, 4000], theirs[1, 1]) == (1, 1, 42)
 
     @pytest.mark.parametrize("separator", [".", "/"])
@@ -319,7 +326,7 @@ class TestChunks:
             array = stored(where, document)
             array[...] = 1
             assert files(where) == [".zarray", "0"]
-            assert (zarr.open_array(where[0], zarr_format=2)[...] == 1).all()
+            assert (of_zarr(where)[...] == 1).all()
             (where[0] / "0").unlink()
 
     def test_at_the_edge_are_as_large_as_any_and_what_is_outside_does_not_matter(self, where):
@@ -344,7 +351,7 @@ class TestFilters:
         # differences 10, 1, 2, 3; then (x - 1) * 2
         assert found.tolist() == [18, 0, 2, 4]
         assert array.read().result().tolist() == [10, 11, 13, 16]
-        assert zarr.open_array(where[0], zarr_format=2)[:].tolist() == [10, 11, 13, 16]
+        assert of_zarr(where)[:].tolist() == [10, 11, 13, 16]
 
 
 class TestPaths:

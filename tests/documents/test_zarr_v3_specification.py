@@ -37,7 +37,10 @@ def grid(*shape):
 
 @pytest.fixture
 def where(tmp_path):
-    return tmp_path, {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
+    return tmp_path, {
+        "driver": "zarr3",
+        "kvstore": {"driver": "file", "path": f"{tmp_path}/", "file_io_sync": False},
+    }
 
 
 def stored(where, document):
