@@ -123,6 +123,29 @@ class TestDocument:
         with pytest.raises(ts.TensorStoreError, match=rf"(?s)zarr\.json.*{member}"):
             stored(where, {**DOCUMENT, **change})
 
+    def test_with_everything_in_it_is_read_and_kept(self, where):
+        document = {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [10000, 1000],
+            "data_type": "float64",
+            "dimension_names": ["x", "y"],
+            "chunk_grid": grid(1000, 100),
+            "chunk_key_encoding": named("default", separator="/"),
+            "codecs": [LITTLE],
+            "fill_value": "NaN",
+            "attributes": {"foo": 42, "bar": "apples", "baz": [1, 2, 3, 4]},
+        }
+        array = stored(where, document)
+        assert str(array.domain) == '{ "x": [0, 10000*), "y": [0, 1000*) }'
+        assert np.isnan(array[5, 5].read().result())
+        array.resize(exclusive_max=[10, 10]).result()
+        written = json.loads((where[0] / "zarr.json").read_text())
+        # Defaults are left out, as by the reference.
+        assert written == {
+            **document, "shape": [10, 10], "chunk_key_encoding": {"name": "default"},
+        }  # fmt: skip
+
     def test_the_document_of_a_group_is_named_as_one(self, where):
         with pytest.raises(ts.MismatchError, match=r"zarr\.json.*group"):
             stored(where, {"zarr_format": 3, "node_type": "group", "attributes": {}})
