@@ -353,6 +353,7 @@ class FaultServer:
             served as it should be, and everything is fine after the last one. Or a function that
             decides for each request.
         tls: the server's side of HTTPS; plain HTTP by default.
+        port: where to listen; a free one by default.
 
     Attributes:
         plan: as given; may be replaced at any time.
@@ -361,9 +362,12 @@ class FaultServer:
         url: where it listens, such as `http://127.0.0.1:40001`; empty while it does not.
     """
 
-    def __init__(self, handler: Handler, plan: Plan = (), *, tls: SSLContext | None = None) -> None:
+    def __init__(
+        self, handler: Handler, plan: Plan = (), *, tls: SSLContext | None = None, port: int = 0
+    ) -> None:
         self._handler = handler
         self._tls = tls
+        self._port = port
         self.requests: list[Request] = []
         self.connections = 0
         self.url = ""
@@ -386,7 +390,7 @@ class FaultServer:
             self._next = lambda _: next(coming, None)
 
     async def __aenter__(self) -> Self:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, ssl=self._tls)
         self._server = server
         host, port = server.sockets[0].getsockname()
         self.url = f"http{'s' if self._tls else ''}://{host}:{port}"

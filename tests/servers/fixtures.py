@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,46 @@ def _s3(request: pytest.FixtureRequest, name: str) -> S3Endpoint:
 def moto_s3(request: pytest.FixtureRequest) -> S3Endpoint:
     """moto: every condition, any key."""
     return _s3(request, "moto")
+
+
+@pytest.fixture(scope="session")
+def rgw_s3(request: pytest.FixtureRequest) -> S3Endpoint:
+    """Ceph's gateway: signatures and clocks are checked, conditions hold for bare ETags only."""
+    return _s3(request, "rgw")
+
+
+@pytest.fixture(scope="session")
+def swift_s3(request: pytest.FixtureRequest) -> S3Endpoint:
+    """Swift: signatures and clocks are checked, conditional writes are refused with 501."""
+    return _s3(request, "swift")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that nginx serves.
+
+    Attributes:
+        url: where, with a slash at the end.
+        files: the folder itself.
+        site: the server's URL; `f"{site}/no-ranges/{name}/"`, `no-etags`, `gzip`, `kept` (an hour),
+            `moved` (302) and `refused` (403) show the same folder in other ways.
+        name: of the folder.
+    """
+
+    url: str
+    files: Path
+    site: str
+    name: str
+
+
+@pytest.fixture
+def nginx_http(request: pytest.FixtureRequest) -> Folder:
+    """nginx over an empty folder of this test's own."""
+    told = server(request, "nginx")
+    name = uuid.uuid4().hex[:16]
+    files = Path(told["files"], name)
+    files.mkdir()
+    return Folder(f"{told['endpoint']}/{name}/", files, told["endpoint"], name)
 
 
 @pytest.fixture

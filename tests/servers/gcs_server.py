@@ -356,6 +356,7 @@ class GcsServer:
 def main() -> None:
     """Serve until stopped."""
     parser = ArgumentParser(description="Serve Google Cloud Storage's JSON API on the loopback.")
+    parser.add_argument("--port", type=int, default=0, help="a free one by default")
     parser.add_argument("--bucket", action="append", default=[], help="a bucket to begin with")
     options = parser.parse_args()
 
@@ -363,7 +364,7 @@ def main() -> None:
         api = GcsApi()
         for name in options.bucket:
             api.buckets.create(name)
-        async with FaultServer(api.handle) as server:
+        async with FaultServer(api.handle, port=options.port) as server:
             sys.stdout.write(f"{server.url}\n")
             sys.stdout.flush()
             await asyncio.Event().wait()

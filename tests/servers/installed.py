@@ -92,7 +92,8 @@ class Unpacked:
     def environment(self) -> dict[str, str]:
         """The variables by which unpacked programs find each other and their libraries."""
         lib = self.root / "usr" / "lib"
-        folders = [lib, *lib.glob("*-linux-gnu"), *lib.glob("*-linux-gnu/ceph"), lib / "ceph"]
+        folders = [*lib.glob("*-linux-gnu"), *lib.glob("*-linux-gnu/ceph")]
+        folders += self.root.glob("lib/*-linux-gnu")
         programs = [self.root / "usr" / name for name in ("bin", "sbin")]
         return {
             "PATH": os.pathsep.join(

@@ -144,7 +144,7 @@ class Processes:
         return done.stdout
 
     def until(
-        self, name: str, what: str, done: Callable[[], bool], timeout_s: float = 60.0
+        self, name: str, what: str, done: Callable[[], bool], timeout_s: float = 30.0
     ) -> None:
         """Wait for one of them, as long as it runs."""
 

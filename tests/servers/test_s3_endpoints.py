@@ -2,7 +2,7 @@
 
 import pytest
 
-SERVERS = ["moto_s3"]
+SERVERS = ["moto_s3", "rgw_s3", "swift_s3"]
 
 
 @pytest.fixture(params=SERVERS)
