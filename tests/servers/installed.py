@@ -87,6 +87,11 @@ class Unpacked:
         for archive in sorted(archives.glob("*.deb")):
             run("dpkg-deb", "-x", archive, self.root)
         shutil.rmtree(archives)
+        libraries = self.root / "usr" / "lib" / "python3" / "dist-packages"
+        if libraries.exists():
+            # whoever starts them need not compile them; files for other versions may not compile
+            subprocess.run([self.program("python3"), "-m", "compileall", "-q", libraries],
+                           capture_output=True, check=False)  # fmt: skip
         (self.root / ".installed").write_text(self._stamp(), "utf-8")
 
     def environment(self) -> dict[str, str]:
@@ -101,7 +106,6 @@ class Unpacked:
             ),
             "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders)),
             "PYTHONPATH": str(lib / "python3" / "dist-packages"),
-            "PYTHONDONTWRITEBYTECODE": "1",
         }
 
     def program(self, name: str) -> str:

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tests.servers.processes import StartError, until
@@ -67,7 +68,11 @@ def _begin(name: str, own: Path, owner: int | None) -> None:
 def send(name: str, where: Path, number: signal.Signals) -> bool:
     """Send a signal to the keeper of a server. Returns whether there is one."""
     try:
-        os.kill(int((where / name / "keeper.pid").read_text("utf-8")), number)
+        keeper = int((where / name / "keeper.pid").read_text("utf-8"))
+        with suppress(ChildProcessError):
+            # one that we started and that was killed is no process any more
+            os.waitpid(keeper, os.WNOHANG)
+        os.kill(keeper, number)
     except FileNotFoundError:
         return False
     except ProcessLookupError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from tests.servers.installed import Unpacked
 from tests.servers.processes import Processes, free_ports, http_status
 from tests.servers.recipe import Recipe, Told
@@ -39,7 +41,7 @@ http {{
 
 
 class Nginx(Recipe):
-    """Debian's nginx over a folder."""
+    """The machine's nginx, or Debian's, over a folder."""
 
     name = "nginx"
     front = "nginx"
@@ -48,10 +50,11 @@ class Nginx(Recipe):
         self._packages = Unpacked("nginx", ["nginx-light"])
 
     def absent(self) -> str | None:
-        return self._packages.absent()
+        return None if shutil.which("nginx") else self._packages.absent()
 
     def install(self) -> None:
-        self._packages.install()
+        if self.absent() is not None:
+            self._packages.install()
 
     def start(self, processes: Processes) -> Told:
         where = processes.where
@@ -59,8 +62,10 @@ class Nginx(Recipe):
         (where / "files").mkdir(exist_ok=True)
         text = CONFIGURATION.format(where=where, port=port)
         (where / "nginx.conf").write_text(text, "utf-8")
-        program = self._packages.program("nginx")
+        program, environment = shutil.which("nginx"), {}
+        if program is None:
+            program, environment = self._packages.program("nginx"), self._packages.environment()
         command = [program, "-p", where, "-e", "stderr", "-c", where / "nginx.conf"]
-        processes.spawn(self.front, command, self._packages.environment())
+        processes.spawn(self.front, command, environment)
         processes.until(self.front, "it serves", lambda: http_status(port, "/ready") == 204)
         return {"endpoint": f"http://127.0.0.1:{port}", "files": str(where / "files")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from pathlib import Path
 
 from tests.servers.installed import Unpacked
@@ -118,7 +117,7 @@ class Swift(Recipe):
         proxy, memcached, *ports = free_ports(5)
         (where / "devices" / "sda").mkdir(parents=True, exist_ok=True)
         _check_attributes(where)
-        user = pwd.getpwuid(os.getuid()).pw_name
+        user = processes.call(["id", "-un"]).strip()
         (where / "swift.conf").write_text(SHARED, "utf-8")
         processes.call([python, "-c", RINGS, *map(str, ports)], environment)
         cached = [self._packages.program("memcached"), "-u", user, "-l", "127.0.0.1"]

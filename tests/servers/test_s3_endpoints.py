@@ -1,5 +1,7 @@
 """The S3 servers serve, and differ from each other in what the tests of the store rely on."""
 
+from dataclasses import replace
+
 import pytest
 
 SERVERS = ["moto_s3", "rgw_s3", "swift_s3"]
@@ -40,3 +42,64 @@ def test_connections_are_kept(endpoint):
 
 def test_secrets_are_not_shown(endpoint):
     assert endpoint.secret_key not in repr(endpoint)
+
+
+# ----------------------------------------------------- what the store's tests must know of servers
+
+#: What each server answers to a write: that there is something already, with the current ETag as it
+#: was given, with the current ETag bare, and with one that was never current.
+CONDITIONAL_WRITES = {
+    "moto": {"none": 412, "quoted": 200, "bare": 200, "stale": 412},
+    "rgw": {"none": 412, "quoted": 412, "bare": 200, "stale": 412},
+    "swift": {"none": 501, "quoted": 501, "bare": 501, "stale": 501},
+}
+
+
+def test_conditional_writes(endpoint):
+    bucket = endpoint.make_bucket()
+    endpoint.put(bucket, "a", b"1")
+
+    def etag():
+        return endpoint.call("HEAD", f"/{bucket}/a").headers["etag"]
+
+    def write(**headers):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return endpoint.call("PUT", f"/{bucket}/a", b"2", named).status
+
+    found = {
+        "none": write(if_none_match="*"),
+        "quoted": write(if_match=etag()),
+        "bare": write(if_match=etag().strip('"')),
+        "stale": write(if_match='"00000000000000000000000000000000"'),
+    }
+
+    assert found == CONDITIONAL_WRITES[endpoint.name]
+
+
+#: The answer to a wrong key, which is what shows that a server looks at signatures at all.
+WRONG_KEYS = {"moto": 200, "rgw": 403, "swift": 403}
+
+
+def test_signatures(endpoint):
+    bucket = endpoint.make_bucket()
+    endpoint.put(bucket, "a", b"1")
+
+    wrong = replace(endpoint, secret_key="wrong").call("GET", f"/{bucket}/a")
+
+    assert wrong.status == WRONG_KEYS[endpoint.name]
+    if wrong.status == 403:
+        assert b"<Code>SignatureDoesNotMatch</Code>" in wrong.body
+
+
+def test_ranges(endpoint):
+    bucket = endpoint.make_bucket()
+    endpoint.put(bucket, "a", b"0123456789")
+
+    def part(asked):
+        answer = endpoint.call("GET", f"/{bucket}/a", headers={"Range": f"bytes={asked}"})
+        return answer.status, answer.headers.get("content-range", ""), answer.body
+
+    assert part("2-4") == (206, "bytes 2-4/10", b"234")
+    assert part("7-99") == (206, "bytes 7-9/10", b"789")
+    assert part("-3") == (206, "bytes 7-9/10", b"789")
+    assert part("10-")[0] == 416
