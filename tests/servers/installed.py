@@ -10,8 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
 
 _APT = ("apt-get", "apt-cache", "dpkg-deb")
 
@@ -30,6 +34,16 @@ def cache() -> Path:
     )
 
 
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Nobody else installs the same thing meanwhile."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / f"{name}.lock").open("ab") as lock:
+        if sys.platform != "win32":
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     """What a command prints; its complaints when it fails."""
     done = subprocess.run(
@@ -39,6 +53,11 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
         said = (done.stderr or done.stdout).strip().splitlines()[-3:]
         raise NotToBeHadError(f"{' '.join(map(str, command[:3]))} ...: {' | '.join(said)}")
     return done.stdout
+
+
+def program_of_the_machine(name: str) -> str | None:
+    """The path of a program, also of one that only the administrator has on the `PATH`."""
+    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/bin:/usr/sbin:/bin:/sbin")
 
 
 class Unpacked:
@@ -67,9 +86,12 @@ class Unpacked:
 
     def install(self) -> None:
         """Fetch and unpack them, unless they are here."""
-        if self.absent() is None:
-            return
-        missing = [tool for tool in _APT if shutil.which(tool) is None]
+        with alone(self.name):
+            if self.absent() is not None:
+                self._install()
+
+    def _install(self) -> None:
+        missing = [tool for tool in _APT if program_of_the_machine(tool) is None]
         if missing:
             message = (
                 f"{', '.join(self.packages)}: only to be had on Debian ({missing[0]} is missing)"
@@ -113,6 +135,7 @@ class Unpacked:
         for folder in ("usr/bin", "usr/sbin"):
             if (self.root / folder / name).exists():
                 return str(self.root / folder / name)
+        # not by the PATH: another Python may come first there, which knows nothing of the packages
         found = shutil.which(name, path="/usr/bin:/usr/sbin:/bin:/sbin")
         if found is None:
             raise NotToBeHadError(f"{name} is not in {', '.join(self.packages)}")
@@ -170,11 +193,11 @@ class Environment:
 
     def install(self) -> None:
         """Make it, unless it is here."""
-        if self.absent() is None:
-            return
-        run(sys.executable, "-m", "venv", "--clear", self.root)
-        run(self.program("python"), "-m", "pip", "install", "--quiet", *self.requirements)
-        (self.root / ".installed").write_text(self._stamp(), "utf-8")
+        with alone(self.name):
+            if self.absent() is not None:
+                run(sys.executable, "-m", "venv", "--clear", self.root)
+                run(self.program("python"), "-m", "pip", "install", "--quiet", *self.requirements)
+                (self.root / ".installed").write_text(self._stamp(), "utf-8")
 
     def program(self, name: str) -> str:
         """The path of one of its programs."""

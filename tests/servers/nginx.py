@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-
-from tests.servers.installed import Unpacked
+from tests.servers.installed import Unpacked, program_of_the_machine
 from tests.servers.processes import Processes, free_ports, http_status
 from tests.servers.recipe import Recipe, Told
 
@@ -50,7 +48,7 @@ class Nginx(Recipe):
         self._packages = Unpacked("nginx", ["nginx-light"])
 
     def absent(self) -> str | None:
-        return None if shutil.which("nginx") else self._packages.absent()
+        return None if program_of_the_machine("nginx") else self._packages.absent()
 
     def install(self) -> None:
         if self.absent() is not None:
@@ -62,10 +60,10 @@ class Nginx(Recipe):
         (where / "files").mkdir(exist_ok=True)
         text = CONFIGURATION.format(where=where, port=port)
         (where / "nginx.conf").write_text(text, "utf-8")
-        program, environment = shutil.which("nginx"), {}
+        program, environment = program_of_the_machine("nginx"), {}
         if program is None:
             program, environment = self._packages.program("nginx"), self._packages.environment()
-        command = [program, "-p", where, "-e", "stderr", "-c", where / "nginx.conf"]
+        command = [program, "-p", str(where), "-e", "stderr", "-c", str(where / "nginx.conf")]
         processes.spawn(self.front, command, environment)
         processes.until(self.front, "it serves", lambda: http_status(port, "/ready") == 204)
         return {"endpoint": f"http://127.0.0.1:{port}", "files": str(where / "files")}

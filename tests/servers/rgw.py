@@ -81,7 +81,7 @@ class Rgw(Recipe):
 
     def start(self, processes: Processes) -> Told:
         where, port = processes.where, self._configured(processes)
-        common = ["-c", where / "ceph.conf", "--keyring", where / "keyring"]
+        common: list[str | Path] = ["-c", where / "ceph.conf", "--keyring", where / "keyring"]
         environment = self._packages.environment()
         program = self._packages.program
 
@@ -125,7 +125,7 @@ class Rgw(Recipe):
         (where / "ceph.conf").write_text(text, "utf-8")
         new = ["--create-keyring"]
         for client, may in CLIENTS.items():
-            command = [self._packages.program("ceph-authtool"), *new, where / "keyring"]
+            command = [self._packages.program("ceph-authtool"), *new, str(where / "keyring")]
             command += ["--gen-key", "-n", client]
             for what, how in zip(may[::2], may[1::2], strict=True):
                 command += ["--cap", what, how]
@@ -136,7 +136,7 @@ class Rgw(Recipe):
             [
                 self._packages.program("monmaptool"),
                 *("--create", "--clobber", "--fsid", fsid, *monitor),
-                where / "monmap",
+                str(where / "monmap"),
             ],
             environment,
         )

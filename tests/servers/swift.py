@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from tests.servers.installed import Unpacked
@@ -126,10 +127,10 @@ class Swift(Recipe):
             text = DEFAULT + (PROXY if kind == "proxy" else STORAGE)
             text = text.format(user=user, port=port, where=where, kind=kind, memcached=memcached)
             (where / f"{kind}.conf").write_text(text, "utf-8")
-            command = [python, "-c", SERVE, kind, where]
+            command = [python, "-c", SERVE, kind, str(where)]
             processes.spawn(f"swift-{kind}", command, environment)
         for kind, port in zip(KINDS, ports, strict=True):
-            processes.until(f"swift-{kind}", "it listens", lambda port=port: answers(port))
+            processes.until(f"swift-{kind}", "it listens", partial(answers, port))
         processes.until(self.front, "it serves", lambda: http_status(proxy, "/info") == 200)
         return {
             "endpoint": f"http://127.0.0.1:{proxy}",
