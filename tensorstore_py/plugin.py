@@ -108,11 +108,13 @@ from tensorstore_py._net.dates import http_date
 from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
 from tensorstore_py._net.digests import crc32c
 from tensorstore_py._net.message import HttpRequest, HttpResponse, show_url
+from tensorstore_py._net.pacing import HttpPacer
 from tensorstore_py._net.retrying import HttpTiming
 from tensorstore_py._net.signing import HttpSigner
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
 from tensorstore_py._runtime.gate import Gate, Mutex
+from tensorstore_py._runtime.rates import Rate, Rates
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
 from tensorstore_py._spec.dtype import dtype
@@ -218,6 +220,7 @@ __all__ = [
     "Gate",
     "HttpClient",
     "HttpDialect",
+    "HttpPacer",
     "HttpRequest",
     "HttpResponse",
     "HttpSigner",
@@ -246,7 +249,9 @@ __all__ = [
     "PlainValidator",
     "PositiveInt",
     "RangeGroup",
+    "Rate",
     "RateModel",
+    "Rates",
     "ReadResult",
     "RecheckBound",
     "RegularAxis",

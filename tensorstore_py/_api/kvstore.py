@@ -357,9 +357,11 @@ class KvStore:
             return [entry.key async for entry in source.list(wanted)]
 
         async def copy_one(key: str) -> None:
+            copied = to_path + key.removeprefix(from_path)
+            if await within(source, lambda: source.copy_to(key, sink, copied)):
+                return
             found = await within(source, lambda: source.read(key))
             if found.state == "value":
-                copied = to_path + key.removeprefix(from_path)
                 await within(sink, lambda: sink.write(copied, found.value))
 
         async def body() -> None:

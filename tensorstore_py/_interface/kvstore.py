@@ -229,6 +229,19 @@ class KvStore(ABC):
         async for entry in self.list(key_range):
             await self.write(entry.key, None)
 
+    async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:
+        """Copy a value without moving its bytes through here, where the medium can do that.
+
+        Args:
+            key: the whole key; it is no error if nothing is there any more.
+            target: any store.
+            target_key: the whole key there; what it has is replaced.
+
+        Returns:
+            Whether that was done. If not, the caller reads and writes; so does the default.
+        """
+        return False
+
     def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
         """Yield the keys of the range, in no promised order.
 

@@ -19,6 +19,7 @@ from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
 from tensorstore_py._net.exchange import Wire
 from tensorstore_py._net.failures import Failure, Patience
 from tensorstore_py._net.message import HttpResponse, show_url
+from tensorstore_py._net.pacing import HttpPacer
 from tensorstore_py._net.proxies import origin_of
 from tensorstore_py._net.redirects import MOST_HOPS, REDIRECTS, follow
 from tensorstore_py._net.retrying import Budget, Course, HttpTiming
@@ -52,6 +53,7 @@ class HttpClient:
         stall_s: for how long nothing may happen in an exchange; by default what the environment
             variable `TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS` says, else 60.
         deadline_s: for how long a request may be tried again; no limit by default.
+        pacer: when requests may go out; at once by default.
         timing: the clock.
     """
 
@@ -67,6 +69,7 @@ class HttpClient:
         unpack: bool = False,
         stall_s: float | None = None,
         deadline_s: float | None = None,
+        pacer: HttpPacer | None = None,
         timing: HttpTiming | None = None,
     ) -> None:
         self._slots = slots
@@ -81,6 +84,7 @@ class HttpClient:
             digests=self._dialect.digests,
         )
         self._deadline_s = deadline_s
+        self._pacer = HttpPacer() if pacer is None else pacer
         self._timing = HttpTiming() if timing is None else timing
         self._clock = ServerClock(self._timing)
         self._budgets: dict[str, Budget] = {}
@@ -92,6 +96,7 @@ class HttpClient:
         byte_range: ByteRange = WHOLE,
         *,
         settle: Callable[[], Awaitable[HttpResponse | None]] | None = None,
+        instead: HttpRequest | None = None,
     ) -> HttpResponse:
         """The answer to a request, after as many attempts as it takes.
 
@@ -103,12 +108,15 @@ class HttpClient:
             settle: for conditional writes. Called if one was refused (status 412) after an earlier
                 attempt that may have been carried out: looks what is stored now, and returns the
                 answer to give if it is what this request wrote, else None.
+            instead: what to send from the second attempt on, for requests that must not be sent
+                twice: it asks what became of the first one.
 
         Raises:
             TensorStoreError: no expected answer was had; the class says why.
         """
+        await self._pacer.turn(request)
         async with self._slots:
-            response = await self._attempt(request, expected, byte_range)
+            response = await self._attempt(request, expected, byte_range, instead)
         if settle is not None and response.status == _REFUSED and response.ambiguous:
             settled = await settle()  # sends requests itself, which need slots
             if settled is not None:
@@ -116,10 +124,16 @@ class HttpClient:
         return response
 
     async def _attempt(
-        self, request: HttpRequest, expected: Container[int], byte_range: ByteRange
+        self,
+        request: HttpRequest,
+        expected: Container[int],
+        byte_range: ByteRange,
+        instead: HttpRequest | None,
     ) -> HttpResponse:
         course: Course | None = None
         while True:
+            if course is not None:
+                await self._pacer.turn(request)
             response = failure = None
             try:
                 response = await self._once(request, byte_range)
@@ -137,6 +151,7 @@ class HttpClient:
                 limit = None if self._deadline_s is None else now + self._deadline_s
                 course = Course(self._retries, self._budget(request.url), limit)
             if response is not None:
+                self._pacer.refused(request, response)
                 failure = await self._judged(response, course)
             if failure is None:
                 continue
@@ -146,6 +161,7 @@ class HttpClient:
                 raise self._error(request, failure, course.attempts) from None
             if delay:
                 await self._timing.sleep(delay)
+            request = request if instead is None else instead
 
     async def _once(self, request: HttpRequest, byte_range: ByteRange) -> HttpResponse:
         """One attempt, signed anew, with the redirects that it leads to."""

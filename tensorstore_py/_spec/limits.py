@@ -14,6 +14,7 @@ import random
 from typing import Annotated, ClassVar, Literal
 
 from tensorstore_py._runtime.admission import Places, Slots
+from tensorstore_py._runtime.rates import Rate, Rates
 from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import BeforeValidator, JsonForm, Level, NonNegativeInt, integral
@@ -108,14 +109,32 @@ class RateModel(ResourceModel):
     """How many requests a second a store is asked at most, growing from a start.
 
     Attributes:
-        read_rate: reads a second; no limit by default.
+        read_rate: reads and listings a second; no limit by default.
         write_rate: writes and deletes a second; no limit by default.
         doubling_time: in which time the rates double, as object stores ask for; `"0"`: they stay.
+        variable: environment variable that says it where `doubling_time` is left out.
     """
+
+    variable: ClassVar[str | None] = None
 
     read_rate: Annotated[float, BeforeValidator(_check_rate)] | None = None
     write_rate: Annotated[float, BeforeValidator(_check_rate)] | None = None
     doubling_time: Duration | None = None
+
+    def create(self) -> Rates:
+        doubling_s = self._doubling_s()
+        return Rates(
+            None if self.read_rate is None else Rate(self.read_rate, doubling_s),
+            None if self.write_rate is None else Rate(self.write_rate, doubling_s),
+        )
+
+    def _doubling_s(self) -> float:
+        found = self.doubling_time
+        text = os.environ.get(self.variable, "") if self.variable else ""
+        if found is None and text:
+            found = Duration.parse(text)
+        # What never doubles stays as well.
+        return found.seconds if found is not None and 0 < found.seconds < math.inf else 0.0
 
 
 class RetriesModel(ResourceModel):

@@ -378,6 +378,25 @@ class TestCopyRange:
         assert len(target.list().result()) == 100
         assert target["57"] == b"57"
 
+    def test_lets_a_store_copy_by_itself_what_it_can(self, store, monkeypatch):
+        store["a"], store["b"] = b"1", b"2"
+        target = KvStore.open("memory://").result()
+        asked = []
+
+        async def copy_to(key, sink, copied):
+            asked.append((key, sink, copied))
+            return key == "a"
+
+        monkeypatch.setattr(store.store, "copy_to", copy_to)
+
+        store.experimental_copy_range_to(target / "to/").result()
+
+        assert sorted(asked, key=str) == [
+            ("a", target.store, "to/a"),
+            ("b", target.store, "to/b"),
+        ]
+        assert target.list().result() == [b"to/b"]
+
     def test_copies_into_itself_once(self, store):
         store["a"] = b"1"
 

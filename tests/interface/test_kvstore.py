@@ -150,3 +150,10 @@ class TestSpec:
             "driver": "odd", "path": "a/"
         }  # fmt: skip
         assert ts.KvStore.Spec("memory://a/").to_json() == {"driver": "memory", "path": "a/"}
+
+
+def test_by_default_a_copy_is_a_read_and_a_write():
+    store = Reading({"a": b"1"})
+
+    assert run_inline(store.copy_to("a", store, "b")) is False
+    assert store.asked == []

@@ -405,3 +405,16 @@ def test_errors_hold_no_secrets(serve, client, web):
     told = str(error.value) + repr(error.value.__cause__) + repr(error.value.__context__)
     assert "s3cret" not in told
     assert "/a?sig=..." in str(error.value)
+
+
+def test_what_must_not_be_sent_twice_is_followed_by_a_question(serve, client, run):
+    server = serve(lambda request: Reply(200, request.method.encode()), [status(503), RESET])
+
+    async def body():
+        question = HttpRequest("POST", server.url + "/b", {})
+        return await client().send(
+            HttpRequest("PUT", server.url + "/a", {}, b"value"), {200}, instead=question
+        )
+
+    assert run(body).body == b"POST"
+    assert [request.method for request in server.requests] == ["PUT", "POST", "POST"]

@@ -1,5 +1,6 @@
 import pytest
 
+from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.limits import (
     ConcurrencyModel,
@@ -45,6 +46,47 @@ def test_rates():
     rate = Rate.parse({"read_rate": 3, "doubling_time": "1m"})
     assert rate.to_json() == {"doubling_time": "1m", "read_rate": 3.0}
     assert Rate().to_json(include_defaults=True) == {}
+
+
+def test_a_rate_limits_what_it_names():
+    rates = Rate.parse({"read_rate": 3}).create()
+    assert rates.read.per_second == 3
+    assert rates.write is None
+
+
+class Growing(RateModel):
+    resource_id = "test_growing"
+    variable = "TEST_DOUBLING_TIME"
+
+
+@pytest.mark.parametrize(
+    ("said", "variable", "waits"),
+    [
+        ("0", "1s", [1.0, 1.0]),
+        (None, None, [1.0, 1.0]),
+        ("inf", None, [1.0, 1.0]),
+        (None, "1s", [0.7597, 0.4951]),
+        ("1s", "0", [0.7597, 0.4951]),
+    ],
+)
+def test_a_rate_grows_as_it_or_the_environment_says(monkeypatch, said, variable, waits):
+    clock, taken = [0.0], []
+
+    async def sleep(seconds):
+        taken.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("asyncio.sleep", sleep)
+    if variable is not None:
+        monkeypatch.setenv("TEST_DOUBLING_TIME", variable)
+    json = {"read_rate": 1} | ({} if said is None else {"doubling_time": said})
+
+    rate = Growing.parse(json).create().read
+    for _ in range(2):
+        run_inline(rate.turn())
+
+    assert taken == pytest.approx(waits, abs=1e-3)
 
 
 @pytest.mark.parametrize("rate", [0, -3, "3", True, float("inf"), float("nan")])

@@ -42,6 +42,8 @@ class GcsRequestRetries(RetriesModel):
 class GcsRateLimiter(RateModel):
     """How many requests a second Google Cloud Storage is asked at most."""
 
+    variable: ClassVar[str | None] = "TENSORSTORE_GCS_RATE_LIMITER_DOUBLING_TIME"
+
 
 def _text(json: object) -> str:
     if not isinstance(json, str):

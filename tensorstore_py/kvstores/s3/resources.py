@@ -57,6 +57,8 @@ class S3RequestRetries(RetriesModel):
 class S3RateLimiter(RateModel):
     """How many requests a second S3 is asked at most."""
 
+    variable: ClassVar[str | None] = "TENSORSTORE_S3_RATE_LIMITER_DOUBLING_TIME"
+
 
 @context_resource("aws_credentials")
 class AwsCredentials(ResourceModel):

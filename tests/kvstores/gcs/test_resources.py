@@ -13,4 +13,4 @@ def test_values():
     assert context["gcs_user_project"].value.project_id == "lab"
     assert context["gcs_request_retries"].value.max_retries == 2
     assert context["gcs_request_concurrency"].value.limit == 5
-    assert context["experimental_gcs_rate_limiter"].value.read_rate == 7
+    assert context["experimental_gcs_rate_limiter"].value.read.per_second == 7
