@@ -139,7 +139,11 @@ class HttpClient:
                 response = await self._once(request, byte_range)
             except Failure as error:
                 failure = error
-            if response is not None and response.status in expected:
+            if (
+                response is not None
+                and response.status in expected
+                and not self._dialect.belies(request, response)
+            ):
                 if course is not None:
                     response.ambiguous = course.ambiguous
                     response.attempts = course.attempts + 1

@@ -15,7 +15,7 @@ from tensorstore_py._net.failures import status_error
 from tensorstore_py.errors import TensorStoreError
 
 if TYPE_CHECKING:
-    from tensorstore_py._net.message import HttpResponse
+    from tensorstore_py._net.message import HttpRequest, HttpResponse
 
 __all__ = ["HttpDialect", "HttpVerdict"]
 
@@ -52,6 +52,10 @@ class HttpDialect:
         if response.status in self.retried:
             return HttpVerdict.RETRY
         return HttpVerdict.REFRESH if response.status == 401 else HttpVerdict.FAIL
+
+    def belies(self, request: HttpRequest, response: HttpResponse) -> bool:
+        """Whether an answer with an expected status is an error after all."""
+        return False
 
     def error(self, response: HttpResponse) -> type[TensorStoreError]:
         """The class of error that an answer becomes."""

@@ -161,7 +161,8 @@ class Wire:
             return HttpResponse(206, headers, size=cut.size, time=began)
         body = await _fill(response, cut, byte_range, watch)
         unpacked = self._unpack and "Content-Encoding" in headers
-        if self._digests is not None and byte_range.is_whole and not unpacked:
+        is_value = request.method == "GET" and byte_range.is_whole and not unpacked
+        if self._digests is not None and is_value:
             check_digests(self._digests(headers), body)
         return HttpResponse(
             status, headers, body, reason=response.reason or "", size=cut.size, time=began

@@ -1,4 +1,4 @@
-"""What the S3 store's specs and contexts may say; the store itself is to come."""
+"""The S3 store: values in buckets of AWS, and of everything that speaks its language."""
 
 from tensorstore_py.kvstores.s3.resources import (
     AwsCredentials,
@@ -7,5 +7,13 @@ from tensorstore_py.kvstores.s3.resources import (
     S3RequestRetries,
 )
 from tensorstore_py.kvstores.s3.spec import S3Spec
+from tensorstore_py.kvstores.s3.store import S3Store
 
-__all__ = ["AwsCredentials", "S3RateLimiter", "S3RequestConcurrency", "S3RequestRetries", "S3Spec"]
+__all__ = [
+    "AwsCredentials",
+    "S3RateLimiter",
+    "S3RequestConcurrency",
+    "S3RequestRetries",
+    "S3Spec",
+    "S3Store",
+]

@@ -1,18 +1,23 @@
-"""The JSON of the S3 store: its members and its URL.
-
-Values only: which bucket, where, and how to ask for it. What opens it comes with the store.
-"""
+"""The JSON of the S3 store: its members, its URL, and how it opens. Opening sends nothing."""
 
 from __future__ import annotations
 
 import re
 
 from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.kvstores.s3.address import (
+    DEFAULT_REGION,
+    Address,
+    aws_address,
+    endpoint_address,
+)
+from tensorstore_py.kvstores.s3.bucket import S3Bucket
 from tensorstore_py.kvstores.s3.resources import (
     AwsCredentials,
     S3RateLimiter,
     S3RequestRetries,
 )
+from tensorstore_py.kvstores.s3.store import S3Store
 from tensorstore_py.plugin import (
     KvStoreSpec,
     Places,
@@ -31,6 +36,8 @@ __all__ = ["S3Spec"]
 
 #: Lower-case letters, digits, dots and dashes; old buckets may have underscores and capitals.
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]", re.ASCII)
+#: Names from before there were regions are all in the first one.
+_HOST_NAME = re.compile(r"[a-z0-9.-]{3,63}", re.ASCII)
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+", re.ASCII)
 
 
@@ -86,6 +93,37 @@ class S3Spec(KvStoreSpec):
         if not self.bucket and self.endpoint is None:
             raise SpecError('this member is required where no "endpoint" is given', ("bucket",))
         return self
+
+    def open(self) -> S3Store:
+        bucket = S3Bucket(
+            self.bucket,
+            self.address(),
+            self.aws_credentials.value,
+            slots=self.s3_request_concurrency.value,
+            retries=self.s3_request_retries.value,
+            requester_pays=self.requester_pays,
+        )
+        return S3Store(
+            bucket,
+            width=self.s3_request_concurrency.value.limit,
+            use_conditional_write=self.use_conditional_write,
+        )
+
+    def address(self) -> Address | None:
+        """Where the bucket is; None if AWS has to be asked for its region.
+
+        Raises:
+            SpecError: the endpoint is no URL of an HTTP server.
+        """
+        if self.endpoint is not None:
+            return endpoint_address(self.endpoint, self.bucket, self.aws_region, self.host_header)
+        if self.host_header is not None:
+            raise SpecError(
+                '"host_header" cannot be set without also setting "endpoint"', ("host_header",)
+            )
+        if not _HOST_NAME.fullmatch(self.bucket):
+            return aws_address(self.bucket, self.aws_region or DEFAULT_REGION)
+        return aws_address(self.bucket, self.aws_region) if self.aws_region else None
 
     def to_url(self) -> str:
         if self.endpoint is not None:

@@ -1,0 +1,182 @@
+"""What the answers of S3 mean: error codes in XML, checksums in headers.
+
+Codes say more than statuses, and are looked at first. An answer to `HEAD` has no code. The
+invariant: of an error's text only the code and the message are repeated, since the rest may hold
+what was signed.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as BadBase64
+from collections.abc import Mapping
+from html import unescape
+from typing import ClassVar, Final
+
+from tensorstore_py.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    NotFoundError,
+    PermissionDeniedError,
+    TensorStoreError,
+    UnavailableError,
+    UnsupportedError,
+)
+from tensorstore_py.plugin import HttpDialect, HttpRequest, HttpResponse, HttpVerdict
+
+__all__ = ["DAMAGED_CODES", "S3Dialect", "error_code"]
+
+_CODE: Final = re.compile(rb"<Code>\s*([A-Za-z0-9_.-]{1,100})\s*</Code>")
+_MESSAGE: Final = re.compile(rb"<Message>(.{1,1000}?)</Message>", re.DOTALL)
+_ERROR_ROOT: Final = re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*)?<Error[\s>]")
+
+_PASSING: Final = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "ConditionalRequestConflict",
+        "EC2ThrottledException",
+        "InternalError",
+        "InternalFailure",
+        "LimitExceededException",
+        "OperationAborted",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "ServiceUnavailable",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequests",
+        "TooManyRequestsException",
+        "TransactionInProgressException",
+    }
+)
+_SKEWED: Final = frozenset({"RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"})
+_OUTDATED: Final = frozenset(
+    {
+        "AuthorizationHeaderMalformed",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "TokenRefreshRequired",
+    }
+)
+#: What was received is not what was sent.
+DAMAGED_CODES: Final = frozenset({"BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch"})
+
+_ERRORS: Final[dict[str, type[TensorStoreError]]] = {
+    **dict.fromkeys(_PASSING, UnavailableError),
+    **dict.fromkeys(DAMAGED_CODES, DataLossError),
+    **dict.fromkeys(
+        (
+            *_SKEWED,
+            *_OUTDATED,
+            "AccessDenied",
+            "AllAccessDisabled",
+            "InvalidAccessKeyId",
+            "InvalidToken",
+            "SignatureDoesNotMatch",
+        ),
+        PermissionDeniedError,
+    ),
+    "MethodNotAllowed": UnsupportedError,
+    "NoSuchBucket": NotFoundError,
+    "NoSuchKey": NotFoundError,
+    "NotImplemented": UnsupportedError,
+    "XNotImplemented": UnsupportedError,
+    "EntityTooLarge": UnsupportedError,
+    "InvalidObjectState": FailedPreconditionError,
+}
+
+#: By header, which checksum it has; `SHA-1` and others that AWS knows are dearer or not at hand.
+_CHECKSUMS: Final = {
+    "x-amz-checksum-crc32c": "crc32c",
+    "x-amz-checksum-crc32": "crc32",
+    "x-amz-checksum-sha256": "sha-256",
+    "x-amz-checksum-sha1": "sha-1",
+}
+_MD5_ETAG: Final = re.compile(r'"?([0-9a-fA-F]{32})"?\Z')
+
+
+def error_code(response: HttpResponse) -> str:
+    """S3's name of what went wrong; `""` if there is none."""
+    found = _CODE.search(bytes(response.body))
+    if found is not None:
+        return found[1].decode()
+    return response.headers.get("x-amzn-errortype", "").partition(":")[0]
+
+
+class S3Dialect(HttpDialect):
+    """S3's answers.
+
+    Args:
+        trusts_line: whether what comes over the line is proven to be what was sent, as TLS does:
+            then the MD5 that most ETags are is not computed, which costs as much as all else.
+    """
+
+    name: ClassVar[str] = "s3"
+    retried: ClassVar[frozenset[int]] = frozenset(
+        {408, 419, 425, 429, 440, 500, 502, 503, 504, 509, 598, 599}
+    )
+
+    def __init__(self, *, trusts_line: bool = False) -> None:
+        self._trusts_line = trusts_line
+
+    def verdict(self, response: HttpResponse) -> HttpVerdict:
+        code = error_code(response)
+        if code in _PASSING or "Throttl" in code:
+            return HttpVerdict.RETRY
+        if code in _SKEWED:
+            return HttpVerdict.SKEWED
+        if code in _OUTDATED or code in DAMAGED_CODES:
+            return HttpVerdict.REFRESH
+        if not code and response.status == 400 and not response.body:
+            return HttpVerdict.REFRESH  # HEAD: what it is about cannot be said
+        return super().verdict(response)
+
+    def error(self, response: HttpResponse) -> type[TensorStoreError]:
+        found = _ERRORS.get(error_code(response))
+        return super().error(response) if found is None else found
+
+    def belies(self, request: HttpRequest, response: HttpResponse) -> bool:
+        """Long operations begin to answer before they are done, with status 200."""
+        if request.method == "GET" or response.status >= 300 or not response.body:
+            return False
+        return _ERROR_ROOT.match(bytes(response.body)) is not None
+
+    def digests(self, headers: Mapping[str, str]) -> Mapping[str, bytes]:
+        stated = {}
+        if headers.get("x-amz-checksum-type", "FULL_OBJECT") == "FULL_OBJECT":
+            for header, name in _CHECKSUMS.items():
+                text = headers.get(header)
+                if text is not None and "-" not in text:
+                    try:
+                        stated[name] = b64decode(text, validate=True)
+                    except BadBase64:
+                        continue
+        if not stated and not self._trusts_line:
+            etag = _MD5_ETAG.match(headers.get("ETag", ""))
+            if etag is not None and _is_of_the_value(headers):
+                stated["md5"] = bytes.fromhex(etag[1])
+        return stated
+
+    def words(self, response: HttpResponse) -> str:
+        code = error_code(response)
+        found = _MESSAGE.search(bytes(response.body))
+        if found is None:
+            return code or super().words(response)
+        message = " ".join(unescape(found[1].decode("utf-8", "replace")).split()).rstrip(".")
+        return f"{code}: {message}" if code else message
+
+
+def _is_of_the_value(headers: Mapping[str, str]) -> bool:
+    """Whether an ETag that looks like an MD5 is one of what is sent."""
+    encryption = headers.get("x-amz-server-side-encryption", "AES256")
+    return (
+        encryption == "AES256" and "x-amz-server-side-encryption-customer-algorithm" not in headers
+    )
