@@ -27,9 +27,11 @@ from tensorstore_py.plugin import (
     Buffer,
     ByteRange,
     HttpClient,
+    HttpPacer,
     HttpRequest,
     HttpResponse,
     HttpTiming,
+    Rates,
     Slots,
     show_url,
 )
@@ -63,6 +65,7 @@ class S3Bucket:
         credentials: where keys come from.
         slots: how many requests at a time.
         retries: how often to try again.
+        rates: how many requests a second; None for no limits.
         requester_pays: whether we pay.
         timing: the clock.
 
@@ -79,6 +82,7 @@ class S3Bucket:
         *,
         slots: Slots,
         retries: S3RequestRetries,
+        rates: Rates | None = None,
         requester_pays: bool = False,
         timing: HttpTiming | None = None,
     ) -> None:
@@ -90,6 +94,8 @@ class S3Bucket:
         self._signer = S3Signer(credentials, region)
         secure = address is None or address.base.startswith("https:")
 
+        pacer = HttpPacer(rates)
+
         def client(signer: S3Signer | None) -> HttpClient:
             return HttpClient(
                 slots=slots,
@@ -97,6 +103,7 @@ class S3Bucket:
                 describe=self.describe,
                 dialect=S3Dialect(trusts_line=secure),
                 signer=signer,
+                pacer=pacer,
                 timing=timing,
             )
 

@@ -55,15 +55,14 @@ class KeySource:
             PermissionDeniedError: there are none where they should be.
             UnsupportedError: AWS's library is needed and not installed.
         """
-        if isinstance(self._held, AwsKeys):
-            return self._held
-        if self._held is None:
+        held = self._held
+        if held is None:
             if self._is_known_empty():
                 return None
-            await self._look(None)
-            if self._held is None or isinstance(self._held, AwsKeys):
-                return self._held
-        frozen = await self._guarded(self._held.get_frozen_credentials)
+            held = await self._look(None)
+        if held is None or isinstance(held, AwsKeys):
+            return held
+        frozen = await self._guarded(held.get_frozen_credentials)
         if frozen is not self._frozen:
             self._frozen = frozen
             self._keys = AwsKeys(frozen.access_key, frozen.secret_key, frozen.token)
@@ -81,19 +80,16 @@ class KeySource:
             return True
         return self._looked is not None and time.monotonic() - self._looked < _NONE_S
 
-    async def _look(self, refused: AwsKeys | None) -> None:
+    async def _look(self, refused: AwsKeys | None) -> HeldCredentials | AwsKeys | None:
         """Find keys; those who ask at the same time look once."""
         begun = time.monotonic()
         async with self._lock:
-            if self._looked is not None and self._looked >= begun:
-                return
-            if self._held is not None and await self._present() != refused:
-                return
-            self._held = await self._found()
-            self._looked = time.monotonic()
-
-    async def _present(self) -> AwsKeys | None:
-        return self._held if isinstance(self._held, AwsKeys) else self._keys
+            present = self._held if isinstance(self._held, AwsKeys) else self._keys
+            looked = self._looked is not None and self._looked >= begun
+            if not looked and (self._held is None or present == refused):
+                self._held = await self._found()
+                self._looked = time.monotonic()
+            return self._held
 
     async def _found(self) -> HeldCredentials | AwsKeys | None:
         model = self._model

@@ -88,7 +88,7 @@ def signed_headers(
 
     Args:
         method: such as `"GET"`.
-        url: absolute, encoded as it goes over the wire.
+        url: absolute, with a path, encoded as it goes over the wire.
         headers: what else is sent; a `Host` among them replaces the one of the URL.
         payload: the hash of the body in hexadecimal, or `UNSIGNED`.
         keys: what to sign with.
@@ -108,9 +108,8 @@ def signed_headers(
         sent["x-amz-security-token"] = keys.session_token
     start = url.index("://") + 3
     slash = url.find("/", start)
-    authority = url[start:] if slash < 0 else url[start:slash]
-    path, _, query = ("/" if slash < 0 else url[slash:]).partition("?")
-    covered = {"host": authority}
+    path, _, query = url[slash:].partition("?")
+    covered = {"host": url[start:slash]}
     for name, value in sent.items():
         lower = name.lower()
         if lower not in _NOT_SIGNED:

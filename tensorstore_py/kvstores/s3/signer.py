@@ -7,6 +7,7 @@ else, so there a checksum goes along instead, which S3 verifies and keeps.
 from __future__ import annotations
 
 import hashlib
+import time
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
@@ -39,6 +40,7 @@ class S3Signer(HttpSigner):
         self._credentials = credentials
         self._source: KeySource | None = None
         self._used: AwsKeys | None = None
+        self._renewed = 0.0
         self.region = region
 
     async def sign(self, request: HttpRequest, now: float) -> Mapping[str, str]:
@@ -62,7 +64,12 @@ class S3Signer(HttpSigner):
         if region is not None and region != self.region:
             self.region = region
             return True
-        return self._source is not None and await self._source.renew(self._used)
+        if response.time < self._renewed:
+            return True  # somebody else's refusal led to new keys meanwhile
+        renewed = self._source is not None and await self._source.renew(self._used)
+        if renewed:
+            self._renewed = time.time()
+        return renewed
 
 
 async def _payload_hash(request: HttpRequest) -> str:

@@ -14,13 +14,13 @@ from tensorstore_py.kvstores.s3.address import (
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
 from tensorstore_py.kvstores.s3.resources import (
     AwsCredentials,
-    S3RateLimiter,
     S3RequestRetries,
 )
 from tensorstore_py.kvstores.s3.store import S3Store
 from tensorstore_py.plugin import (
     KvStoreSpec,
     Places,
+    Rates,
     Resource,
     ResourceField,
     Slots,
@@ -72,7 +72,7 @@ class S3Spec(KvStoreSpec):
     aws_credentials: Resource[AwsCredentials] = ResourceField("aws_credentials")
     s3_request_concurrency: Resource[Slots] = ResourceField("s3_request_concurrency")
     s3_request_retries: Resource[S3RequestRetries] = ResourceField("s3_request_retries")
-    experimental_s3_rate_limiter: Resource[S3RateLimiter] | None = ResourceField(
+    experimental_s3_rate_limiter: Resource[Rates] | None = ResourceField(
         "experimental_s3_rate_limiter", optional=True
     )
     data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
@@ -95,12 +95,14 @@ class S3Spec(KvStoreSpec):
         return self
 
     def open(self) -> S3Store:
+        limiter = self.experimental_s3_rate_limiter
         bucket = S3Bucket(
             self.bucket,
             self.address(),
             self.aws_credentials.value,
             slots=self.s3_request_concurrency.value,
             retries=self.s3_request_retries.value,
+            rates=None if limiter is None else limiter.value,
             requester_pays=self.requester_pays,
         )
         return S3Store(

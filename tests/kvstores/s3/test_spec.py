@@ -2,6 +2,7 @@ import pytest
 import tensorstore as reference
 
 import tensorstore_py as ts
+from tensorstore_py.kvstores.s3 import S3Spec
 
 PRINTED = [
     "s3://bucket/a/b",
@@ -67,6 +68,49 @@ def test_whole_pipelines_are_understood():
     assert ts.Spec(url).url == url
 
 
-def test_opening_says_what_is_missing():
-    with pytest.raises(ts.UnsupportedError, match='"s3" cannot be opened by this version'):
-        ts.KvStore.open("s3://bucket/a/").result()
+@pytest.mark.parametrize(
+    ("members", "member"),
+    [
+        ({"endpoint": "ftp://x"}, "endpoint"),
+        ({"endpoint": "localhost:9000"}, "endpoint"),
+        ({"endpoint": "http://localhost?a=b"}, "endpoint"),
+        ({"endpoint": "http://localhost#a"}, "endpoint"),
+        ({"host_header": "x"}, "host_header"),
+    ],
+)
+def test_opening_refuses_what_the_reference_refuses(members, member):
+    spec = {"driver": "s3", "bucket": "bucket", "aws_region": "us-east-1", **members}
+    with pytest.raises(ValueError):
+        reference.KvStore.open(spec).result()
+    with pytest.raises(ts.SpecError) as caught:
+        ts.KvStore.open(spec).result()
+    assert caught.value.path == (member,)
+
+
+@pytest.mark.parametrize(
+    ("members", "base"),
+    [
+        ({"bucket": "data", "aws_region": "eu-west-1"}, "https://data.s3.eu-west-1.amazonaws.com"),
+        ({"bucket": "Old_Name"}, "https://s3.us-east-1.amazonaws.com/Old_Name"),
+        ({"bucket": "data", "endpoint": "http://h:9000"}, "http://h:9000/data"),
+        ({"endpoint": "http://data.h:9000"}, "http://data.h:9000"),
+    ],
+)
+def test_where_the_bucket_is(members, base):
+    model = ts.KvStore.Spec({"driver": "s3", **members}).model
+    assert isinstance(model, S3Spec)
+    address = model.address()
+    assert address is not None
+    assert address.base == base
+
+
+def test_where_a_bucket_of_aws_is_may_have_to_be_asked():
+    model = ts.KvStore.Spec("s3://data/").model
+    assert isinstance(model, S3Spec)
+    assert model.address() is None
+
+
+def test_opening_sends_nothing():
+    store = ts.KvStore.open("s3://bucket/a/").result()
+    assert store.url == "s3://bucket/a/"
+    assert store.store.describe_key("a/b") == '"s3://bucket/a/b"'

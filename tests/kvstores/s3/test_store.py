@@ -1,0 +1,192 @@
+import math
+
+import pytest
+
+import tensorstore_py as ts
+from tensorstore_py.plugin import ByteRange, KvStore
+from tensorstore_py.testing import KvStoreSuite
+from tensorstore_py.testing.fault_server import CLOSE, RESET, applied_then, status
+from tests.kvstores.s3.fake_s3 import FakeS3
+
+
+class TestStore(KvStoreSuite):
+    bad_keys = ("x" * 1025, "\udcff", "é" * 513)
+
+    @pytest.fixture
+    def store(self, serve, open_store) -> KvStore:
+        return open_store(serve(FakeS3(page=3).handle).url).store
+
+
+class TestStoreOfOneWriter(KvStoreSuite):
+    """A server without conditional writes; within one process the store keeps order itself."""
+
+    @pytest.fixture
+    def store(self, serve, open_store) -> KvStore:
+        server = serve(FakeS3(conditions="refused", batches=False).handle)
+        return open_store(server.url, use_conditional_write=False).store
+
+
+@pytest.fixture
+def fake():
+    return FakeS3()
+
+
+@pytest.fixture
+def server(serve, fake):
+    return serve(fake.handle)
+
+
+@pytest.fixture
+def store(server, open_store):
+    return open_store(server.url, use_conditional_write=True)
+
+
+def test_the_generation_is_the_references(fake, store):
+    stored = fake.put("a", b"1")
+
+    assert store.read("a").result().stamp.generation == b"\x00" + stored.etag.encode()
+
+
+def test_a_value_of_no_bytes(fake, store):
+    stored = fake.put("a", b"")
+    generation = b"\x00" + stored.etag.encode()
+
+    for wanted in (slice(0, 0), slice(0, None)):
+        found = store.read("a", byte_range=wanted).result()
+        assert (found.state, found.value, found.stamp.generation) == ("value", b"", generation)
+    for outside in (slice(-1, None), slice(1, None), slice(0, 1)):
+        with pytest.raises(ts.OutOfRangeError):
+            store.read("a", byte_range=outside).result()
+
+
+def test_a_read_is_one_request_and_so_is_a_write(store, server):
+    store["a"] = b"12345"
+    store.read("a").result()
+    store.read("a", byte_range=slice(1, 3)).result()
+    store.write("a", None).result()
+
+    assert [request.method for request in server.requests] == ["PUT", "GET", "GET", "DELETE"]
+    assert server.requests[2].headers["range"] == "bytes=1-2"
+
+
+def test_ranges_that_lie_close_are_one_request(fake, store, server):
+    fake.put("a", bytes(range(256)) * 100)
+    ranges = [ByteRange(0, 10), ByteRange(4000, 4010), ByteRange(20000, 20001)]
+
+    found = store.store.read_ranges("a", ranges)
+    results = ts_result(found)
+
+    assert [len(result.value) for result in results] == [10, 10, 1]
+    assert len(server.requests) == 2
+
+
+def ts_result(body):
+    from tensorstore_py._runtime.start import start
+
+    return start(False, lambda: body).result(timeout=20)
+
+
+def test_a_listing_begins_with_the_range_and_ends_with_it(fake, open_store, serve):
+    fake.page = 10
+    for number in range(100):
+        fake.put(f"c/{number:02}", b"1")
+    server = serve(fake.handle)
+    store = open_store(server.url)
+
+    found = store.list(ts.KvStore.KeyRange("c/40", "c/45")).result()
+
+    assert sorted(found) == [b"c/40", b"c/41", b"c/42", b"c/43", b"c/44"]
+    assert len(server.requests) == 1
+    assert len(store.list(ts.KvStore.KeyRange("c/")).result()) == 100
+
+
+def test_nothing_is_asked_about_an_empty_range(store, server):
+    assert store.list(ts.KvStore.KeyRange("b", "a")).result() == []
+    assert server.requests == []
+
+
+def test_no_value_has_a_generation_of_another_store(fake, store, server):
+    fake.put("a", b"1")
+
+    assert store.write("a", b"2", if_equal=b"\x00elsewhere").result().generation == b""
+    assert server.requests == []
+    assert math.isfinite(store.write("a", b"2", if_equal=b"x").result().time)
+
+
+LOST = [applied_then(RESET), applied_then(CLOSE), applied_then(status(500))]
+
+
+@pytest.mark.parametrize("fault", LOST, ids=str)
+def test_a_write_whose_answer_got_lost_is_known_for_its_own(fake, store, server, fault):
+    server.plan = [fault]
+    created = store.write("a", b"1", if_equal=b"\x02").result()
+    assert created.generation == store.read("a").result().stamp.generation
+
+    server.plan = [fault]
+    replaced = store.write("a", b"2", if_equal=created.generation).result()
+    assert replaced.generation == store.read("a").result().stamp.generation
+    assert fake.values["a"].body == b"2"
+
+
+@pytest.mark.parametrize("fault", LOST, ids=str)
+def test_the_write_of_another_is_not_taken_for_ones_own(fake, store, server, fault):
+    """Even if it wrote the same: of two that counted to one, only one may be told that it did."""
+    server.plan = [applied_then_written(fake, fault)]
+
+    assert store.write("a", b"1", if_equal=b"\x02").result().generation == b""
+
+
+def applied_then_written(fake, fault):
+    from tensorstore_py.testing.fault_server import Fault
+
+    async def act(exchange):
+        fake.put("a", b"1", **{"x-amz-meta-tensorstore-write": "of somebody else"})
+        return await fault.act(exchange)
+
+    return Fault("written by another", act)
+
+
+@pytest.mark.parametrize("fault", LOST, ids=str)
+def test_a_delete_whose_answer_got_lost_is_known_for_its_own(fake, store, server, fault):
+    generation = b"\x00" + fake.put("a", b"1").etag.encode()
+    server.plan = [None, fault]
+
+    assert store.write("a", None, if_equal=generation).result().generation == b"\x02"
+    assert fake.values == {}
+
+
+def test_a_delete_that_the_server_makes_under_no_condition_looks_first(fake, store):
+    generation = b"\x00" + fake.put("a", b"1").etag.encode()
+    fake.conditions = "refused"
+
+    assert store.write("a", None, if_equal=b'\x00"other"').result().generation == b""
+    assert store.write("a", None, if_equal=generation).result().generation == b"\x02"
+    assert fake.values == {}
+
+
+def test_the_rates_of_the_resource_are_kept(server, open_store, monkeypatch):
+    from tensorstore_py._runtime import rates
+
+    waits = []
+
+    async def turn(self):
+        waits.append(self.per_second)
+
+    monkeypatch.setattr(rates.Rate, "turn", turn)
+    store = open_store(server.url, experimental_s3_rate_limiter={"read_rate": 5, "write_rate": 7})
+
+    store["a"] = b"1"
+    store.read("a").result()
+    store.list().result()
+
+    assert waits == [7, 5, 5]
+
+
+def test_secrets_are_in_no_message(serve, open_store):
+    store = open_store(serve(FakeS3("another").handle).url)
+
+    with pytest.raises(ts.NotFoundError) as caught:
+        store.read("a").result()
+
+    for text in (str(caught.value), repr(store), str(store.spec(unbind_context=True).to_json())):
+        assert "do-not-print-me" not in text
