@@ -226,7 +226,7 @@ async def _window(content: aiohttp.StreamReader, cut: Cut, watch: Watch, piece: 
     buffer = bytearray(min(take, _CREDIT))
     filled = len(piece)
     buffer[:filled] = piece
-    while filled < take:
+    while filled < take or skip:
         piece = await content.readany()
         if not piece:
             raise _short(filled, take)

@@ -73,6 +73,16 @@ def test_receives_exactly_a_part(serve, exchange, value, byte_range, ranges):
     assert response.size == len(value)
 
 
+def test_no_bytes_leave_the_connection_as_it_should_be(serve, exchange, value):
+    """The byte that stands in for an empty range is received, however late it comes."""
+    server = serve(WebValues({"a": value}).handle, [slow(1, 0.02), slow(1, 0.02)])
+
+    responses = [exchange(server.url + "/a", ByteRange(4, 4)) for _ in range(2)]
+
+    assert [bytes(response.body) for response in responses] == [b"", b""]
+    assert server.connections == 1
+
+
 def test_what_is_not_wanted_is_not_waited_for(serve, exchange):
     # The rest never comes.
     server = serve(WebValues({"a": LARGE}, ranges=False).handle, [stalled_within(1000)])
