@@ -1,23 +1,23 @@
 """The S3 store: values in a bucket.
 
-A read is one GET and a write one PUT, or several for a large value. Conditions are the server's
-where it heeds them. The invariant: of two conditional writers of one generation at most one is told
-that it succeeded, also where the answer to its write got lost.
+A read is one GET, a listing one for each thousand keys; parts of a value that lie close together
+are read together. What writes is in `writes`.
 """
 
 from __future__ import annotations
 
-import secrets
-import time
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tensorstore_py.errors import OutOfRangeError, SpecError, UnsupportedError
+from tensorstore_py.errors import OutOfRangeError, SpecError
+from tensorstore_py.kvstores.s3.address import encode
+from tensorstore_py.kvstores.s3.batches import BatchDeletes
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
-from tensorstore_py.kvstores.s3.conditions import Quotes, ServerConditions, conditions_of
-from tensorstore_py.kvstores.s3.generations import etag_of, generation_of
+from tensorstore_py.kvstores.s3.dialect import error_code
+from tensorstore_py.kvstores.s3.generations import etag_of
 from tensorstore_py.kvstores.s3.listing import first_query, next_query, parse_page
-from tensorstore_py.kvstores.s3.signer import checksum_header
+from tensorstore_py.kvstores.s3.writes import S3Writes, stored_generation
 from tensorstore_py.plugin import (
     ALL,
     NO_VALUE,
@@ -25,13 +25,13 @@ from tensorstore_py.plugin import (
     WHOLE,
     Buffer,
     ByteRange,
-    Gate,
     HttpResponse,
     KeyRange,
     KvStore,
     ListEntry,
     ReadResult,
     TimestampedStorageGeneration,
+    encode_key,
     holds,
     range_header,
     read_coalesced,
@@ -42,14 +42,13 @@ if TYPE_CHECKING:
 
 __all__ = ["S3Store"]
 
+Entries = list[ListEntry]
+Keys = list[str]
 Results = list[ReadResult]
 
 _READ: Final = frozenset({*range(200, 300), 404})
-_WRITTEN: Final = frozenset({200, 201, 204})
-_DELETED: Final = frozenset({200, 202, 204, 404})
-_LOOKED: Final = frozenset({200, 404})
-#: Says whose write a value is, so that one whose answer got lost can be told from another's.
-_MARK: Final = "x-amz-meta-tensorstore-write"
+#: What a copy may be answered with.
+_COPIED: Final = frozenset({200, 400, 403, 404, 405, 501})
 _LONGEST_KEY: Final = 1024
 
 
@@ -70,9 +69,7 @@ class S3Store(KvStore):
     ) -> None:
         self.width = width
         self._bucket = bucket
-        self._declared = use_conditional_write
-        self._conditions: ServerConditions | None = None
-        self._gate = Gate(inline=False)
+        self._writes = S3Writes(bucket, use_conditional_write)
 
     def describe_key(self, key: str) -> str:
         return self._bucket.describe(key)
@@ -107,11 +104,11 @@ class S3Store(KvStore):
             # Some servers do not say how large the value is: nothing may be all that was asked for.
             if byte_range.start <= 0 or byte_range.stop is not None:
                 raise
-            response = await self._look(key)
+            response = await self._writes.look(key)
             if response.headers.get("Content-Length") != str(byte_range.start):
                 raise
         if response.status == 206 and "ETag" not in response.headers:
-            response = await self._look(key)  # no bytes of a value that has none
+            response = await self._writes.look(key)  # no bytes of a value that has none
         return _result(response, if_equal, if_not_equal)
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
@@ -121,6 +118,12 @@ class S3Store(KvStore):
         return await read_coalesced(read, ranges, width=self.width)
 
     async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        async for page in self._pages(key_range):
+            for entry in page:
+                yield entry
+
+    async def _pages(self, key_range: KeyRange) -> AsyncIterator[Entries]:
+        """The entries of a range, a page at a time."""
         if key_range.empty:
             return
         last = key_range.exclusive_max
@@ -129,138 +132,52 @@ class S3Store(KvStore):
         while query is not None:
             response = await self._bucket.send("GET", "", {}, {200}, action="list", query=query)
             page = parse_page(bytes(response.body))
-            for entry in page.entries:
-                if entry.key in key_range:
-                    yield entry
-                elif last and entry.key.encode("utf-8", "surrogateescape") >= last:
-                    return
+            yield [entry for entry in page.entries if entry.key in key_range]
+            if last and page.entries and encode_key(page.entries[-1].key) >= last:
+                return
             query = None if page.token is None else next_query(first, page.token)
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
         _check_key(key)
+        writes = self._writes
         if if_equal:
-            return await self._write_if(key, value, if_equal)
-        return await self._delete(key) if value is None else await self._put(key, value)
+            if value is None:
+                return await writes.delete_if(key, if_equal)
+            return await writes.put_if(key, value, if_equal)
+        return await writes.delete(key) if value is None else await writes.put(key, value)
 
-    async def _put(self, key: str, value: Buffer) -> TimestampedStorageGeneration:
-        body = _flat(value)
-        response = await self._bucket.send(
-            "PUT", key, await self._body_headers(body), _WRITTEN, action="write", body=body
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        """Delete the keys of a range, page by page while the next one is listed."""
+        batches = BatchDeletes(self._bucket, self._writes.delete, self.width)
+
+        async def delete(keys: Keys) -> None:
+            await batches.delete(keys)
+
+        running: asyncio.Task[None] | None = None
+        try:
+            async for page in self._pages(key_range):
+                if running is not None:
+                    await running
+                running = asyncio.create_task(delete([entry.key for entry in page]))
+            if running is not None:
+                await running
+        finally:
+            if running is not None:
+                running.cancel()
+
+    async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:
+        """Copy within the service; see `KvStore.copy_to`."""
+        if not isinstance(target, S3Store) or not await _is_one_service(self, target):
+            return False
+        _check_key(target_key)
+        source = f"/{self._bucket.name}/{encode(key)}"
+        response = await target._bucket.send(
+            "PUT", target_key, {"x-amz-copy-source": source}, _COPIED, action="copy to"
         )
-        return await self._stored(key, response)
-
-    async def _delete(self, key: str) -> TimestampedStorageGeneration:
-        response = await self._bucket.send("DELETE", key, {}, _DELETED, action="delete")
-        return TimestampedStorageGeneration(NO_VALUE, response.time)
-
-    async def _write_if(
-        self, key: str, value: Buffer | None, if_equal: bytes
-    ) -> TimestampedStorageGeneration:
-        if if_equal != NO_VALUE and etag_of(if_equal) is None:
-            return _refused(time.time())  # no value of S3's has such a generation
-        if value is None:
-            async with self._gate.hold(key):
-                return await self._delete_if(key, if_equal)
-        if self._declared is not False:
-            return await self._put_if(key, _flat(value), if_equal)
-        async with self._gate.hold(key):
-            found = await self._look(key)
-            if not holds(if_equal, _generation(found)):
-                return _refused(found.time)
-            return await self._put(key, value)
-
-    async def _put_if(
-        self, key: str, body: Buffer, if_equal: bytes
-    ) -> TimestampedStorageGeneration:
-        """Write under a condition that the server checks."""
-        conditions = await self._checked_conditions(key)
-        etag = etag_of(if_equal)
-        mark = secrets.token_hex(16)
-        headers = {**await self._body_headers(body), _MARK: mark}
-        if etag is None:
-            headers["If-None-Match"] = "*"
-        else:
-            headers["If-Match"] = conditions.if_match(etag)
-
-        async def settle() -> HttpResponse | None:
-            found = await self._look(key)
-            return found if found.headers.get(_MARK) == mark else None
-
-        async def put() -> HttpResponse:
-            return await self._bucket.send(
-                "PUT",
-                key,
-                headers,
-                _WRITTEN | {404, 412},
-                action="write",
-                body=body,
-                settle=settle,
-            )
-
-        response = await put()
-        if etag is not None and conditions.quotes is Quotes.UNKNOWN:
-            if response.status == 412:
-                if _generation(await self._look(key)) != if_equal:
-                    return _refused(response.time)
-                headers["If-Match"] = etag.strip('"')
-                response = await put()
-                if response.status in _WRITTEN:
-                    conditions.quotes = Quotes.DROPPED
-            elif response.status in _WRITTEN:
-                conditions.quotes = Quotes.KEPT
-        if response.status in (404, 412):
-            return _refused(response.time)
-        return await self._stored(key, response)
-
-    async def _delete_if(self, key: str, if_equal: bytes) -> TimestampedStorageGeneration:
-        """Delete under a condition, which not all servers check that check one of a write."""
-        found = await self._look(key)
-        if not holds(if_equal, _generation(found)):
-            return _refused(found.time)
-        if found.status == 404:
-            return TimestampedStorageGeneration(NO_VALUE, found.time)
-        etag = etag_of(if_equal)
-        assert etag is not None
-        conditions = await self._server()
-        headers = {"If-Match": conditions.if_match(etag)}
-        response = await self._bucket.send(
-            "DELETE", key, headers, _DELETED | {412, 501}, action="delete"
-        )
-        if response.status == 501:
-            return await self._delete(key)
-        lost = response.ambiguous and response.status in (404, 412)
-        if lost and (await self._look(key)).status == 404:
-            return TimestampedStorageGeneration(NO_VALUE, response.time)
-        if response.status in (404, 412):
-            return _refused(response.time)
-        return TimestampedStorageGeneration(NO_VALUE, response.time)
-
-    async def _look(self, key: str) -> HttpResponse:
-        return await self._bucket.send("HEAD", key, {}, _LOOKED, action="look at")
-
-    async def _server(self) -> ServerConditions:
-        if self._conditions is None:
-            self._conditions = conditions_of((await self._bucket.address()).base)
-        return self._conditions
-
-    async def _checked_conditions(self, key: str) -> ServerConditions:
-        conditions = await self._server()
-        if self._declared is None and not conditions.heeded:
-            await conditions.require(self._bucket, key)
-        return conditions
-
-    async def _body_headers(self, body: Buffer) -> dict[str, str]:
-        # Other servers refuse headers that they do not know.
-        is_aws = (await self._bucket.address()).is_aws
-        return await checksum_header(body) if is_aws else {}
-
-    async def _stored(self, key: str, response: HttpResponse) -> TimestampedStorageGeneration:
-        """The stamp of what was written."""
-        if "ETag" not in response.headers:
-            response = await self._look(key)
-        return TimestampedStorageGeneration(_generation(response), response.time)
+        # What cannot be copied, because it is too large or not allowed, may still be read.
+        return response.status == 200 or error_code(response) == "NoSuchKey"
 
 
 def _check_key(key: str) -> None:
@@ -275,21 +192,14 @@ def _check_key(key: str) -> None:
         )
 
 
-def _flat(value: Buffer) -> Buffer:
-    return value.cast("B") if isinstance(value, memoryview) else value
-
-
-def _generation(response: HttpResponse) -> bytes:
-    etag = response.headers.get("ETag")
-    if response.status == 404:
-        return NO_VALUE
-    if not etag:
-        raise UnsupportedError("the server says no ETag of a value, which is its generation in S3")
-    return generation_of(etag)
-
-
-def _refused(at: float) -> TimestampedStorageGeneration:
-    return TimestampedStorageGeneration(UNKNOWN, at)
+async def _is_one_service(source: S3Store, target: S3Store) -> bool:
+    """Whether one service has both buckets, and the same keys are for both."""
+    if source._bucket.credentials != target._bucket.credentials or not source._bucket.name:
+        return False
+    here, there = await source._bucket.address(), await target._bucket.address()
+    if here.is_aws or there.is_aws:
+        return here.is_aws and there.is_aws
+    return here.base.rpartition("/")[0] == there.base.rpartition("/")[0]
 
 
 def _result(
@@ -304,7 +214,7 @@ def _result(
             assert if_not_equal is not None
             stamp.generation = if_not_equal
         return ReadResult("unspecified", b"", stamp)
-    stamp.generation = _generation(response)
+    stamp.generation = stored_generation(response)
     if not holds(if_equal, stamp.generation) or stamp.generation == if_not_equal:
         return ReadResult("unspecified", b"", stamp)
     return ReadResult("value", response.body, stamp)

@@ -58,6 +58,7 @@ class FakeS3:
     page: int = 1000
     values: dict[str, Stored] = field(default_factory=dict)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    upload_headers: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def put(self, key, body, **headers):
         """Store a value behind the server's back."""
@@ -187,6 +188,7 @@ class FakeS3:
         if "uploads" in query:
             name = f"upload-{len(self.uploads)}-{time.time_ns()}"
             self.uploads[name] = {}
+            self.upload_headers[name] = dict(request.headers)
             tag = "InitiateMultipartUploadResult"
             return Reply(200, f"<{tag}><UploadId>{name}</UploadId></{tag}>".encode())
         name = query["uploadId"]
@@ -205,6 +207,6 @@ class FakeS3:
         parts = self.uploads.pop(name)
         whole = b"".join(parts[number] for number in numbers)
         etag = f'"{hashlib.md5(whole).hexdigest()}-{len(numbers)}"'
-        self._put(key, whole, {}, etag)
+        self._put(key, whole, self.upload_headers[name], etag)
         tag = "CompleteMultipartUploadResult"
         return Reply(200, f"<{tag}><ETag>{escape(etag)}</ETag></{tag}>".encode())

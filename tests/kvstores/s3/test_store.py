@@ -5,7 +5,6 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py.plugin import ByteRange, KvStore
 from tensorstore_py.testing import KvStoreSuite
-from tensorstore_py.testing.fault_server import CLOSE, RESET, applied_then, status
 from tests.kvstores.s3.fake_s3 import FakeS3
 
 
@@ -113,57 +112,6 @@ def test_no_value_has_a_generation_of_another_store(fake, store, server):
     assert math.isfinite(store.write("a", b"2", if_equal=b"x").result().time)
 
 
-LOST = [applied_then(RESET), applied_then(CLOSE), applied_then(status(500))]
-
-
-@pytest.mark.parametrize("fault", LOST, ids=str)
-def test_a_write_whose_answer_got_lost_is_known_for_its_own(fake, store, server, fault):
-    server.plan = [fault]
-    created = store.write("a", b"1", if_equal=b"\x02").result()
-    assert created.generation == store.read("a").result().stamp.generation
-
-    server.plan = [fault]
-    replaced = store.write("a", b"2", if_equal=created.generation).result()
-    assert replaced.generation == store.read("a").result().stamp.generation
-    assert fake.values["a"].body == b"2"
-
-
-@pytest.mark.parametrize("fault", LOST, ids=str)
-def test_the_write_of_another_is_not_taken_for_ones_own(fake, store, server, fault):
-    """Even if it wrote the same: of two that counted to one, only one may be told that it did."""
-    server.plan = [applied_then_written(fake, fault)]
-
-    assert store.write("a", b"1", if_equal=b"\x02").result().generation == b""
-
-
-def applied_then_written(fake, fault):
-    from tensorstore_py.testing.fault_server import Fault
-
-    async def act(exchange):
-        fake.put("a", b"1", **{"x-amz-meta-tensorstore-write": "of somebody else"})
-        return await fault.act(exchange)
-
-    return Fault("written by another", act)
-
-
-@pytest.mark.parametrize("fault", LOST, ids=str)
-def test_a_delete_whose_answer_got_lost_is_known_for_its_own(fake, store, server, fault):
-    generation = b"\x00" + fake.put("a", b"1").etag.encode()
-    server.plan = [None, fault]
-
-    assert store.write("a", None, if_equal=generation).result().generation == b"\x02"
-    assert fake.values == {}
-
-
-def test_a_delete_that_the_server_makes_under_no_condition_looks_first(fake, store):
-    generation = b"\x00" + fake.put("a", b"1").etag.encode()
-    fake.conditions = "refused"
-
-    assert store.write("a", None, if_equal=b'\x00"other"').result().generation == b""
-    assert store.write("a", None, if_equal=generation).result().generation == b"\x02"
-    assert fake.values == {}
-
-
 def test_the_rates_of_the_resource_are_kept(server, open_store, monkeypatch):
     from tensorstore_py._runtime import rates
 
@@ -190,3 +138,54 @@ def test_secrets_are_in_no_message(serve, open_store):
 
     for text in (str(caught.value), repr(store), str(store.spec(unbind_context=True).to_json())):
         assert "do-not-print-me" not in text
+
+
+def test_copies_are_the_servers(fake, store, server):
+    fake.put("from/a b", b"1")
+    fake.put("from/c", b"2")
+
+    (store / "from/").experimental_copy_range_to(store / "to/").result()
+
+    assert {key: one.body for key, one in fake.values.items() if key.startswith("to/")} == {
+        "to/a b": b"1", "to/c": b"2"
+    }  # fmt: skip
+    assert sorted(request.method for request in server.requests) == ["GET", "PUT", "PUT"]
+    assert {request.body for request in server.requests} == {b""}
+
+
+def test_what_the_server_does_not_copy_is_read_and_written(fake, store, server):
+    from tensorstore_py.testing.fault_server import status
+
+    fake.put("from/a", b"1")
+    refused = status(403)
+    server.plan = lambda one: refused if "x-amz-copy-source" in one.headers else None
+
+    (store / "from/").experimental_copy_range_to(store / "to/").result()
+
+    assert fake.values["to/a"].body == b"1"
+
+
+def test_copies_between_services_go_through_here(fake, store, serve, open_store):
+    fake.put("from/a", b"1")
+    other = FakeS3()
+    there = open_store(serve(other.handle).url)
+    memory = ts.KvStore.open("memory://").result()
+
+    (store / "from/").experimental_copy_range_to(there / "to/").result()
+    (store / "from/").experimental_copy_range_to(memory).result()
+
+    assert other.values["to/a"].body == b"1"
+    assert memory["a"] == b"1"
+
+
+def test_what_went_away_before_it_was_copied_is_no_error(fake, store, server):
+    fake.put("from/a", b"1")
+
+    def plan(request):
+        if request.method == "PUT":
+            fake.values.clear()
+
+    server.plan = plan
+    (store / "from/").experimental_copy_range_to(store / "to/").result()
+
+    assert fake.values == {}
