@@ -208,7 +208,8 @@ class S3Bucket:
             self._signer.region = region
         url = urljoin(request.url, location.strip()) if location else request.url
         there = url.partition("?")[0]
-        if there.startswith("https:") or (request.url.startswith("http:") and location):
+        safe = there.startswith("https:") or request.url.startswith("http:")
+        if location and safe and there.startswith(("http:", "https:")):
             tail = f"/{encode(request.key)}"
             return there.removesuffix(tail) + tail + (f"?{query}" if query else "")
         raise FailedPreconditionError(

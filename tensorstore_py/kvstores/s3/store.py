@@ -105,7 +105,7 @@ class S3Store(KvStore):
             if byte_range.start <= 0 or byte_range.stop is not None:
                 raise
             response = await self._writes.look(key)
-            if response.headers.get("Content-Length") != str(byte_range.start):
+            if response.size != byte_range.start:
                 raise
         if response.status == 206 and "ETag" not in response.headers:
             response = await self._writes.look(key)  # no bytes of a value that has none

@@ -22,6 +22,7 @@ from tensorstore_py.plugin import (
     NO_VALUE,
     UNKNOWN,
     Buffer,
+    ByteRange,
     Gate,
     HttpResponse,
     TimestampedStorageGeneration,
@@ -106,8 +107,18 @@ class S3Writes:
             return await self._delete_under_condition(key, if_equal)
 
     async def look(self, key: str) -> HttpResponse:
-        """What is there, without its bytes; status 404 if nothing is."""
-        return await self._bucket.send("HEAD", key, {}, {200, 404}, action="look at")
+        """What is there, without its bytes; status 404 if nothing is.
+
+        A read of no bytes, since errors say what they are about, and answers to HEAD cannot.
+        """
+        headers, statuses = {"Range": "bytes=0-0"}, {200, 206, 404}
+        response = await self._bucket.send(
+            "GET", key, headers, statuses, action="look at", byte_range=ByteRange(0, 0)
+        )
+        if response.status == 206 and "ETag" not in response.headers:  # there are no bytes
+            response = await self._bucket.send("HEAD", key, {}, {200, 404}, action="look at")
+            response.size = int(response.headers.get("Content-Length", "0"))
+        return response
 
     async def _put_under_condition(
         self, key: str, body: Buffer, if_equal: bytes

@@ -1,11 +1,10 @@
 import asyncio
 import json
-import re
 
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.kvstores.s3 import AwsCredentials
+from tensorstore_py.kvstores.s3 import AwsCredentials, credentials
 from tensorstore_py.kvstores.s3.credentials import KeySource, shared_source
 from tensorstore_py.kvstores.s3.signature import AwsKeys
 from tensorstore_py.testing import Reply
@@ -167,13 +166,15 @@ async def test_who_asks_at_the_same_time_looks_once(serve):
     assert len(server.requests) == 1
 
 
-async def test_troubles_are_told_without_what_was_read(serve):
-    server = serve(lambda _: Reply(200, SECRET.encode()))
+async def test_troubles_are_told_without_what_was_read(monkeypatch):
+    async def fail(model):
+        raise KeyError(SECRET, model)
 
-    with pytest.raises(ts.PermissionDeniedError) as caught:
-        await source(type="ecs", endpoint=f"{server.url}/keys").keys()
+    monkeypatch.setattr(credentials, "library_credentials", fail)
 
-    assert re.search("could not be had", str(caught.value))
+    with pytest.raises(ts.PermissionDeniedError, match="could not be had") as caught:
+        await source(type="profile").keys()
+
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
 
