@@ -19,7 +19,8 @@ def _alone(monkeypatch, tmp_path):
     for name in os.environ:
         if name.lower().endswith("_proxy") or name.startswith("AWS_"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 

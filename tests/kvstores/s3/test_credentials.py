@@ -83,7 +83,10 @@ async def test_a_profile_of_a_file(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("profile", "name"), [("lab", "AKIL"), (None, "AKID")])
-async def test_the_usual_files(tmp_path, profile, name):
+async def test_the_usual_files(monkeypatch, tmp_path, profile, name):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for variable in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.delenv(variable)
     (tmp_path / ".aws").mkdir()
     write_profiles(tmp_path).rename(tmp_path / ".aws" / "credentials")
     members = {} if profile is None else {"profile": profile}
