@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 from typing import ClassVar
@@ -16,7 +17,8 @@ import pytest
 import tensorstore as reference
 
 import tensorstore_py as ts
-from tensorstore_py.plugin import ByteRange, KvStore
+from tensorstore_py._net.signing import ServerClock
+from tensorstore_py.plugin import ByteRange, HttpTiming, KvStore
 from tensorstore_py.testing import KvStoreSuite, drive
 
 COUNTING = Path(__file__).with_name("counting.py")
@@ -122,6 +124,51 @@ class ServerSuite(KvStoreSuite):
 
 class TestMoto(ServerSuite):
     fixture = "moto_s3"
+
+
+class TestRgw(ServerSuite):
+    """Ceph: conditions are found out, and that it wants ETags without their quotes."""
+
+    fixture = "rgw_s3"
+
+    def test_a_wrong_secret_is_told_by_name_and_not_repeated(self, server, bucket):
+        spec = spec_of(server, bucket)
+        keys = {**spec["aws_credentials"], "secret_access_key": "do-not-print-me"}
+        store = ts.KvStore.open({**spec, "aws_credentials": keys}).result()
+
+        with pytest.raises(ts.PermissionDeniedError, match="SignatureDoesNotMatch") as caught:
+            store.read("a").result()
+
+        assert "do-not-print-me" not in str(caught.value)
+
+    def test_a_clock_that_is_off_is_put_right(self, server, bucket, monkeypatch):
+        store = ts.KvStore.open(spec_of(server, bucket)).result()
+        client = store.store._bucket._client
+        ahead = HttpTiming(lambda: time.time() + 7200)
+        monkeypatch.setattr(client, "_timing", ahead)
+        monkeypatch.setattr(client, "_clock", ServerClock(ahead))
+
+        store["skewed"] = b"1"
+
+        assert store["skewed"] == b"1"
+
+    def test_writers_of_two_processes_lose_no_update(self, server):
+        assert counted(server, spec_of(server, server.make_bucket()), 4, 5) == 20
+
+
+class TestSwift(ServerSuite):
+    """A server without conditional writes: one process may write at a time, as is declared."""
+
+    fixture = "swift_s3"
+    members: ClassVar = {"use_conditional_write": False}
+
+    def test_it_gets_no_conditional_write_unless_that_is_declared(self, server, bucket, prefix):
+        store = ts.KvStore.open(spec_of(server, bucket)).result()
+
+        with pytest.raises(ts.UnsupportedError, match='"use_conditional_write": false'):
+            store.write(f"{prefix}a", b"1", if_equal=b"\x02").result()
+
+        assert (store / prefix).list().result() == []
 
 
 def counted(server, spec, writers, times):
