@@ -28,6 +28,8 @@ _HOST_LABEL: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]\Z", re.ASCII)
 _AWS_HOST: Final = re.compile(r"\.amazonaws\.com(\.cn)?\Z")
 _AWS_REGION: Final = re.compile(r"[.-](?:fips-|dualstack\.)?([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws")
 _REGION: Final = re.compile(rb"<Region>([a-z0-9-]+)</Region>")
+#: What most keys are made of.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._~/-]*\Z", re.ASCII)
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
@@ -63,6 +65,8 @@ def encode(text: str, kept: str = "/") -> str:
         >>> encode("a+b/c~"), encode("a+b/c", kept="")
         ('a%2Bb/c~', 'a%2Bb%2Fc')
     """
+    if kept == "/" and _PLAIN.match(text):
+        return text
     return quote_from_bytes(text.encode("utf-8", "surrogateescape"), safe=f"-_.~{kept}")
 
 

@@ -7,7 +7,8 @@ HTTPS only.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urljoin
 
@@ -44,16 +45,9 @@ _HOPS: Final = 4
 _regions: dict[str, str] = {}
 
 
-class _Expected:
-    """The statuses that a caller expects, and those that lead elsewhere."""
-
-    __slots__ = ("_statuses",)
-
-    def __init__(self, statuses: Container[int]) -> None:
-        self._statuses = statuses
-
-    def __contains__(self, status: object) -> bool:
-        return status in self._statuses or status in _MOVED
+@lru_cache(maxsize=64)
+def _or_moved(statuses: frozenset[int]) -> frozenset[int]:
+    return statuses | _MOVED
 
 
 class S3Bucket:
@@ -128,7 +122,7 @@ class S3Bucket:
         method: str,
         key: str,
         headers: Mapping[str, str],
-        expected: Container[int],
+        expected: frozenset[int],
         *,
         action: str,
         query: str = "",
@@ -153,14 +147,15 @@ class S3Bucket:
             TensorStoreError: no expected answer was had; the class says why.
         """
         address = self._address or await self._find()
-        url = address.url(key) + (f"?{query}" if query else "")
+        url = f"{address.url(key)}?{query}" if query else address.url(key)
         headers = {**self._headers, **headers}
         request = HttpRequest(method, url, headers, body, action=action, key=key)
-        statuses = _Expected(expected)
+        statuses = _or_moved(expected)
         for _ in range(_HOPS):
             response = await self._client.send(request, statuses, byte_range, settle=settle)
-            if response.status not in _MOVED:
-                if response.status == 404 and error_code(response) == "NoSuchBucket":
+            status = response.status
+            if status < 300 or status not in _MOVED:
+                if status == 404 and error_code(response) == "NoSuchBucket":
                     raise NotFoundError(
                         f'cannot {action} {self.describe(key)}: there is no bucket "{self.name}" '
                         f"there; correct the name, or create it"

@@ -22,6 +22,7 @@ __all__ = ["Quotes", "ServerConditions", "conditions_of"]
 #: An ETag that no value has: it is no MD5, nor what any server makes.
 _IMPOSSIBLE: Final = '"00000000000000000000000000000000-0"'
 _REFUSED: Final = frozenset({404, 409, 412})
+_DELETED: Final = frozenset({200, 204, 404})
 _NOT_UNDERSTOOD: Final = frozenset({400, 405, 501})
 
 
@@ -94,6 +95,6 @@ async def _tried_out(bucket: S3Bucket, key: str) -> bool:
         "PUT", scratch, headers, statuses, action="test conditional writes at", body=b""
     )
     if response.status == 200:
-        await bucket.send("DELETE", scratch, {}, {200, 204, 404}, action="delete")
+        await bucket.send("DELETE", scratch, {}, _DELETED, action="delete")
         return False
     return response.status in _REFUSED

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from xml.sax.saxutils import escape
 
@@ -26,6 +26,8 @@ PART_BYTES: Final = 2**25
 #: S3's.
 _MOST_PARTS: Final = 10_000
 _WIDTH: Final = 8
+_DONE: Final = frozenset({200})
+_DISCARDED: Final = frozenset({200, 204, 404})
 _ABORT_S: Final = 10.0
 _UPLOAD_ID: Final = re.compile(rb"<UploadId>(.+?)</UploadId>", re.DOTALL)
 _ETAG: Final = re.compile(rb"<ETag>(.+?)</ETag>", re.DOTALL)
@@ -37,7 +39,7 @@ async def put_parts(
     body: Buffer,
     headers: Mapping[str, str],
     conditions: Mapping[str, str],
-    expected: Container[int],
+    expected: frozenset[int],
     settle: Callable[[], Awaitable[HttpResponse | None]],
     part_bytes: int = PART_BYTES,
 ) -> HttpResponse:
@@ -54,7 +56,7 @@ async def put_parts(
         part_bytes: how large a part is.
     """
     size = max(part_bytes, -(-len(body) // _MOST_PARTS))
-    response = await bucket.send("POST", key, headers, {200}, action="write", query="uploads=")
+    response = await bucket.send("POST", key, headers, _DONE, action="write", query="uploads=")
     found = _UPLOAD_ID.search(bytes(response.body))
     if found is None:
         raise DataLossError(f"cannot write {bucket.describe(key)}: the server began no upload")
@@ -65,7 +67,7 @@ async def put_parts(
     async def send(number: int) -> None:
         part = view[number * size : (number + 1) * size]
         query = f"partNumber={number + 1}&{upload}"
-        sent = await bucket.send("PUT", key, {}, {200}, action="write", query=query, body=part)
+        sent = await bucket.send("PUT", key, {}, _DONE, action="write", query=query, body=part)
         etags[number] = sent.headers["ETag"]
 
     try:
@@ -74,7 +76,7 @@ async def put_parts(
             "POST",
             key,
             conditions,
-            _With404(expected),
+            expected | {404},
             action="write",
             query=upload,
             body=_listed(etags),
@@ -96,18 +98,6 @@ async def put_parts(
     return _with_etag(response)
 
 
-class _With404:
-    """The statuses that a caller expects, and the one of an upload that is over already."""
-
-    __slots__ = ("_statuses",)
-
-    def __init__(self, statuses: Container[int]) -> None:
-        self._statuses = statuses
-
-    def __contains__(self, status: object) -> bool:
-        return status == 404 or status in self._statuses
-
-
 def _listed(etags: list[str]) -> bytes:
     parts = [
         f"<Part><PartNumber>{number}</PartNumber><ETag>{escape(etag)}</ETag></Part>"
@@ -123,7 +113,7 @@ async def _abort(bucket: S3Bucket, key: str, upload: str) -> None:
     """Discard the parts; that this fails changes nothing about what went wrong."""
     try:
         async with asyncio.timeout(_ABORT_S):
-            await bucket.send("DELETE", key, {}, {200, 204, 404}, action="discard", query=upload)
+            await bucket.send("DELETE", key, {}, _DISCARDED, action="discard", query=upload)
     except (TensorStoreError, TimeoutError):
         return
 

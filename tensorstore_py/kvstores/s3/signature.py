@@ -74,6 +74,19 @@ def _timestamp(now: int) -> str:
     return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
 
 
+@lru_cache(maxsize=256)
+def _covered(names: tuple[str, ...]) -> tuple[list[tuple[str, str]], str]:
+    """Which headers are signed: in order, by their names in lower case, and these as one text."""
+    covered = {"host": ""} | {name.lower(): name for name in names}
+    plan = sorted(pair for pair in covered.items() if pair[0] not in _NOT_SIGNED)
+    return plan, ";".join([lower for lower, _ in plan])
+
+
+def _plain(value: str) -> str:
+    """The value without blanks that say nothing."""
+    return " ".join(value.split()) if " " in value else value
+
+
 def signed_headers(
     method: str,
     url: str,
@@ -109,14 +122,10 @@ def signed_headers(
     start = url.index("://") + 3
     slash = url.find("/", start)
     path, _, query = url[slash:].partition("?")
-    covered = {"host": url[start:slash]}
-    for name, value in sent.items():
-        lower = name.lower()
-        if lower not in _NOT_SIGNED:
-            covered[lower] = " ".join(value.split())
-    names = sorted(covered)
-    listed = ";".join(names)
-    lines = "".join([f"{name}:{covered[name]}\n" for name in names])
+    plan, listed = _covered(tuple(sent))
+    lines = "".join(
+        [f"{lower}:{_plain(sent[name]) if name else url[start:slash]}\n" for lower, name in plan]
+    )
     asked = f"{method}\n{path}\n{_canonical_query(query)}\n{lines}\n{listed}\n{payload}"
     scope = f"{stamp[:8]}/{region}/{service}/aws4_request"
     digest = hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()

@@ -47,6 +47,7 @@ Keys = list[str]
 Results = list[ReadResult]
 
 _READ: Final = frozenset({*range(200, 300), 404})
+_LISTED: Final = frozenset({200})
 #: What a copy may be answered with.
 _COPIED: Final = frozenset({200, 400, 403, 404, 405, 501})
 _LONGEST_KEY: Final = 1024
@@ -130,7 +131,7 @@ class S3Store(KvStore):
         first = first_query(key_range)
         query: str | None = first
         while query is not None:
-            response = await self._bucket.send("GET", "", {}, {200}, action="list", query=query)
+            response = await self._bucket.send("GET", "", {}, _LISTED, action="list", query=query)
             page = parse_page(bytes(response.body))
             yield [entry for entry in page.entries if entry.key in key_range]
             if last and page.entries and encode_key(page.entries[-1].key) >= last:

@@ -33,6 +33,7 @@ __all__ = ["S3Writes", "stored_generation"]
 
 _WRITTEN: Final = frozenset({200, 201, 204})
 _REFUSED: Final = frozenset({404, 412})
+_LOOKED: Final = frozenset({200, 206, 404})
 _DELETED: Final = frozenset({200, 202, 204, 404})
 #: Says whose write a value is, so that one whose answer got lost can be told from another's.
 _MARK: Final = "x-amz-meta-tensorstore-write"
@@ -111,12 +112,12 @@ class S3Writes:
 
         A read of no bytes, since errors say what they are about, and answers to HEAD cannot.
         """
-        headers, statuses = {"Range": "bytes=0-0"}, {200, 206, 404}
+        headers = {"Range": "bytes=0-0"}
         response = await self._bucket.send(
-            "GET", key, headers, statuses, action="look at", byte_range=ByteRange(0, 0)
+            "GET", key, headers, _LOOKED, action="look at", byte_range=ByteRange(0, 0)
         )
         if response.status == 206 and "ETag" not in response.headers:  # there are no bytes
-            response = await self._bucket.send("HEAD", key, {}, {200, 404}, action="look at")
+            response = await self._bucket.send("HEAD", key, {}, _LOOKED, action="look at")
             response.size = int(response.headers.get("Content-Length", "0"))
         return response
 
