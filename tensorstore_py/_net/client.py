@@ -107,7 +107,8 @@ class HttpClient:
                 part, whether the server sent it or the whole value.
             settle: for conditional writes. Called if one was refused (status 412) after an earlier
                 attempt that may have been carried out: looks what is stored now, and returns the
-                answer to give if it is what this request wrote, else None.
+                answer to give if it is what this request wrote, else None. Such writes are tried
+                again at once the first time: the sooner, the less has happened to the value.
             instead: what to send from the second attempt on, for requests that must not be sent
                 twice: it asks what became of the first one.
 
@@ -116,7 +117,9 @@ class HttpClient:
         """
         await self._pacer.turn(request)
         async with self._slots:
-            response = await self._attempt(request, expected, byte_range, instead)
+            response = await self._attempt(
+                request, expected, byte_range, instead, settle is not None
+            )
         if settle is not None and response.status == _REFUSED and response.ambiguous:
             settled = await settle()  # sends requests itself, which need slots
             if settled is not None:
@@ -129,6 +132,7 @@ class HttpClient:
         expected: Container[int],
         byte_range: ByteRange,
         instead: HttpRequest | None,
+        eager: bool,
     ) -> HttpResponse:
         course: Course | None = None
         while True:
@@ -153,7 +157,7 @@ class HttpClient:
             now = self._timing.now()
             if course is None:
                 limit = None if self._deadline_s is None else now + self._deadline_s
-                course = Course(self._retries, self._budget(request.url), limit)
+                course = Course(self._retries, self._budget(request.url), limit, eager=eager)
             if response is not None:
                 self._pacer.refused(request, response)
                 failure = await self._judged(response, course)
@@ -170,7 +174,10 @@ class HttpClient:
     async def _once(self, request: HttpRequest, byte_range: ByteRange) -> HttpResponse:
         """One attempt, signed anew, with the redirects that it leads to."""
         if self._signer is not None:
-            headers = await self._signer.sign(request, self._clock.now())
+            try:
+                headers = await self._signer.sign(request, self._clock.now())
+            except TensorStoreError as error:
+                raise _unsigned(error) from None
             request = request.changed(request.url, headers)
         response = await self._wire.exchange(request, byte_range)
         if not self._redirects or response.status not in REDIRECTS:
@@ -191,8 +198,11 @@ class HttpClient:
         """What is wrong with an answer; None if another attempt should follow at once."""
         verdict = self._dialect.verdict(response)
         mendable = verdict in (HttpVerdict.REFRESH, HttpVerdict.SKEWED)
-        if mendable and course.may_excuse(verdict) and await self._is_mended(verdict, response):
-            return None
+        try:
+            if mendable and course.may_excuse(verdict) and await self._is_mended(verdict, response):
+                return None
+        except TensorStoreError as error:
+            return _unsigned(error)
         words = self._dialect.words(response)
         status = f"{response.status} {response.reason}".strip()
         return Failure(
@@ -229,3 +239,9 @@ class HttpClient:
         if found is None:
             found = self._budgets[origin] = Budget.of(origin)
         return found
+
+
+def _unsigned(error: TensorStoreError) -> Failure:
+    """A signer that could not sign: whoever it asks may be unreachable for a moment, too."""
+    passing = isinstance(error, UnavailableError)
+    return Failure(str(error), type(error), Patience.FULL if passing else Patience.NONE)

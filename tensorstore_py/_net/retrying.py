@@ -85,6 +85,8 @@ class Course:
         retries: how often, and after which delays.
         budget: of the server.
         deadline: seconds since the epoch after which no attempt may begin; None for no limit.
+        eager: whether the first attempt that may have been carried out is followed by another one
+            at once.
 
     Attributes:
         attempts: how many have failed.
@@ -94,6 +96,7 @@ class Course:
     __slots__ = (
         "_budget",
         "_deadline",
+        "_eager",
         "_excused",
         "_hopeless",
         "_prompted",
@@ -103,11 +106,17 @@ class Course:
     )
 
     def __init__(
-        self, retries: RetriesModel, budget: Budget, deadline: float | None = None
+        self,
+        retries: RetriesModel,
+        budget: Budget,
+        deadline: float | None = None,
+        *,
+        eager: bool = False,
     ) -> None:
         self._retries = retries
         self._budget = budget
         self._deadline = deadline
+        self._eager = eager
         self._prompted = False
         self._hopeless = 0
         self._excused: set[object] = set()
@@ -131,7 +140,8 @@ class Course:
                 return None
         if self.attempts > self._retries.max_retries:
             return None
-        if failure.is_prompt and not self._prompted:
+        eager = self._eager and failure.may_have_run and failure.wait_s is None
+        if (failure.is_prompt or eager) and not self._prompted:
             self._prompted = True
             return 0.0
         delay = self._retries.delay_s(self.attempts - 1)

@@ -418,3 +418,57 @@ def test_what_must_not_be_sent_twice_is_followed_by_a_question(serve, client, ru
 
     assert run(body).body == b"POST"
     assert [request.method for request in server.requests] == ["PUT", "POST", "POST"]
+
+
+class Unable(HttpSigner):
+    """Cannot sign the first times."""
+
+    def __init__(self, *errors):
+        self.errors = list(errors)
+
+    async def sign(self, request, now):
+        if self.errors:
+            raise self.errors.pop(0)
+        return request.headers
+
+    async def refresh(self, response):
+        raise PermissionDeniedError("the account is locked")
+
+
+def test_who_signs_may_be_out_for_a_moment(serve, client, get, web):
+    server = serve(web.handle)
+    signer = Unable(UnavailableError("nobody there"), UnavailableError("nobody there"))
+
+    assert bytes(get(client(signer=signer), server.url + "/a").body) == VALUE
+
+    signer.errors = [UnavailableError("nobody there")] * 9
+    with pytest.raises(UnavailableError, match='read "there/a": nobody there') as error:
+        get(client(signer=signer), server.url + "/a")
+    assert error.value.attempts == 5
+
+
+def test_who_must_not_sign_says_so_by_the_key(serve, client, get, web):
+    server = serve(web.handle, [None, status(401)])
+    signer = Unable(PermissionDeniedError("no such account"))
+
+    with pytest.raises(PermissionDeniedError, match='read "there/a": no such account'):
+        get(client(signer=signer), server.url + "/a")
+    assert server.requests == []
+
+    get(client(signer=signer), server.url + "/a")
+    with pytest.raises(PermissionDeniedError, match='read "there/a": the account is locked'):
+        get(client(signer=signer), server.url + "/a")
+
+
+def test_a_write_that_can_be_settled_is_tried_again_at_once(serve, client, run, pauses):
+    server = serve(lambda _: Reply(412), [status(503), status(503)])
+
+    async def settle():
+        return HttpResponse(200, {}, b"ours")
+
+    async def body():
+        request = HttpRequest("PUT", server.url + "/a", {}, b"value")
+        return await client().send(request, {200, 412}, settle=settle)
+
+    assert run(body).body == b"ours"
+    assert len(pauses.taken) == 1

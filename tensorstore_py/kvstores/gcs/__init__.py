@@ -1,4 +1,4 @@
-"""What the Google Cloud Storage store's specs and contexts may say; the store itself is to come."""
+"""The Google Cloud Storage store."""
 
 from tensorstore_py.kvstores.gcs.resources import (
     GcsRateLimiter,
@@ -7,11 +7,13 @@ from tensorstore_py.kvstores.gcs.resources import (
     GcsUserProject,
 )
 from tensorstore_py.kvstores.gcs.spec import GcsSpec
+from tensorstore_py.kvstores.gcs.store import GcsStore
 
 __all__ = [
     "GcsRateLimiter",
     "GcsRequestConcurrency",
     "GcsRequestRetries",
     "GcsSpec",
+    "GcsStore",
     "GcsUserProject",
 ]

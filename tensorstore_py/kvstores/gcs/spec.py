@@ -1,6 +1,7 @@
 """The JSON of the Google Cloud Storage store: its members and its URL.
 
-Values only: which bucket, where, and how to ask for it. What opens it comes with the store.
+Which bucket, and how to ask for it; opening sends nothing. Where the service is and who asks is up
+to the environment, see `places` and `credentials`.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ from __future__ import annotations
 import re
 
 from tensorstore_py.errors import SpecError
+from tensorstore_py.kvstores.gcs.credentials import Grant
+from tensorstore_py.kvstores.gcs.places import Bucket, Service
 from tensorstore_py.kvstores.gcs.resources import (
-    GcsRateLimiter,
     GcsRequestRetries,
     GcsUserProject,
 )
+from tensorstore_py.kvstores.gcs.store import GcsStore
 from tensorstore_py.plugin import (
     KvStoreSpec,
     Places,
+    Rates,
     Resource,
     ResourceField,
     Slots,
@@ -53,7 +57,7 @@ class GcsSpec(KvStoreSpec):
     gcs_request_concurrency: Resource[Slots] = ResourceField("gcs_request_concurrency")
     gcs_request_retries: Resource[GcsRequestRetries] = ResourceField("gcs_request_retries")
     gcs_user_project: Resource[GcsUserProject] = ResourceField("gcs_user_project")
-    experimental_gcs_rate_limiter: Resource[GcsRateLimiter] | None = ResourceField(
+    experimental_gcs_rate_limiter: Resource[Rates] | None = ResourceField(
         "experimental_gcs_rate_limiter", optional=True
     )
     data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
@@ -75,6 +79,16 @@ class GcsSpec(KvStoreSpec):
         if _LINE_BREAK.search(path):
             raise SpecError("a path in a bucket has no line breaks")
         return path
+
+    def open(self) -> GcsStore:
+        service, limiter = Service.named(), self.experimental_gcs_rate_limiter
+        return GcsStore(
+            Bucket(service, self.bucket, self.gcs_user_project.value.project_id),
+            slots=self.gcs_request_concurrency.value,
+            retries=self.gcs_request_retries.value,
+            rates=None if limiter is None else limiter.value,
+            grant=None if service.is_open else Grant.found(nearby=service.is_local),
+        )
 
     def to_url(self) -> str:
         return f"gs://{self.bucket}/{encode_path(self.path)}"

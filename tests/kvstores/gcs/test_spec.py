@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 import tensorstore as reference
 
@@ -39,6 +41,32 @@ def test_refused_with_the_path(json, path):
     assert caught.value.path == path
 
 
-def test_opening_says_what_is_missing():
-    with pytest.raises(ts.UnsupportedError, match='"gcs" cannot be opened by this version'):
-        ts.KvStore.open("gs://bucket/a/").result()
+@pytest.mark.parametrize("json", PRINTED, ids=str)
+def test_is_open_like_the_reference(json):
+    ours, theirs = (module.KvStore.open(json).result() for module in (ts, reference))
+
+    assert repr(ours) == repr(theirs)
+    assert (ours.url, ours.path) == (theirs.url, theirs.path)
+    assert (ours / "x y").url == (theirs / "x y").url
+    assert ours.spec().to_json() == theirs.spec().to_json()
+
+
+def test_survives_pickling():
+    store = ts.KvStore.open("gs://bucket/a%20b/").result()
+
+    again = pickle.loads(pickle.dumps(store))
+
+    assert again.url == store.url
+    assert again.spec().to_json() == store.spec().to_json()
+
+
+def test_opening_sends_nothing(server):
+    ts.KvStore.open("gs://bucket/").result()
+
+    assert server.requests == []
+
+
+def test_an_array_may_stand_behind_a_url():
+    ours, theirs = (module.Spec("gs://bucket/a/|zarr3:").to_json() for module in (ts, reference))
+
+    assert ours == theirs

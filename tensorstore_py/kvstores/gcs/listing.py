@@ -1,0 +1,75 @@
+"""Listings: what to ask for a range of keys, and what a page of the answer says.
+
+The service compares names as bytes of UTF-8, as we do, but takes bounds as text only. A bound that
+is none is replaced by one that lets more in, and what is outside is dropped here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from tensorstore_py.errors import DataLossError
+from tensorstore_py.plugin import ListEntry
+
+if TYPE_CHECKING:
+    from tensorstore_py.plugin import Buffer, KeyRange
+
+__all__ = ["listing_parameters", "page_entries"]
+
+_PAGE: Final = 1000
+_FIELDS: Final = "items(name,size),nextPageToken"
+
+
+def listing_parameters(key_range: KeyRange) -> dict[str, str]:
+    r"""What to ask for; the range must not be empty.
+
+    Example:
+        >>> from tensorstore_py.plugin import KeyRange
+        >>> found = listing_parameters(KeyRange(b"a/1", b"a/7\0"))
+        >>> found["prefix"], found["startOffset"], found["endOffset"]
+        ('a/', 'a/1', 'a/7!')
+    """
+    asked = {"maxResults": str(_PAGE), "fields": _FIELDS}
+    prefix = _sendable(key_range.common_prefix().encode("utf-8", "surrogateescape"))
+    if prefix:
+        asked["prefix"] = prefix
+    low = _sendable(key_range.inclusive_min)
+    if low and low != prefix:
+        asked["startOffset"] = low
+    high = _sendable(key_range.exclusive_max)
+    if high.encode() != key_range.exclusive_max:
+        # Names have no control characters, so this lets in all that the rest of the bound may.
+        high = f"{high}!" if key_range.exclusive_max[len(high.encode())] < 0x20 else ""
+    if high:
+        asked["endOffset"] = high
+    return asked
+
+
+def _sendable(bound: bytes) -> str:
+    """The longest beginning that is text without control characters."""
+    text = bound.decode("utf-8", "surrogateescape")
+    for at, character in enumerate(text):
+        if not character.isprintable() and (character < " " or "\ud800" <= character <= "\udfff"):
+            return text[:at]
+    return text
+
+
+def page_entries(body: Buffer) -> tuple[list[ListEntry], str]:
+    """The entries of a page, and what to ask for the next one with; `""` after the last.
+
+    Raises:
+        DataLossError: it is no page.
+    """
+    try:
+        page = json.loads(bytes(body))
+        entries = list(_entries(page.get("items", ())))
+        return entries, str(page.get("nextPageToken") or "")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataLossError(f"the service sent no listing ({type(error).__name__})") from None
+
+
+def _entries(items: list[dict[str, str]]) -> Iterator[ListEntry]:
+    for item in items:
+        yield ListEntry(item["name"], int(item.get("size", -1)))

@@ -1,0 +1,380 @@
+"""The Google Cloud Storage store: values in a bucket, by the JSON API.
+
+Conditions are the service's own generations, so reads, writes and deletes on condition are atomic
+for everybody. An operation is one request, but for large values (see `sessions`). What comes back
+wrong is found by checksums; if nothing comes back, the mark of a write tells what became of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from tensorstore_py.errors import (
+    AbortedError,
+    DataLossError,
+    FailedPreconditionError,
+    OutOfRangeError,
+)
+from tensorstore_py.kvstores.gcs.credentials import GcsSigner, Grant
+from tensorstore_py.kvstores.gcs.dialect import GcsDialect
+from tensorstore_py.kvstores.gcs.generations import (
+    FOREIGN,
+    generation_of,
+    is_condition,
+    number_of,
+)
+from tensorstore_py.kvstores.gcs.listing import listing_parameters, page_entries
+from tensorstore_py.kvstores.gcs.names import check_key
+from tensorstore_py.kvstores.gcs.pacing import GcsPacer
+from tensorstore_py.kvstores.gcs.places import Bucket
+from tensorstore_py.kvstores.gcs.rivals import Rivals
+from tensorstore_py.kvstores.gcs.sessions import Settle, send_in_session
+from tensorstore_py.kvstores.gcs.uploads import (
+    checksum_of,
+    in_one_piece,
+    mark_in,
+    new_mark,
+    replaces,
+    resource,
+)
+from tensorstore_py.plugin import (
+    ALL,
+    NO_VALUE,
+    UNKNOWN,
+    WHOLE,
+    Buffer,
+    ByteRange,
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    HttpTiming,
+    KeyRange,
+    KvStore,
+    ListEntry,
+    Rates,
+    ReadResult,
+    RetriesModel,
+    Slots,
+    TimestampedStorageGeneration,
+    encode_path,
+    fan_out,
+    offload,
+    range_header,
+    read_coalesced,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+__all__ = ["GcsStore"]
+
+Entries = list[ListEntry]
+Results = list[ReadResult]
+
+_HEADERS: Final = {
+    "Accept": "*/*",
+    # Values stay as they were stored; parts of a packed value are of no use.
+    "Accept-Encoding": "identity",
+    "User-Agent": "tensorstore_py",
+}
+_READ: Final = frozenset({200, 206, 304, 404, 412})
+_LOOKED: Final = frozenset({200, 304, 404, 412})
+_WRITTEN: Final = frozenset({200, 201, 412})
+_DELETED: Final = frozenset({200, 204, 404, 412})
+#: Servers that cannot copy by themselves say one of the last two.
+_COPIED: Final = frozenset({200, 404, 405, 501})
+#: Larger values go in a session.
+_LARGE: Final = 2**24
+#: Above that size, a checksum is computed off the loop.
+_AT_ONCE: Final = 2**20
+
+
+class GcsStore(KvStore):
+    """Values in a bucket.
+
+    Args:
+        bucket: where.
+        slots: how many requests at a time.
+        retries: how often to try again.
+        rates: how many requests a second; None for no limits.
+        grant: who we are; None for nobody.
+        large_bytes: values above that size are sent in sessions.
+        timing: the clock.
+    """
+
+    inline = False
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        *,
+        slots: Slots,
+        retries: RetriesModel,
+        rates: Rates | None = None,
+        grant: Grant | None = None,
+        large_bytes: int = _LARGE,
+        timing: HttpTiming | None = None,
+    ) -> None:
+        self.width = slots.limit
+        self.bucket = bucket
+        self._large_bytes = large_bytes
+        place = f"{bucket.service.address}/{bucket.name}"
+        self._rivals = Rivals(place)
+        signer = None if grant is None else GcsSigner(grant)
+        self._client = HttpClient(
+            slots=slots,
+            retries=retries,
+            describe=self.describe_key,
+            dialect=GcsDialect(signer),
+            signer=signer,
+            pacer=GcsPacer(place, rates, timing),
+            timing=timing,
+        )
+
+    # Reading.
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        name = check_key(key)
+        query = ""
+        if is_condition(if_equal):
+            number = number_of(if_equal)
+            if number == FOREIGN:
+                found = await self._look(key, name, "")
+                found.state = "missing" if found.state == "missing" else "unspecified"
+                return found
+            query = f"&ifGenerationMatch={number}"
+        if is_condition(if_not_equal) and (number := number_of(if_not_equal)) > 0:
+            query += f"&ifGenerationNotMatch={number}"
+        if byte_range.start == byte_range.stop:
+            return await self._look(key, name, query, byte_range, if_not_equal)
+        wanted = range_header(byte_range)
+        headers = _HEADERS if wanted is None else {**_HEADERS, "Range": wanted}
+        request = HttpRequest("GET", self.bucket.value(name, query), headers, key=key)
+        response = await self._client.send(request, _READ, byte_range)
+        if response.status not in (200, 206):
+            return _without_value(response, if_not_equal)
+        generation = generation_of(response.headers.get("x-goog-generation"))
+        if generation is not None:
+            stamp = TimestampedStorageGeneration(generation, response.time)
+            return ReadResult("value", response.body, stamp)
+        if not len(response.body) and not byte_range.is_whole:
+            # Of a part without bytes in it, not all servers say the generation.
+            return await self._look(key, name, query, byte_range, if_not_equal)
+        raise FailedPreconditionError(
+            f"cannot read {self.describe_key(key)}: the server does not say its generation "
+            f"(x-goog-generation), so no write could be made safe; use another emulator"
+        )
+
+    async def _look(
+        self,
+        key: str,
+        name: bytes,
+        query: str,
+        byte_range: ByteRange = WHOLE,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        """What a read of no bytes finds: whether a value is there, and its generation."""
+        url = self.bucket.description(name, "generation,size", query)
+        response = await self._client.send(HttpRequest("GET", url, _HEADERS, key=key), _LOOKED)
+        if response.status != 200:
+            return _without_value(response, if_not_equal)
+        said = self._parsed(response, key)
+        stamp = TimestampedStorageGeneration(self._generation(said, key), response.time)
+        if not byte_range.is_whole:
+            try:
+                start, stop = byte_range.resolve(int(str(said.get("size", ""))))
+            except OutOfRangeError as error:
+                raise OutOfRangeError(f"cannot read {self.describe_key(key)}: {error}") from None
+            if start < stop:  # it has grown since
+                return await self.read(key, byte_range, if_equal=stamp.generation)
+        return ReadResult("value", b"", stamp)
+
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
+        async def read(byte_range: ByteRange) -> ReadResult:
+            return await self.read(key, byte_range)
+
+        return await read_coalesced(read, ranges, width=self.width)
+
+    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        async for page in self._pages(key_range):
+            for entry in page:
+                yield entry
+
+    async def _pages(self, key_range: KeyRange) -> AsyncIterator[Entries]:
+        """The entries of a range, page by page; no more than one is held."""
+        if key_range.empty:
+            return
+        asked = listing_parameters(key_range)
+        while True:
+            url = self.bucket.listing(asked)
+            request = HttpRequest("GET", url, _HEADERS, action="list", key=asked.get("prefix", ""))
+            response = await self._client.send(request, {200})
+            entries, token = page_entries(response.body)
+            yield [entry for entry in entries if entry.key in key_range]
+            if not token:
+                return
+            if token == asked.get("pageToken"):
+                raise DataLossError(
+                    f"cannot list {self.describe_key('')}: the service sends the same page again"
+                )
+            asked["pageToken"] = token
+
+    # Writing.
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        name = check_key(key)
+        if if_equal is None or not is_condition(if_equal):
+            return await self._store(key, name, value, None)
+        number = number_of(if_equal)
+        async with self._rivals.turn(key):
+            if number == FOREIGN or self._rivals.is_late(key, number):
+                return TimestampedStorageGeneration.now(UNKNOWN)
+            stamp = await self._store(key, name, value, number)
+            if stamp.generation != UNKNOWN:
+                self._rivals.replaced(key, number)
+            return stamp
+
+    async def _store(
+        self, key: str, name: bytes, value: Buffer | None, number: int | None
+    ) -> TimestampedStorageGeneration:
+        """Write or delete, if the generation is `number`; 0 stands for no value."""
+        if value is None:
+            return await self._delete(key, name, number)
+        response = await self._upload(key, name, value, number)
+        stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
+        if response.status != 412:
+            stamp.generation = self._generation(self._parsed(response, key), key)
+        return stamp
+
+    async def _upload(
+        self, key: str, name: bytes, value: Buffer, number: int | None
+    ) -> HttpResponse:
+        size = memoryview(value).nbytes
+        if size > _AT_ONCE:
+            checksum = await offload(False, lambda: checksum_of(value))
+        else:
+            checksum = checksum_of(value)
+        mark = None if number is None else new_mark(number)
+        said = resource(key, checksum, mark)
+        query = "&fields=generation"
+        settle: Settle | None = None
+        if number is not None and mark is not None:
+            query += f"&ifGenerationMatch={number}"
+            settle = partial(self._whose, key, name, number, mark)
+        if size > self._large_bytes:
+            headers = {**_HEADERS, "Content-Type": "application/json; charset=UTF-8"}
+            url = self.bucket.upload("resumable", query)
+            begin = HttpRequest("POST", url, headers, said, action="write", key=key)
+            address = self.bucket.service.address
+            return await send_in_session(self._client, begin, address, value, settle)
+        more, body = in_one_piece(said, value)
+        url = self.bucket.upload("multipart", query)
+        headers = {**_HEADERS, **more}
+        request = HttpRequest("POST", url, headers, body, action="write", key=key)
+        return await self._client.send(request, _WRITTEN, settle=settle)
+
+    async def _whose(self, key: str, name: bytes, number: int, mark: str) -> HttpResponse | None:
+        """After an answer was lost and the condition does not hold: is what is there ours?
+
+        Returns:
+            The answer that was lost; None if the write was not carried out.
+
+        Raises:
+            AbortedError: that cannot be known any more.
+        """
+        url = self.bucket.description(name, "generation,metadata")
+        request = HttpRequest("GET", url, _HEADERS, action="look at", key=key)
+        response = await self._client.send(request, {200, 404})
+        if response.status == 200:
+            found = mark_in(self._parsed(response, key))
+            if found == mark:
+                return response
+            if replaces(found, number):
+                return None  # where ours would have been is somebody else's
+        raise AbortedError(
+            f"cannot tell whether {self.describe_key(key)} was written: the answer was lost, and "
+            f"by now it has been replaced; read it, and decide what is left to do"
+        )
+
+    async def _delete(
+        self, key: str, name: bytes, number: int | None
+    ) -> TimestampedStorageGeneration:
+        query = "" if number is None else f"&ifGenerationMatch={number}"
+        url = self.bucket.object(name, query)
+        request = HttpRequest("DELETE", url, _HEADERS, action="delete", key=key)
+        response = await self._client.send(request, _DELETED)
+        gone = response.status != 412
+        if response.status == 404 and number and not response.ambiguous:
+            gone = False  # nothing was there, and so not what was to be deleted
+        return TimestampedStorageGeneration(NO_VALUE if gone else UNKNOWN, response.time)
+
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        async def delete(entry: ListEntry) -> None:
+            await self.write(entry.key, None)
+
+        async for page in self._pages(key_range):
+            await fan_out(False, page, delete, count=len(page), width=self.width)
+
+    async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:
+        if not isinstance(target, GcsStore) or target.bucket.service != self.bucket.service:
+            return False
+        name, there = check_key(key), check_key(target_key)
+        token = ""
+        while True:
+            url = self.bucket.rewrite(name, target.bucket, there, token)
+            request = HttpRequest("POST", url, _HEADERS, b"", action="copy", key=key)
+            response = await self._client.send(request, _COPIED)
+            if response.status != 200:
+                return False
+            said = self._parsed(response, key)
+            if said.get("done") is True:
+                return True
+            token = str(said.get("rewriteToken") or "")
+            if not token:
+                return False
+
+    # What is the same for both.
+
+    def describe_key(self, key: str) -> str:
+        return f'"gs://{self.bucket.name}/{encode_path(key)}"'
+
+    def _parsed(self, response: HttpResponse, key: str) -> dict[str, object]:
+        try:
+            found = json.loads(bytes(response.body))
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise DataLossError(
+                f"what the service says of {self.describe_key(key)} is no JSON object"
+            )
+        return found
+
+    def _generation(self, said: dict[str, object], key: str) -> bytes:
+        found = generation_of(said.get("generation"))
+        if found is None:
+            raise DataLossError(
+                f"the service does not say the generation of {self.describe_key(key)}"
+            )
+        return found
+
+
+def _without_value(response: HttpResponse, if_not_equal: bytes | None) -> ReadResult:
+    stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
+    if response.status == 404:
+        stamp.generation = NO_VALUE
+        return ReadResult("missing", b"", stamp)
+    if response.status == 304 and if_not_equal is not None:
+        stamp.generation = if_not_equal
+    return ReadResult("unspecified", b"", stamp)

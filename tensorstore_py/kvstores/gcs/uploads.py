@@ -1,0 +1,107 @@
+"""How values are sent: small ones in one request, large ones in a session that survives cuts.
+
+Both carry the checksum of the value, so that the service refuses what was damaged on its way, and
+conditional writes carry a mark in the object's metadata: whoever is told that the condition does
+not hold, after an answer was lost, can look whose value it is. Pure; sending is the store's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from tensorstore_py.plugin import crc32c
+
+if TYPE_CHECKING:
+    from tensorstore_py.plugin import Buffer
+
+__all__ = [
+    "MARK",
+    "checksum_of",
+    "in_one_piece",
+    "mark_in",
+    "new_mark",
+    "replaces",
+    "resource",
+    "stored_until",
+]
+
+#: The metadata entry of conditional writes.
+MARK: Final = "tensorstore_py-write"
+
+#: Between the parts of a body: as likely to be in a value as to guess a key.
+_BOUNDARY: Final = secrets.token_hex(16)
+_HEADERS: Final = {"Content-Type": f"multipart/related; boundary={_BOUNDARY}"}
+_FIRST: Final = f"--{_BOUNDARY}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n".encode()
+_SECOND: Final = f"\r\n--{_BOUNDARY}\r\nContent-Type: application/octet-stream\r\n\r\n".encode()
+_END: Final = f"\r\n--{_BOUNDARY}--\r\n".encode()
+_RANGE: Final = re.compile(r"\s*bytes=0-([0-9]{1,18})\s*\Z")
+
+
+def new_mark(number: int) -> str:
+    """Something that no other write has, and what it replaces.
+
+    Args:
+        number: the generation on which the write is conditional.
+    """
+    return f"{number}-{secrets.token_hex(12)}"
+
+
+def mark_in(said: Mapping[str, object]) -> str:
+    """The mark of the write that made an object; `""` if it was no conditional one of ours."""
+    metadata = said.get("metadata")
+    found = metadata.get(MARK) if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def replaces(mark: str, number: int) -> bool:
+    """Whether a mark is of the write that replaced that generation; there can only be one.
+
+    Example:
+        >>> replaces(new_mark(17), 17), replaces(new_mark(17), 18), replaces("", 17)
+        (True, False, False)
+    """
+    return mark.partition("-")[0] == str(number)
+
+
+def checksum_of(value: Buffer) -> str:
+    """The checksum of a value as the service writes it.
+
+    Example:
+        >>> checksum_of(b"123456789")
+        '4waSgw=='
+    """
+    return b64encode(crc32c(value).to_bytes(4, "big")).decode()
+
+
+def resource(name: str, checksum: str, mark: str | None = None) -> bytes:
+    """What is said of a new object.
+
+    Example:
+        >>> resource("a", "4waSgw==")
+        b'{"name": "a", "crc32c": "4waSgw=="}'
+    """
+    said: dict[str, object] = {"name": name, "crc32c": checksum}
+    if mark is not None:
+        said["metadata"] = {MARK: mark}
+    return json.dumps(said).encode()
+
+
+def in_one_piece(said: bytes, value: Buffer) -> tuple[Mapping[str, str], bytes]:
+    """Headers and body of a request that says what an object is, and is its value."""
+    return _HEADERS, b"".join((_FIRST, said, _SECOND, value, _END))
+
+
+def stored_until(text: str | None) -> int:
+    """How much of a session's value the service has, by the `Range` of its answer.
+
+    Example:
+        >>> stored_until("bytes=0-99"), stored_until(None)
+        (100, 0)
+    """
+    found = _RANGE.match(text or "")
+    return int(found[1]) + 1 if found else 0
