@@ -21,8 +21,8 @@ def generation_of(number: object) -> bytes | None:
     r"""The generation for a number as the service writes it; None if that is none.
 
     Example:
-        >>> generation_of("1700000000123456")
-        b'\x00@"\xf7\x95"\n\x06\x00'
+        >>> generation_of("1700000000123456").hex()
+        '0040222018240a0600'
     """
     if not isinstance(number, str) or not (number.isascii() and number.isdecimal()):
         return None
