@@ -24,7 +24,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    monkeypatch.setattr(GcsPacer, "_busy", {})
+    monkeypatch.setattr(GcsPacer, "GAP_S", 1.0)
     return Clock()
 
 

@@ -432,7 +432,6 @@ class TestWhoPays:
 class TestLimits:
     def test_writes_of_a_busy_object_are_paced(self, server, kv, monkeypatch):
         monkeypatch.setattr(GcsPacer, "GAP_S", 0.02)
-        monkeypatch.setattr(GcsPacer, "_busy", {})
         server.api.buckets.pace_s = 0.015
         store = kv(gcs_request_retries={"max_retries": 32, "initial_delay": "1ms"})
 
