@@ -59,6 +59,7 @@ from tensorstore_py.plugin import (
     RetriesModel,
     Slots,
     TimestampedStorageGeneration,
+    Update,
     encode_path,
     fan_out,
     offload,
@@ -88,6 +89,8 @@ _DELETED: Final = frozenset({200, 204, 404, 412})
 _COPIED: Final = frozenset({200, 404, 405, 501})
 #: Larger values go in a session.
 _LARGE: Final = 2**24
+#: How often an update may end with nobody knowing whether it was made.
+_UNSURE: Final = 8
 #: Above that size, a checksum is computed off the loop.
 _AT_ONCE: Final = 2**20
 
@@ -121,7 +124,7 @@ class GcsStore(KvStore):
         self.width = slots.limit
         self.bucket = bucket
         self._large_bytes = large_bytes
-        place = f"{bucket.service.address}/{bucket.name}"
+        self.place = place = f"gcs:{bucket.service.address}/{bucket.name}"
         self._rivals = Rivals(place)
         signer = None if grant is None else GcsSigner(grant)
         self._client = HttpClient(
@@ -257,6 +260,14 @@ class GcsStore(KvStore):
         if response.status != 412:
             stamp.generation = self._generation(self._parsed(response, key), key)
         return stamp
+
+    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
+        for _ in range(_UNSURE):
+            try:
+                return await super().update(key, update)
+            except AbortedError:
+                continue  # an update that may have been made can be made again
+        return await super().update(key, update)
 
     async def _upload(
         self, key: str, name: bytes, value: Buffer, number: int | None

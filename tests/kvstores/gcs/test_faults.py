@@ -218,7 +218,7 @@ def test_values_that_arrive_damaged(server, operations, name):
 
 
 @pytest.mark.parametrize("name", ["read", "part", "look", "write", "create", "list"])
-def test_slow_is_not_stuck(server, operations, name, monkeypatch):
+def test_slow_is_not_stuck(server, operations, name):
     server.plan = [slow(4, 0.002)]
 
     operations.do(name)

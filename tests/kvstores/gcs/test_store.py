@@ -17,7 +17,7 @@ from tensorstore_py.errors import (
 from tensorstore_py.kvstores.gcs import GcsStore
 from tensorstore_py.kvstores.gcs.pacing import GcsPacer
 from tensorstore_py.kvstores.gcs.uploads import MARK, new_mark
-from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KeyRange
+from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KeyRange, Update
 from tensorstore_py.testing import Fault, FaultServer, KvStoreSuite, Reply, drive
 from tensorstore_py.testing.fault_server import RESET, applied_then, flipped, status
 
@@ -203,6 +203,17 @@ class TestWriting:
             store.list().result()
 
 
+class _Append(Update):
+    """Adds a byte; counts how often."""
+
+    def __init__(self):
+        self.made = 0
+
+    async def apply(self, stored):
+        self.made += 1
+        return bytes(stored or b"") + b"x"
+
+
 LOST = [RESET, status(503), status(500)]
 
 
@@ -251,6 +262,46 @@ class TestLostAnswers:
 
         with pytest.raises(AbortedError, match=r'whether "gs://bucket/a" was written'):
             kv().write("a", b"1", if_equal=NO_VALUE).result()
+
+    def test_an_array_is_written_all_the_same(self, server, kv):
+        async def replace(exchange):
+            reply = exchange.serve()
+            if reply.status == 200:
+                server.put("c/0", b"\7\7\7\7")
+            return await RESET.act(exchange)
+
+        array = ts.open(
+            {"driver": "zarr3", "kvstore": kv().spec(unbind_context=True).to_json()},
+            create=True, dtype="uint8", shape=[4],
+            codec=ts.CodecSpec({"driver": "zarr3", "codecs": ["bytes"]}),
+        ).result()  # fmt: skip
+        uploads = iter(range(10))
+        server.plan = lambda request: (
+            Fault("applied, replaced, reset", replace)
+            if request.method == "POST" and next(uploads) < 2
+            else None
+        )
+
+        array[1:3] = 5
+
+        assert server.objects()["c/0"] == b"\7\5\5\7"
+
+    def test_in_the_end_it_is_told_that_nobody_knows(self, server, kv):
+        async def replace(exchange):
+            reply = exchange.serve()
+            if reply.status != 200:
+                await exchange.answer(reply)
+                return True
+            server.put("a", b"later")
+            return await RESET.act(exchange)
+
+        server.plan = lambda each: Fault("lost", replace) if each.method == "POST" else None
+        update = _Append()
+
+        with pytest.raises(AbortedError, match="gs://bucket/a"):
+            drive(kv().store, lambda: kv().store.update("a", update))
+
+        assert update.made == 9
 
     @pytest.mark.parametrize("fault", LOST, ids=repr)
     def test_a_delete_that_succeeded_is_a_success(self, server, kv, fault):
