@@ -50,6 +50,7 @@ def test_rates():
 
 def test_a_rate_limits_what_it_names():
     rates = Rate.parse({"read_rate": 3}).create()
+    assert rates.read is not None
     assert rates.read.per_second == 3
     assert rates.write is None
 
@@ -83,6 +84,7 @@ def test_a_rate_grows_as_it_or_the_environment_says(monkeypatch, said, variable,
     json = {"read_rate": 1} | ({} if said is None else {"doubling_time": said})
 
     rate = Growing.parse(json).create().read
+    assert rate is not None
     for _ in range(2):
         run_inline(rate.turn())
 

@@ -6,7 +6,7 @@ invariant: a generation of another store matches nothing here.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeGuard
 
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN
 
@@ -30,7 +30,7 @@ def generation_of(number: object) -> bytes | None:
     return b"\0" + value.to_bytes(8, "little") if 0 < value < 2**64 else None
 
 
-def is_condition(generation: bytes | None) -> bool:
+def is_condition(generation: bytes | None) -> TypeGuard[bytes]:
     """Whether a caller who gave this asks for anything by it."""
     return generation is not None and generation != UNKNOWN
 

@@ -238,7 +238,7 @@ class GcsStore(KvStore):
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
         name = check_key(key)
-        if if_equal is None or not is_condition(if_equal):
+        if not is_condition(if_equal):
             return await self._store(key, name, value, None)
         number = number_of(if_equal)
         async with self._rivals.turn(key):

@@ -257,7 +257,7 @@ def test_a_file_that_is_not_there_is_an_error(monkeypatch, tmp_path):
 def test_nobody_to_ask_is_an_error_that_may_pass(monkeypatch, tmp_path):
     path = key_file(tmp_path, "http://127.0.0.1:9/token")
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
-    waits = []
+    waits: list[float] = []
     monkeypatch.setattr("time.sleep", waits.append)  # the library's own patience
 
     with pytest.raises(UnavailableError, match="no token could be fetched"):

@@ -189,9 +189,10 @@ class TestWriting:
         assert described == {"a": False, "b": True}
 
     def test_generations_of_others_hold_nowhere(self, server, store):
-        for value in (b"1", None):
-            stamp = drive(store, lambda value=value: store.write("a", value, if_equal=b"\0abc"))
-            assert stamp.generation == UNKNOWN
+        async def body():
+            return [await store.write("a", value, if_equal=b"\0abc") for value in (b"1", None)]
+
+        assert [stamp.generation for stamp in drive(store, body)] == [UNKNOWN, UNKNOWN]
         assert server.requests == []
 
     def test_a_bucket_that_is_not_there_is_named(self, server, kv):
@@ -358,7 +359,8 @@ class TestListing:
     def test_goes_page_by_page(self, server, store, monkeypatch):
         for number in range(2500):
             server.put(f"k/{number:04}", b"")
-        seen, pages = [], Counter()
+        seen: list[str] = []
+        pages: Counter[int] = Counter()
 
         async def body():
             async for entry in store.list(KeyRange.prefix("k/")):

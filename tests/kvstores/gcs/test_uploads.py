@@ -26,7 +26,7 @@ def test_one_body_says_what_it_is_and_is_it(value):
     head = f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode()
     message = BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
     said, data = message.iter_parts()
-    assert json.loads(said.get_payload()) == {
+    assert json.loads(str(said.get_payload())) == {
         "name": "a/é",
         "crc32c": "4waSgw==",
         "metadata": {MARK: "5-x"},
