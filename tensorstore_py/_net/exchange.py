@@ -93,14 +93,16 @@ class Wire:
                 raise
 
     async def _tell(
-        self, request: HttpRequest, body: Buffer, watch: Watch
+        self, request: HttpRequest, body: Buffer | tuple[Buffer, ...], watch: Watch
     ) -> aiohttp.ClientResponse:
         """Send a request with a body."""
-        size = memoryview(body).nbytes
+        parts = body if isinstance(body, tuple) else (body,)
+        size = sum(memoryview(part).nbytes for part in parts)
         if size <= _SENT_AT_ONCE:
-            return await self._ask(request, request.headers, body)
+            whole = parts[0] if len(parts) == 1 else b"".join(parts)
+            return await self._ask(request, request.headers, whole)
         headers = {**request.headers, "Content-Length": str(size)}
-        return await self._ask(request, headers, _pieces(body, watch))
+        return await self._ask(request, headers, _pieces(parts, watch))
 
     def _ask(
         self,
@@ -182,12 +184,13 @@ class Wire:
         return Cut(0, None, None, None)
 
 
-async def _pieces(body: Buffer, watch: Watch) -> AsyncIterator[memoryview]:
+async def _pieces(parts: tuple[Buffer, ...], watch: Watch) -> AsyncIterator[memoryview]:
     """A body bit by bit, so that it is seen when it gets stuck."""
-    view = memoryview(body).cast("B")
-    for at in range(0, len(view), _PIECE):
-        watch.move()
-        yield view[at : at + _PIECE]
+    for part in parts:
+        view = memoryview(part).cast("B")
+        for at in range(0, len(view), _PIECE):
+            watch.move()
+            yield view[at : at + _PIECE]
     watch.move()
 
 

@@ -23,7 +23,8 @@ class HttpRequest:
         method: `"GET"`, `"PUT"`, ...
         url: absolute and percent-encoded.
         headers: by name, without the ones that the connection itself needs.
-        body: contiguous bytes; must not change before the answer is there.
+        body: contiguous bytes, or several that are sent one after the other; must not change before
+            the answer is there.
         action: what the request is for, as a verb: `"read"`.
         key: which key it is about; `""` for none.
 
@@ -39,7 +40,7 @@ class HttpRequest:
         method: str,
         url: str,
         headers: Mapping[str, str],
-        body: Buffer | None = None,
+        body: Buffer | tuple[Buffer, ...] | None = None,
         *,
         action: str = "read",
         key: str = "",

@@ -245,6 +245,18 @@ def test_sends_a_body_whole(serve, exchange, size, make):
     assert "transfer-encoding" not in request.headers
 
 
+@pytest.mark.parametrize("size", [0, 5, 2**15, 2**21 + 7])
+def test_sends_a_body_of_several_parts(serve, exchange, size):
+    parts = (b"first,", memoryview((LARGE * 2)[:size]), b"", bytearray(b",last"))
+    server = serve(lambda _: Reply(200, b"ok"))
+
+    exchange(server.url + "/a", method="PUT", body=parts)
+
+    (request,) = server.requests
+    assert request.body == b"".join(parts)
+    assert request.headers["content-length"] == str(size + 11)
+
+
 def test_sends_no_headers_that_nobody_gave_but_the_necessary(serve, exchange):
     server = serve(lambda _: Reply(200, b"ok"))
 

@@ -333,7 +333,8 @@ class GcsStore(KvStore):
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         async def delete(entry: ListEntry) -> None:
-            await self.write(entry.key, None)
+            # Whatever it is called: others may have made objects that we would not.
+            await self._delete(entry.key, entry.key.encode(), None)
 
         async for page in self._pages(key_range):
             await fan_out(False, page, delete, count=len(page), width=self.width)

@@ -304,6 +304,30 @@ class TestLostAnswers:
 
         assert update.made == 9
 
+    def test_who_gives_up_lets_the_next_writer_in(self, server, kv):
+        arrived = threading.Event()
+
+        async def forever(_):
+            arrived.set()
+            await asyncio.Event().wait()
+            return False
+
+        server.plan = [Fault("hang", forever)]
+        store = kv()
+        hanging = store.write("a", b"1", if_equal=NO_VALUE)
+        assert arrived.wait(10)
+        following = store.write("a", b"2", if_equal=NO_VALUE)
+
+        hanging.cancel()
+
+        assert following.result(timeout=10).generation != UNKNOWN
+
+    @pytest.mark.parametrize("size", [10**5, 3 * 10**6])
+    def test_values_of_any_size(self, server, kv, size):
+        kv()["a"] = bytes(size)
+
+        assert server.objects() == {"a": bytes(size)}
+
     @pytest.mark.parametrize("fault", LOST, ids=repr)
     def test_a_delete_that_succeeded_is_a_success(self, server, kv, fault):
         store = kv()
@@ -416,6 +440,14 @@ def test_a_range_is_deleted_with_so_many_requests_at_a_time(server, kv):
 
     assert server.objects() == {}
     assert most == 5
+
+
+def test_what_others_called_oddly_is_deleted_too(server, kv):
+    server.api.buckets.put("bucket", "k/\t", b"", {}, {})
+
+    kv().delete_range(ts.KvStore.KeyRange()).result()
+
+    assert server.objects() == {}
 
 
 class TestCopying:

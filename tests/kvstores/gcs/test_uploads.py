@@ -35,6 +35,15 @@ def test_one_body_says_what_it_is_and_is_it(value):
     assert body.count(bytes(value)) >= 1
 
 
+def test_a_large_value_is_not_copied():
+    value = bytes(2**20)
+
+    _, body = in_one_piece(resource("a", "x"), value)
+
+    assert isinstance(body, tuple)
+    assert any(part is value for part in body)
+
+
 def test_wider_items_are_sent_as_they_lie_in_memory():
     numbers = memoryview(array("H", [1, 2, 3, 4, 5, 6])).cast("B").cast("H", (2, 3))
 
