@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py._chunked.cache import CachedChunk
+from tensorstore_py._chunked.cached_shard import CachedShardReader, index_key
 from tensorstore_py._chunked.plan import make_plan
-from tensorstore_py._chunked.read import Reader, read_into, work_of_each_shape
+from tensorstore_py._chunked.read import Reader, work_of_each_shape
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import DataLossError
 
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.cache import ChunkCache
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.selection import Axis
+    from tensorstore_py._chunked.source import Cell
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["CachedReads", "forget"]
+__all__ = ["CachedReads", "forget", "forget_cell"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -49,18 +51,21 @@ class CachedReads:
         self.fresh = fresh
 
     async def read_into(self, axes: Sequence[Axis], view: Array) -> None:
-        """As `read.read_into`. Shards go past the pool: their inner chunks are not kept."""
+        """As `read.read_into`."""
         array = self.array
-        if array.sharded is not None:
-            await read_into(array, axes, view)
-            return
         plan = make_plan(axes, array.grid)
         source = array.source
-        reader = _CachedReader(self, array, plan, view)
+
+        def reader_of(part: ChunkedArray) -> Reader:
+            if part.sharded is None:
+                return _CachedReader(self, part, plan, view)
+            return CachedShardReader(self.cache, self.scope, self.fresh, part, plan, view)
+
+        reader = reader_of(array)
         size = reader.step_bytes()
         work = reader.work(size)
         if array.shapes is not None:
-            work = work_of_each_shape(array, lambda part: _CachedReader(self, part, plan, view))
+            work = work_of_each_shape(array, reader_of)
         await fan_out(
             source.inline,
             plan.steps(),
@@ -73,9 +78,13 @@ class CachedReads:
 
 def forget(cache: ChunkCache, scope: object, array: ChunkedArray, axes: Sequence[Axis]) -> None:
     """Drop what the pool holds of the chunks that a selection touches: they were written to."""
-    if array.sharded is None:
-        for step in make_plan(axes, array.grid).steps():
-            cache.drop((scope, step.cell))
+    for step in make_plan(axes, array.grid).steps():
+        forget_cell(cache, scope, array, step.cell)
+
+
+def forget_cell(cache: ChunkCache, scope: object, array: ChunkedArray, cell: Cell) -> None:
+    """Drop what the pool holds of one chunk; of a shard its index, without which nothing counts."""
+    cache.drop((scope, cell) if array.sharded is None else index_key(scope, cell))
 
 
 class _CachedReader(Reader):

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorstore_py._chunked.array import ChunkedArray, Limits
 from tensorstore_py._chunked.cache import ChunkCache, needed_since
-from tensorstore_py._chunked.cached import CachedReads, forget
+from tensorstore_py._chunked.cached import CachedReads, forget, forget_cell
 from tensorstore_py._chunked.merging import MergedUpdates
 from tensorstore_py._chunked.metadata import MetadataFile
 from tensorstore_py._chunked.read import read_into
@@ -390,7 +390,9 @@ class ChunkedDriver(Driver, Generic[M]):
             try:
                 await store.write(key, None)
             finally:
-                self._cache.drop((known.scope, keys.decode(key[len(prefix) :])))
+                cell = keys.decode(key[len(prefix) :])
+                assert cell is not None
+                forget_cell(self._cache, known.scope, known.array, cell)
 
         await fan_out(store.inline, doomed, delete, count=len(doomed), width=store.width)
 

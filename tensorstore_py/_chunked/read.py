@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._runtime.admission import Bytes
 
-__all__ = ["Reader", "read_into", "work_of_each_shape"]
+__all__ = ["Reader", "ShardReader", "read_into", "work_of_each_shape"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -58,7 +58,7 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     """
     plan = make_plan(axes, array.grid)
     source = array.source
-    kind = Reader if array.sharded is None else _ShardReader
+    kind = Reader if array.sharded is None else ShardReader
     reader = kind(array, plan, view)
     size = reader.step_bytes()
     work = reader.work(size)
@@ -169,7 +169,7 @@ class Reader:
         return DataLossError(f"Error reading {self._array.source.describe(step.cell)}: {error}")
 
 
-class _ShardReader(Reader):
+class ShardReader(Reader):
     """One read of an array whose chunks are shards: only the inner chunks wanted are read."""
 
     __slots__ = ("_sharded",)
@@ -190,7 +190,7 @@ class _ShardReader(Reader):
     async def step(self, step: Step) -> None:
         for _ in range(_SHARD_ATTEMPTS):
             try:
-                await self._read_shard(step)
+                await self.read_shard(step)
             except ShardChangedError:
                 continue
             except DataLossError as error:
@@ -199,7 +199,12 @@ class _ShardReader(Reader):
         where = self._array.source.describe(step.cell)
         raise AbortedError(f"shard {where} was replaced {_SHARD_ATTEMPTS} times while being read")
 
-    async def _read_shard(self, step: Step) -> None:
+    async def read_shard(self, step: Step) -> None:
+        """Read what is wanted of one shard.
+
+        Raises:
+            ShardChangedError: it was replaced meanwhile.
+        """
         shard = await OpenShard.open(self._array.source, step.cell, self._sharded)
         if shard is None:
             self.fill(step)

@@ -342,13 +342,3 @@ class TestErrors:
         with pytest.raises(OSError, match="unplugged"):
             array.read().result()
         assert array.read().result().tolist() == VALUES.tolist()
-
-
-def test_shards_are_read_past_the_pool(store):
-    shards = ts.ChunkLayout(write_chunk_shape=[8], read_chunk_shape=[2])
-    writer = opened(store, create=True, dtype="uint8", shape=[8], chunk_layout=shards)
-    writer.write(VALUES[:8]).result()
-    array = opened(store, context=pool(), recheck_cached_data=False)
-    for _ in range(2):
-        assert array[2:4].read().result().tolist() == [3, 4]
-    assert store.reads["a/c/0"] == 4

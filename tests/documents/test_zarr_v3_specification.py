@@ -337,10 +337,10 @@ ENCODED: list[tuple[list[Any], bytes]] = [
     ([named("transpose", order=[1, 0]), LITTLE], DATA.T.tobytes()),
     ([named("transpose", order=[0, 1]), LITTLE], DATA.tobytes()),
     ([LITTLE, CHECKSUM], DATA.tobytes() + CRC),
-    ([LITTLE, named("gzip", level=1)], gzip.compress(DATA.tobytes())),
+    ([LITTLE, named("gzip", level=1)], gzip.compress(DATA.tobytes(), mtime=0)),
     (
         [LITTLE, CHECKSUM, named("gzip", level=1)],
-        gzip.compress(DATA.tobytes() + CRC),
+        gzip.compress(DATA.tobytes() + CRC, mtime=0),
     ),
 ]
 
