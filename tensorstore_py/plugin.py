@@ -84,6 +84,13 @@ from tensorstore_py._interface.element_type import (
     viewed_as,
 )
 from tensorstore_py._interface.element_view import ElementView, normalised
+from tensorstore_py._interface.exact_cast import (
+    OutOfRange,
+    Rounding,
+    UnrepresentableError,
+    cast_numbers,
+    integer_bounds,
+)
 from tensorstore_py._interface.field_bytes import FieldBytes
 from tensorstore_py._interface.generation import (
     NO_VALUE,
@@ -95,6 +102,7 @@ from tensorstore_py._interface.generation import (
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.listed_elements import listed_elements
+from tensorstore_py._interface.number_json import number_to_json, parse_number
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
@@ -114,6 +122,7 @@ from tensorstore_py._net.signing import HttpSigner
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
 from tensorstore_py._runtime.gate import Gate, Mutex
+from tensorstore_py._runtime.private_loop import run_coroutine
 from tensorstore_py._runtime.rates import Rate, Rates
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
@@ -241,6 +250,7 @@ __all__ = [
     "NonNegativeInt",
     "OpenMode",
     "Opened",
+    "OutOfRange",
     "OuterKeys",
     "OutputIndexMap",
     "Overlay",
@@ -264,6 +274,7 @@ __all__ = [
     "ResourceModel",
     "ResourceSpec",
     "RetriesModel",
+    "Rounding",
     "Schema",
     "Selection",
     "SeparatedKeys",
@@ -275,6 +286,7 @@ __all__ = [
     "TimestampedStorageGeneration",
     "Transaction",
     "Unit",
+    "UnrepresentableError",
     "Unset",
     "Update",
     "adapter_url_rest",
@@ -282,6 +294,7 @@ __all__ = [
     "array_schema",
     "array_to_json",
     "bind_chain",
+    "cast_numbers",
     "check_characters",
     "check_schema",
     "chosen_chunks",
@@ -320,6 +333,7 @@ __all__ = [
     "http_date",
     "identity",
     "inf",
+    "integer_bounds",
     "known_domain",
     "kvstore",
     "kvstores",
@@ -332,11 +346,13 @@ __all__ = [
     "needed_since",
     "new_domain",
     "normalised",
+    "number_to_json",
     "offload",
     "output_box",
     "parse_codec_json",
     "parse_codec_list",
     "parse_json_text",
+    "parse_number",
     "parts",
     "propagate_bounds",
     "range_header",
@@ -346,6 +362,7 @@ __all__ = [
     "resolve_chain",
     "resolved_view",
     "root_url_rest",
+    "run_coroutine",
     "select",
     "shifted",
     "show_url",

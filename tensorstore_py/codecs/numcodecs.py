@@ -70,8 +70,18 @@ def from_registry_v3(name: str) -> type[NumcodecsSpec] | None:
         >>> from_registry_v3("numcodecs.no such codec") is None
         True
     """
-    known = name.startswith(_PREFIX) and _is_registered(name.removeprefix(_PREFIX))
-    return _spec_class(name) if known else None
+    if not name.startswith(_PREFIX) or not _is_registered(name.removeprefix(_PREFIX)):
+        return None
+    # What the library brings along has a class of its own here, unless it is not for version 3:
+    # pickles, which run whatever program they contain, must not come in by the back door.
+    return None if _is_built_in(name.removeprefix(_PREFIX)) else _spec_class(name)
+
+
+def _is_built_in(name: str) -> bool:
+    registry = _registry()
+    cls = registry.codec_registry.get(name)
+    module: str = registry.entries[name].value if cls is None else cls.__module__
+    return module.partition(".")[0] == "numcodecs"
 
 
 def _is_registered(name: str) -> bool:

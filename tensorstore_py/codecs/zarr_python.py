@@ -11,7 +11,6 @@ chunk. How much memory a codec takes for data that lies is its own business.
 
 from __future__ import annotations
 
-import asyncio
 import json as json_module
 import sys
 from functools import cache
@@ -37,12 +36,12 @@ from tensorstore_py.plugin import (
     codec_resolver,
     describe,
     freeze,
+    run_coroutine,
     size_error,
     thaw,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
     from types import ModuleType
 
 __all__ = [
@@ -320,39 +319,6 @@ class ZarrBytesToBytes(BytesToBytes):
 
     def encoded_size(self, size: int | None) -> int | None:
         return None if size is None else _fixed_size(self._runner, size)
-
-
-def run_coroutine(make: Callable[[], Coroutine[object, object, _Foreign]]) -> _Foreign:
-    """The result of a coroutine, on this thread, whatever event loop runs on it.
-
-    Args:
-        make: begins it; is called a second time if it turns out to need an event loop.
-
-    Example:
-        >>> async def three():
-        ...     return 3
-        >>> async def four():
-        ...     await asyncio.sleep(0)
-        ...     return 4
-        >>> run_coroutine(three), run_coroutine(four)
-        (3, 4)
-    """
-    # The caller's loop is hidden, so that the coroutine can neither hang on it nor block it.
-    outer = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
-    try:
-        coroutine = make()
-        try:
-            coroutine.send(None)
-        except StopIteration as done:
-            return done.value
-        except RuntimeError:
-            pass  # it asked for the running loop
-        coroutine.close()
-        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-            return runner.run(make())
-    finally:
-        asyncio._set_running_loop(outer)
 
 
 def _array_spec(chunk: ChunkType) -> _Foreign:

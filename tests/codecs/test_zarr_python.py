@@ -12,7 +12,7 @@ import zarr.registry
 from zarr.abc.codec import ArrayArrayCodec, ArrayBytesCodec, BytesBytesCodec
 
 import tensorstore_py as ts
-from tensorstore_py.codecs.zarr_python import from_zarr, run_coroutine
+from tensorstore_py.codecs.zarr_python import from_zarr
 from tensorstore_py.errors import DataLossError, SpecError
 from tensorstore_py.plugin import (
     ArrayToArraySpec,
@@ -167,21 +167,6 @@ async def test_a_loop_that_runs_is_left_alone(tmp_path: Path) -> None:
     assert opened.read().result().tolist() == VALUES.tolist()
     assert (await opened.read()).tolist() == VALUES.tolist()
     assert asyncio.get_running_loop() is loop
-
-
-async def test_coroutines_are_run_to_their_end() -> None:
-    async def waits(count: int) -> int:
-        for _ in range(count):
-            await asyncio.sleep(0)
-        return count
-
-    async def fails() -> int:
-        raise KeyError("a")
-
-    assert run_coroutine(lambda: waits(0)) == 0
-    assert run_coroutine(lambda: waits(3)) == 3
-    with pytest.raises(KeyError):
-        run_coroutine(fails)
 
 
 def test_damage_is_data_loss_with_the_key(tmp_path: Path) -> None:

@@ -18,9 +18,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorstore_py.drivers.zarr3.number_json import number_to_json, parse_number
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import ElementView, describe, dtype, normalised
+from tensorstore_py.plugin import (
+    ElementView,
+    describe,
+    dtype,
+    normalised,
+    number_to_json,
+    parse_number,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

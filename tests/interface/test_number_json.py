@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorstore as reference
 
-from tensorstore_py.drivers.zarr3.number_json import number_to_json, parse_number
+from tensorstore_py._interface.number_json import number_to_json, parse_number
 from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin import dtype
 

@@ -1,9 +1,10 @@
-"""Numbers and truth values as fill values in metadata write them, to scalars and back.
+"""Numbers and truth values as version 3 metadata writes them, to scalars and back.
 
 Numbers are numbers, booleans are booleans. What JSON has no number for is a string: `"NaN"` (one
 particular NaN of the type), `"Infinity"`, `"-Infinity"`, or the value's bits in hexadecimal, which
 is how every other NaN is written. A complex number is a pair of such values. A value read and
-written again has the same bits. Types that are no numbers are `fill_value`'s business.
+written again has the same bits. Fill values are written so, and numbers among a codec's members.
+Types that are no numbers are the format's business.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tensorstore_py._spec.json_value import describe
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import describe
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tensorstore_py.plugin import dtype
+    from tensorstore_py._spec.dtype import dtype
 
     Scalar = NDArray[np.generic]
 
@@ -46,7 +47,7 @@ def parse_number(json: object, data_type: dtype) -> Scalar:
         SpecError: not a value of that type.
 
     Example:
-        >>> from tensorstore_py.plugin import dtype
+        >>> from tensorstore_py._spec.dtype import dtype
         >>> parse_number("0x3f800000", dtype("float32"))
         array(1., dtype=float32)
         >>> parse_number([1, "-Infinity"], dtype("complex64"))
