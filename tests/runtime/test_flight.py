@@ -10,7 +10,7 @@ from tensorstore_py._runtime.inline import run_inline
 
 
 def test_threads_wait_until_it_lands():
-    flight = Flight()
+    flight: Flight[int] = Flight()
     seen = []
     joined = [flight.join(inline=True) for _ in range(3)]
 
@@ -29,7 +29,7 @@ def test_threads_wait_until_it_lands():
 
 
 async def test_tasks_wait_until_it_lands():
-    flight = Flight()
+    flight: Flight[int] = Flight()
     tasks = [asyncio.create_task(flight.over(flight.join(inline=False))) for _ in range(3)]
     await asyncio.sleep(0)
     assert not any(task.done() for task in tasks)
@@ -38,7 +38,7 @@ async def test_tasks_wait_until_it_lands():
 
 
 async def test_who_was_cancelled_disturbs_nobody():
-    flight = Flight()
+    flight: Flight[int] = Flight()
     first, second = (asyncio.create_task(flight.over(flight.join(inline=False))) for _ in "ab")
     await asyncio.sleep(0)
     first.cancel()
@@ -49,7 +49,7 @@ async def test_who_was_cancelled_disturbs_nobody():
 
 
 def test_waiting_may_begin_when_it_is_over():
-    flight = Flight()
+    flight: Flight[int] = Flight()
     joined = flight.join(inline=True)
     flight.land()
     run_inline(flight.over(joined))

@@ -1,6 +1,7 @@
 """Arrays on rectilinear grids by the public door: created, changed, resized, reported, refused."""
 
 import json
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -245,6 +246,70 @@ class TestReadingAndWriting:
             view = data.draw(views(shape))
             np.testing.assert_array_equal(array[view].read().result(), look_up(values, view))
         np.testing.assert_array_equal(array.read().result(), values)
+
+
+class TestElements:
+    """What is opened of an element has dimensions of its own behind those of the grid."""
+
+    RECORD: ClassVar = {
+        "name": "struct",
+        "configuration": {
+            "fields": [
+                {"name": "id", "data_type": "int32"},
+                {"name": "place", "data_type": "float32"},
+            ]
+        },
+    }
+
+    @pytest.mark.parametrize("codecs", [["bytes", "zstd"], shards(1)], ids=["zstd", "shards"])
+    def test_fields(self, store, codecs):
+        record = self.RECORD
+        made(store, [2, 3, 4], shape=[9], data_type=record, codecs=codecs)
+        for name, values in [("id", np.arange(9)), ("place", np.arange(9) / 2)]:
+            field = opened(store, members={"field": name})
+            field.write(values.astype(field.dtype.numpy_dtype)).result()
+        found = opened(store).read().result()
+        assert found["id"].tolist() == list(range(9))
+        assert found["place"].tolist() == [number / 2 for number in range(9)]
+
+    def test_bytes_of_elements(self, store):
+        made(store, [2, 3, 4], shape=[9], data_type="int32").write(VALUES[0, 0, :9]).result()
+        array = opened(store, members={"open_as_void": True})
+        assert array.chunk_layout.write_chunk.shape == (None, 4)
+        assert (array.read().result().view("int32")[:, 0] == VALUES[0, 0, :9]).all()
+        array[3].write(np.array([7, 0, 0, 0], "uint8").view("V1")).result()
+        assert opened(store)[3].read().result() == 7
+        array.resize(exclusive_max=[10, None]).result()
+        assert document(store)["chunk_grid"] == rectilinear([2, 3, 4, 1])
+
+
+class TestWritesTogether:
+    def test_parts_of_one_chunk_are_stored_together(self, store):
+        array = made(store, [2, 30, 4], shape=[36])
+        with ts.Transaction() as transaction:
+            view = array.with_transaction(transaction)
+            for position in range(1, 35):
+                view[position] = position
+            assert view.read().result().tolist() == [0, *range(1, 35), 0]
+        assert {key: count for key, count in store.writes.items() if "/c/" in key} == {
+            "a/c/0": 1, "a/c/1": 1, "a/c/2": 1,
+        }  # fmt: skip
+        assert array.read().result().tolist() == [0, *range(1, 35), 0]
+
+    @pytest.mark.parametrize("codecs", [["bytes"], shards(2)], ids=["plain", "sharded"])
+    def test_many_writers_of_one_chunk_lose_nothing(self, store, codecs):
+        array = made(store, [2, 30, 4], shape=[36], codecs=codecs)
+        writes = [array[position].write(position + 1) for position in range(36)]
+        for write in writes:
+            write.result()
+        assert array.read().result().tolist() == list(range(1, 37))
+
+    def test_appending(self, store):
+        array = made(store, [2, 3], shape=[5])
+        first = array.append(np.full(4, 7, "int32")).result()
+        assert document(store)["chunk_grid"] == rectilinear([2, 3, 4])
+        assert first.shape == (9,)
+        assert opened(store)[5:].read().result().tolist() == [7] * 4
 
 
 class TestResizing:
