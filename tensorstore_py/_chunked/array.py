@@ -71,7 +71,11 @@ class ChunkedArray:
 
     def at(self, cell: Cell) -> ChunkedArray:
         """The array for whoever reads or writes just that chunk: all are of its shape."""
-        return self if self.shapes is None else self.shapes.at(self, cell)
+        return self if self.shapes is None else self.shapes.of(self, self.chunk_shape(cell))
+
+    def chunk_shape(self, cell: Cell) -> tuple[int, ...]:
+        """Shape of a stored chunk, including what lies beyond the bounds."""
+        return tuple([axis.size(index) for axis, index in zip(self.grid, cell, strict=True)])
 
     @property
     def sharded(self) -> Sharded | None:

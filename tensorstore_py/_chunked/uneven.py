@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.plan import Step
-    from tensorstore_py._chunked.source import Cell
     from tensorstore_py._interface.codec_chain import CodecChain
 
     Work = Callable[[Step], Coroutine[Any, Any, None]]
@@ -75,9 +74,8 @@ class ArraysByShape:
         self._chains = chains
         self._arrays: Remembered[ChunkedArray] = Remembered(_SHAPES)
 
-    def at(self, array: ChunkedArray, cell: Cell) -> ChunkedArray:
-        """The one for the chunk at `cell` of `array`, which has this as its `shapes`."""
-        shape = tuple(axis.size(index) for axis, index in zip(array.grid, cell, strict=True))
+    def of(self, array: ChunkedArray, shape: tuple[int, ...]) -> ChunkedArray:
+        """The one for chunks of a shape of `array`, which has this as its `shapes`."""
         return self._arrays.get(
             shape, lambda: replace(array, chain=self._chains.of(shape), shapes=None)
         )
@@ -100,5 +98,7 @@ class EachShape:
 
     def step(self, step: Step) -> Coroutine[Any, Any, None]:
         """Work on one chunk."""
-        part = self._array.at(step.cell)
-        return self._works.get(part.chain.chunk.shape, lambda: self._work_of(part))(step)
+        array = self._array
+        shape = array.chunk_shape(step.cell)
+        work = self._works.get(shape, lambda: self._work_of(array.at(step.cell)))
+        return work(step)
