@@ -128,8 +128,8 @@ def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:
     return ChainLayout(order, read)
 
 
-def inner_shape(codecs: Sequence[CodecModel], rank: int) -> tuple[int, ...]:
-    """Sizes that divide those of every chunk; 1 without shards.
+def inner_shape(codecs: Sequence[CodecModel], rank: int) -> tuple[int, ...] | None:
+    """Sizes that must divide those of every chunk, 1 without shards; None if they are not known.
 
     Example:
         >>> from tensorstore_py.plugin import parse_codec_list
@@ -141,7 +141,10 @@ def inner_shape(codecs: Sequence[CodecModel], rank: int) -> tuple[int, ...]:
     shape = (1,) * rank
     if isinstance(stages.to_bytes, ShardedSpec):
         shape = stages.to_bytes.chunk_shape or shape
-    for transpose in reversed(stages.to_array):
+    seen = _with_dimensions(stages.to_array)
+    if len(seen) < len(stages.to_array):
+        return None
+    for transpose in reversed(seen):
         permutation = transpose.permutation(rank)
         shape = tuple(shape[permutation.index(dim)] for dim in range(rank))
     return shape

@@ -177,8 +177,12 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
 
     def resized(self, metadata: Metadata, shape: tuple[int, ...]) -> Metadata:
         shape = shape[: metadata.rank]
-        unit = inner_shape(metadata.codecs, metadata.rank)
-        return metadata._replace(shape=shape, chunk_grid=metadata.chunk_grid.resized(shape, unit))
+        grid = metadata.chunk_grid
+        if grid.name != "regular":
+            # What is known to fit the codecs is what there is.
+            unit = inner_shape(metadata.codecs, metadata.rank) or grid.common
+            grid = grid.resized(shape, unit)
+        return metadata._replace(shape=shape, chunk_grid=grid)
 
     def with_metadata(self, metadata: Metadata) -> Self:
         view = self._view_of(metadata)

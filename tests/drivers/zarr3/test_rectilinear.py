@@ -248,6 +248,46 @@ class TestReadingAndWriting:
         np.testing.assert_array_equal(array.read().result(), values)
 
 
+def named(name: str, **configuration: object) -> dict[str, object]:
+    return {"name": name, "configuration": configuration}
+
+
+CHAINS = {
+    "reshape": ["int32", [named("reshape", shape=[[0], 3, -1]), "bytes"]],
+    "packbits": ["bool", ["packbits"]],
+    "text": ["string", ["vlen-utf8", "zstd"]],
+    "bitround": ["float32", [named("bitround", keepbits=9), "bytes", "gzip"]],
+    "transposed shards": [
+        "int16",
+        [
+            named("transpose", order=[1, 0]),
+            named("sharding_indexed", chunk_shape=[3, 2], codecs=["bytes", "crc32c"]),
+        ],
+    ],
+    "nested shards": [
+        "int16", [named("sharding_indexed", chunk_shape=[2, 3], codecs=shards(1, 3))],
+    ],
+    "compressed shards": ["int16", [*shards(2, 3), "gzip"]],
+    "blosc": ["int64", ["bytes", "blosc"]],
+    "numcodecs": ["int32", [named("numcodecs.delta", dtype="<i4"), "bytes"]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_codecs_work_on_chunks_of_each_shape(store, name):
+    data_type, codecs = CHAINS[name]
+    sizes = ([2, 4, 6], [3, 6])
+    array = made(store, *sizes, shape=[12, 9], data_type=data_type, codecs=codecs)
+    values = np.arange(1, 109).reshape(12, 9).astype(array.dtype.numpy_dtype)
+    if data_type == "string":
+        values = np.vectorize(str, otypes=[object])(values)
+    array.write(values).result()
+    array[3:7, 1:5].write(values[0, 0]).result()
+    values[3:7, 1:5] = values[0, 0]
+    assert (array.read().result() == values).all()
+    assert (array[1:, ::-2].read().result() == values[1:, ::-2]).all()
+
+
 class TestElements:
     """What is opened of an element has dimensions of its own behind those of the grid."""
 
@@ -352,6 +392,20 @@ class TestResizing:
         assert document(store)["chunk_grid"] == rectilinear([4, 6, 4])
         array.write(np.arange(13, dtype="int32")).result()
         assert array.read().result().tolist() == list(range(13))
+
+    @pytest.mark.parametrize("reshape", [[[0], [1], 1], [[0, 1]]])
+    @pytest.mark.parametrize("inner", [None, 2])
+    def test_new_chunks_fit_codecs_that_know_no_dimensions(self, store, reshape, inner):
+        codecs = [{"name": "reshape", "configuration": {"shape": reshape}}]
+        codecs += ["bytes"] if inner is None else shards(inner, *[1] * (len(reshape) - 1))
+        sizes = ([2, 4, 6], [3, 6])
+        array = made(store, *sizes, shape=[12, 9], codecs=codecs, context=pool())
+        array.write(VALUES[0, :9].T[:1, :9]).result()
+        array = array.resize(exclusive_max=[13, 13]).result()
+        assert document(store)["chunk_grid"] == rectilinear([2, 4, 6, 2], [3, [6, 2]])
+        array[9:].write(5).result()
+        assert (array[9:].read().result() == 5).all()
+        assert (array[:9, :9].read().result() == VALUES[0, :9].T[:1, :9]).all()
 
     def test_another_handle_of_the_pool_sees_the_new_grid(self, store):
         context = pool()
