@@ -40,7 +40,7 @@ class _Latest:
 
 _latest = _Latest()
 _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
-_abandoned: list[aiohttp.ClientSession] = []
+_abandoned: list[aiohttp.BaseConnector] = []
 
 
 def session() -> aiohttp.ClientSession:
@@ -104,8 +104,11 @@ def _trusted_authorities() -> ssl.SSLContext | None:
 
 
 def _leave_to_parent() -> None:
-    # Kept alive: to finalise them would say goodbye on connections that the parent still uses.
-    _abandoned.extend(_sessions.values())
+    # The connections are the parent's. Detached, a session does not complain of not being closed.
+    for found in _sessions.values():
+        if found.connector is not None:
+            _abandoned.append(found.connector)
+        found.detach()
     _sessions.clear()
     _latest.loop = None
 

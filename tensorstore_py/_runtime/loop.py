@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
+import select
+import selectors
+import socket
 import sys
 from threading import Event, Lock, Thread, get_ident
 from typing import TYPE_CHECKING, Any, Final
@@ -63,6 +67,9 @@ class _Loop:
 
     def forget(self) -> None:
         """In a forked child: the thread is gone, and the loop's descriptors are the parent's."""
+        if self.loop is not None:
+            _left_behind.append(self.loop)
+            _sever(self.loop)
         self.lock = Lock()
         self.loop = None
         self.thread = None
@@ -87,6 +94,26 @@ def _run(loop: asyncio.AbstractEventLoop, ready: Event) -> None:
         loop.close()
 
 
+def _sever(loop: asyncio.AbstractEventLoop) -> None:
+    """Make what a forked child still does to its parent's loop go nowhere.
+
+    Whatever of it is finalised in the child, now or when that ends, would take the parent's sockets
+    out of the parent's epoll, which both share, and say goodbye on its encrypted connections. So
+    the child's copies of these descriptors are replaced: the numbers stay, and lead to nothing.
+    """
+    loop.set_exception_handler(lambda *_: None)
+    selector = getattr(loop, "_selector", None)
+    # A kqueue does not survive a fork, and what loops of other makers have is not known here.
+    if sys.platform != "linux" or not isinstance(selector, selectors.EpollSelector):
+        return
+    with socket.socket() as unconnected, select.epoll() as empty:
+        for key in selector.get_map().values():
+            os.dup2(unconnected.fileno(), key.fd, inheritable=False)
+        os.dup2(empty.fileno(), selector.fileno(), inheritable=False)
+
+
+#: Loops of parents: kept, so that their tasks are not finalised while there is work to do.
+_left_behind: list[asyncio.AbstractEventLoop] = []
 _own = _Loop()
 
 

@@ -102,3 +102,35 @@ def test_a_forked_child_has_its_own():
     """)
 
     assert out == "b'1'\nb'1'\n0 b'1' 3 2\n"
+
+
+def test_what_a_forked_child_ends_with_is_not_its_parents():
+    out = run_script("""
+        import gc, os, sys, threading
+        import tensorstore_py as ts
+        from tensorstore_py._runtime.start import start
+        from tensorstore_py.testing import FaultServer, WebValues
+        from tensorstore_py.testing.fault_server import slow
+        arrived = threading.Event()
+        def plan(request):
+            if request.target == "/slow":
+                arrived.set()
+                return slow(5, 0.05)
+        server = FaultServer(WebValues({"a": b"1", "slow": b"23456"}).handle, plan)
+        start(False, server.__aenter__).result()
+        store = ts.KvStore.open(server.url).result()
+        print(store["a"], flush=True)
+        under_way = store.read("slow")
+        arrived.wait()
+        child = os.fork()
+        if child == 0:
+            gc.collect()
+            sys.exit(0)  # everything is finalised
+        _, status = os.waitpid(child, 0)
+        print(status, under_way.result().value, store["a"])
+        print([request.connection for request in server.requests])
+        start(False, lambda: server.__aexit__(None, None, None)).result()
+    """)
+
+    # The connection is still good: nothing was tried again on another one.
+    assert out == "b'1'\n0 b'23456' b'1'\n[0, 0, 0]\n"
