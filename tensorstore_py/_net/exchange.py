@@ -202,8 +202,7 @@ async def _fill(
     connection = response.connection
     protocol = None if connection is None else connection.protocol
     if cut.take is None:
-        _check_framing(response)
-        return _part_of(await _all(content, watch), byte_range)
+        return await _unmeasured(response, byte_range, watch)
     body: Buffer
     if cut.take == cut.length:
         # Small bodies are mostly there already, in one piece.
@@ -244,13 +243,30 @@ async def _window(content: aiohttp.StreamReader, cut: Cut, watch: Watch, piece: 
     return buffer
 
 
-async def _all(content: aiohttp.StreamReader, watch: Watch) -> bytes:
-    """A body of unknown length."""
+async def _unmeasured(
+    response: aiohttp.ClientResponse, byte_range: ByteRange, watch: Watch
+) -> Buffer:
+    """The wanted part of a body of unknown length: as little of it as will do."""
+    start, stop = byte_range.start, byte_range.stop
+    if start >= 0 and stop is not None:
+        body = await _up_to(stop, response.content, watch)
+        if len(body) >= stop:
+            response.close()
+            return memoryview(body)[start:stop]
+    else:
+        body = await _up_to(None, response.content, watch)
+    _check_framing(response)
+    start, stop = resolve(byte_range, len(body))
+    return memoryview(body)[start:stop]
+
+
+async def _up_to(size: int | None, content: aiohttp.StreamReader, watch: Watch) -> bytearray:
+    """What comes until there are so many bytes, or until the end."""
     body = bytearray()
-    while piece := await content.readany():
+    while (size is None or len(body) < size) and (piece := await content.readany()):
         watch.move()
         body += piece
-    return bytes(body)
+    return body
 
 
 async def _beginning(response: aiohttp.ClientResponse, limit: int) -> bytes:
@@ -264,13 +280,6 @@ async def _beginning(response: aiohttp.ClientResponse, limit: int) -> bytes:
         body += piece
     response.close()
     return bytes(body[:limit])
-
-
-def _part_of(body: bytes, byte_range: ByteRange) -> bytes:
-    if byte_range.is_whole:
-        return body
-    start, stop = resolve(byte_range, len(body))
-    return body[start:stop]
 
 
 def _check_framing(response: aiohttp.ClientResponse) -> None:

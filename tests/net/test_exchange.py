@@ -158,6 +158,32 @@ def test_chunks_without_a_length_are_framed(serve, exchange, value):
         exchange(server.url + "/a", ByteRange(5, 10**9))
 
 
+@pytest.mark.parametrize("framed", [True, False])
+def test_of_a_body_without_end_only_the_wanted_part_is_received(run, framed):
+    async def endless(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        kind = b"Transfer-Encoding: chunked\r\n" if framed else b""
+        writer.write(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\n")
+        piece = b"a" * 4096
+        try:
+            while True:
+                writer.write(b"1000\r\n%b\r\n" % piece if framed else piece)
+                await writer.drain()
+        except ConnectionError:
+            writer.close()
+
+    async def body():
+        server = await asyncio.start_server(endless, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/a"
+        try:
+            request = HttpRequest("GET", url, {"Range": "bytes=5-99999"})
+            return await Wire(stall_s=30.0).exchange(request, ByteRange(5, 100_000))
+        finally:
+            server.close()
+
+    assert bytes(run(body).body) == b"a" * 99_995
+
+
 def test_stated_checksums_are_verified(serve, exchange):
     headers = {"x-goog-hash": "crc32c=4waSgw=="}
     server = serve(WebValues({"a": b"123456789"}, headers=headers).handle, [flipped(5), flipped(5)])
