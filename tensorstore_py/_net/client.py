@@ -150,6 +150,7 @@ class HttpClient:
             ):
                 if course is not None:
                     response.ambiguous = course.ambiguous
+                    response.lost = course.lost
                     response.attempts = course.attempts + 1
                 if self._budgets:
                     self._budget(request.url).earn()

@@ -71,10 +71,22 @@ class HttpResponse:
         size: how large the whole value is, if the server said so.
         time: seconds since the epoch when it was asked for; what it says was true then or later.
         attempts: how many requests it took.
-        ambiguous: an earlier attempt got no answer, and may have been carried out all the same.
+        ambiguous: an earlier attempt failed, and may have been carried out all the same.
+        lost: the answer to an earlier attempt did not come, so that not even the server said
+            anything about it.
     """
 
-    __slots__ = ("ambiguous", "attempts", "body", "headers", "reason", "size", "status", "time")
+    __slots__ = (
+        "ambiguous",
+        "attempts",
+        "body",
+        "headers",
+        "lost",
+        "reason",
+        "size",
+        "status",
+        "time",
+    )
 
     def __init__(
         self,
@@ -94,6 +106,7 @@ class HttpResponse:
         self.time = time
         self.attempts = 1
         self.ambiguous = False
+        self.lost = False
 
 
 def show_url(url: str) -> str:

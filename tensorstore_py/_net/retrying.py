@@ -91,6 +91,7 @@ class Course:
     Attributes:
         attempts: how many have failed.
         ambiguous: one of them may have been carried out.
+        lost: of one of these no answer came at all.
     """
 
     __slots__ = (
@@ -103,6 +104,7 @@ class Course:
         "_retries",
         "ambiguous",
         "attempts",
+        "lost",
     )
 
     def __init__(
@@ -122,6 +124,7 @@ class Course:
         self._excused: set[object] = set()
         self.attempts = 0
         self.ambiguous = False
+        self.lost = False
 
     def may_excuse(self, reason: object) -> bool:
         """Whether an attempt that failed for a reason of ours need not count; once for each."""
@@ -134,6 +137,7 @@ class Course:
         """How long to wait before the next attempt; None if there is to be none."""
         self.attempts += 1
         self.ambiguous = self.ambiguous or failure.may_have_run
+        self.lost = self.lost or (failure.may_have_run and failure.response is None)
         if failure.patience is not Patience.FULL:
             self._hopeless += 1
             if self._hopeless > failure.patience.value:

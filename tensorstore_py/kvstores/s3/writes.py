@@ -2,7 +2,7 @@
 
 The invariant: of two conditional writers of one generation at most one is told that it succeeded,
 also where the answer to its write got lost. Every conditional write has a mark of its own for that,
-since two writers may write the same bytes.
+since two writers may write the same bytes; where it does not tell any more, an error says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.errors import AbortedError, UnsupportedError
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
 from tensorstore_py.kvstores.s3.conditions import Quotes, ServerConditions, conditions_of
 from tensorstore_py.kvstores.s3.generations import etag_of, generation_of
@@ -41,6 +41,25 @@ _MARK: Final = "x-amz-meta-tensorstore-write"
 _MOST_AT_ONCE: Final = 5 * 2**30
 
 Settle = Callable[[], Awaitable[HttpResponse | None]]
+
+
+class _Mark:
+    """What only one write has, and what that one replaces.
+
+    Attributes:
+        text: as it is stored beside the value.
+        seen: the one that was found instead.
+    """
+
+    def __init__(self, conditions: Mapping[str, str]) -> None:
+        replaced = conditions.get("If-Match", "none").strip('"')
+        self.text = f"{replaced}/{secrets.token_hex(12)}"
+        self.seen = ""
+
+    @property
+    def is_others_turn(self) -> bool:
+        """Whether another write replaced what this one meant to."""
+        return self.seen.partition("/")[0] == self.text.partition("/")[0]
 
 
 class S3Writes:
@@ -148,11 +167,12 @@ class S3Writes:
         """Send a value in one request or several."""
         is_aws = (await self._bucket.address()).is_aws
         expected = _WRITTEN | _REFUSED if conditions else _WRITTEN
-        mark = secrets.token_hex(16)
+        mark = _Mark(conditions)
 
         async def settle() -> HttpResponse | None:
             found = await self.look(key)
-            return found if found.headers.get(_MARK) == mark else None
+            mark.seen = found.headers.get(_MARK, "")
+            return found if mark.seen == mark.text else None
 
         # Putting parts together under a condition is what only AWS is known to do.
         if len(body) > (self._large_bytes if is_aws or not conditions else _MOST_AT_ONCE):
@@ -161,23 +181,30 @@ class S3Writes:
                     f"cannot write {self._bucket.describe(key)} under a condition: {len(body)} "
                     f"bytes are more than one request takes; store it in smaller values"
                 )
-            return await put_parts(
+            response = await put_parts(
                 self._bucket,
                 key,
                 body,
-                {_MARK: mark},
+                {_MARK: mark.text},
                 conditions,
                 expected,
                 settle,
                 self._part_bytes,
             )
-        # Other servers refuse headers that they do not know.
-        headers = {**conditions, **(await checksum_header(body) if is_aws else {})}
-        if conditions:
-            headers[_MARK] = mark
-        return await self._bucket.send(
-            "PUT", key, headers, expected, action="write", body=body, settle=settle
-        )
+        else:
+            # Other servers refuse headers that they do not know.
+            headers = {**conditions, **(await checksum_header(body) if is_aws else {})}
+            if conditions:
+                headers[_MARK] = mark.text
+            response = await self._bucket.send(
+                "PUT", key, headers, expected, action="write", body=body, settle=settle
+            )
+        if response.status in _REFUSED and response.lost and not mark.is_others_turn:
+            raise AbortedError(
+                f"cannot tell whether {self._bucket.describe(key)} was written: the answer was "
+                f"lost, and by now something else is there; read it, and decide what is left to do"
+            )
+        return response
 
     async def _delete_under_condition(
         self, key: str, if_equal: bytes

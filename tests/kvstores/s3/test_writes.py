@@ -1,5 +1,6 @@
 import pytest
 
+import tensorstore_py as ts
 from tensorstore_py.testing.fault_server import CLOSE, RESET, Fault, applied_then, status
 from tests.kvstores.s3.fake_s3 import FakeS3
 
@@ -37,14 +38,48 @@ def test_a_write_whose_answer_got_lost_is_known_for_its_own(fake, store, server,
 @pytest.mark.parametrize("fault", LOST, ids=str)
 def test_the_write_of_another_is_not_taken_for_ones_own(fake, store, server, fault):
     """Even if it wrote the same: of two that counted to one, only one may be told that it did."""
-    server.plan = [applied_then_written(fake, fault)]
+    server.plan = [applied_then_written(fake, fault, "none/of somebody else")]
 
     assert store.write("a", b"1", if_equal=b"\x02").result().generation == b""
 
 
-def applied_then_written(fake, fault):
+@pytest.mark.parametrize("mark", ["", "4711/of somebody else"])
+def test_what_nobody_can_know_any_more_is_told(fake, store, server, mark):
+    server.plan = [applied_then_written(fake, RESET, mark)]
+    with pytest.raises(ts.AbortedError, match=r'cannot tell whether ".*/bucket/a" was written'):
+        store.write("a", b"1", if_equal=b"\x02").result()
+
+    # A server that says that it failed is believed, unless the write is there.
+    fake.values.clear()
+    server.plan = [applied_then_written(fake, status(500), mark)]
+    assert store.write("a", b"1", if_equal=b"\x02").result().generation == b""
+
+
+def test_an_array_that_cannot_know_makes_its_update_again(fake, server, open_store):
+    spec = {
+        "driver": "zarr3",
+        "kvstore": open_store(server.url, use_conditional_write=True, path="a/")
+        .spec(retain_context=True)
+        .to_json(),
+    }
+    spec["kvstore"]["aws_credentials"] = {"type": "anonymous"}
+    made = ts.open(spec, create=True, dtype="uint8", shape=[4], chunk_layout=ts.ChunkLayout(
+        chunk_shape=[4])).result()  # fmt: skip
+    lost = [applied_then_written(fake, RESET, "", "a/c/0", b"\x05\x06\x07\x08")]
+    server.plan = lambda one: lost.pop() if lost and one.method == "PUT" else None
+
+    made[:2].write([1, 2]).result()
+
+    assert lost == []
+    assert made.read().result().tolist() == [1, 2, 7, 8]
+
+
+def applied_then_written(fake, fault, mark, key="a", value=b"1"):
+    """The write is carried out and replaced by another one before the answer gets lost."""
+
     async def act(exchange):
-        fake.put("a", b"1", **{"x-amz-meta-tensorstore-write": "of somebody else"})
+        exchange.serve()
+        fake.put(key, value, **{"x-amz-meta-tensorstore-write": mark})
         return await fault.act(exchange)
 
     return Fault("written by another", act)
