@@ -77,9 +77,16 @@ async def _payload_hash(request: HttpRequest) -> str:
     assert body is not None
     if request.url.startswith("https:"):
         return UNSIGNED
-    if len(body) <= _ON_LOOP_BYTES:
-        return hashlib.sha256(body).hexdigest()
-    return await offload(False, lambda: hashlib.sha256(body).hexdigest())
+    pieces = body if isinstance(body, tuple) else (body,)
+
+    def hashed() -> str:
+        digest = hashlib.sha256()
+        for piece in pieces:
+            digest.update(piece)
+        return digest.hexdigest()
+
+    small = sum([len(piece) for piece in pieces]) <= _ON_LOOP_BYTES
+    return hashed() if small else await offload(False, hashed)
 
 
 async def checksum_header(body: Buffer) -> dict[str, str]:
