@@ -218,9 +218,11 @@ class GcsStore(KvStore):
         if key_range.empty:
             return
         asked = listing_parameters(key_range)
+        prefix = asked.get("prefix", "")
+        action = "list" if prefix else f"list {self.describe_key('')} at"
         while True:
             url = self.bucket.listing(asked)
-            request = HttpRequest("GET", url, _HEADERS, action="list", key=asked.get("prefix", ""))
+            request = HttpRequest("GET", url, _HEADERS, action=action, key=prefix)
             response = await self._client.send(request, {200})
             entries, token = page_entries(response.body)
             yield [entry for entry in entries if entry.key in key_range]

@@ -200,8 +200,10 @@ class TestWriting:
 
         with pytest.raises(NotFoundError, match=r'write "gs://nowhere/a".*bucket'):
             store.write("a", b"1").result()
-        with pytest.raises(NotFoundError, match="nowhere"):
+        with pytest.raises(NotFoundError, match=r'list "gs://nowhere/" at http.*does not exist'):
             store.list().result()
+        with pytest.raises(NotFoundError, match=r'list "gs://nowhere/a/"'):
+            (store / "a/").list().result()
 
 
 class _Append(Update):

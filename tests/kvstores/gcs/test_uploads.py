@@ -23,6 +23,7 @@ from tensorstore_py.kvstores.gcs.uploads import (
 def test_one_body_says_what_it_is_and_is_it(value):
     headers, body = in_one_piece(resource("a/é", "4waSgw==", "5-x"), value)
 
+    assert isinstance(body, bytes)
     head = f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode()
     message = BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
     said, data = message.iter_parts()
