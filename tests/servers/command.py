@@ -57,10 +57,8 @@ def start(options: Namespace) -> int:
     """Start servers, and print what clients need; 1 if one did not come up."""
     failed = 0
     for name in options.names:
-        if name not in kept.running(options.dir):
-            shutil.rmtree(options.dir / name, ignore_errors=True)
         try:
-            kept.ask_for(name, options.dir)
+            kept.ask_for(name, options.dir, again=True)
         except StartError as error:
             failed += 1
             print(f"{name}: {error}", file=sys.stderr)

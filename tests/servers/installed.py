@@ -10,12 +10,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
+from tests.servers.alone import alone
 
 _APT = ("apt-get", "apt-cache", "dpkg-deb")
 
@@ -32,16 +30,6 @@ def cache() -> Path:
     return (
         Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tensorstore_py-servers"
     )
-
-
-@contextmanager
-def alone(name: str) -> Iterator[None]:
-    """Nobody else installs the same thing meanwhile."""
-    cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / f"{name}.lock").open("ab") as lock:
-        if sys.platform != "win32":
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
@@ -86,7 +74,7 @@ class Unpacked:
 
     def install(self) -> None:
         """Fetch and unpack them, unless they are here."""
-        with alone(self.name):
+        with alone(cache() / f"{self.name}.lock"):
             if self.absent() is not None:
                 self._install()
 
@@ -193,7 +181,7 @@ class Environment:
 
     def install(self) -> None:
         """Make it, unless it is here."""
-        with alone(self.name):
+        with alone(cache() / f"{self.name}.lock"):
             if self.absent() is not None:
                 run(sys.executable, "-m", "venv", "--clear", self.root)
                 run(self.program("python"), "-m", "pip", "install", "--quiet", *self.requirements)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+from tests.servers.alone import alone
 from tests.servers.processes import StartError, until
 from tests.servers.recipe import Told
 
@@ -21,26 +23,27 @@ ROOT = Path(__file__).resolve().parents[2]
 _START_S = 80.0
 
 
-def ask_for(name: str, where: Path, owner: int | None = None) -> Told:
-    """What a client of a server needs, which is started if it does not run.
+def ask_for(name: str, where: Path, owner: int | None = None, *, again: bool = False) -> Told:
+    """What a client of a server needs, which is started if it was not yet.
 
     Args:
         name: which one.
         where: the directory of all servers that belong together.
         owner: the process that they end with; None if they go on until they are stopped.
+        again: start it also if it has been and has ended.
 
     Raises:
         StartError: it does not come up; says why.
     """
     own = where / name
-    where.mkdir(parents=True, exist_ok=True)
-    try:
-        own.mkdir()
-    except FileExistsError:
-        pass
-    else:
-        _begin(name, own, owner)
-    told, failed = own / "told.json", own / "failed"
+    told, failed, pid = own / "told.json", own / "failed", own / "keeper.pid"
+    with alone(where / f"{name}.lock"):
+        if again and not send(name, where, None):
+            shutil.rmtree(own, ignore_errors=True)
+        if not own.exists():
+            own.mkdir()
+            _begin(name, own, owner)
+            until(name, lambda: pid.exists() or failed.exists(), timeout_s=_START_S)
     until(name, lambda: told.exists() or failed.exists(), timeout_s=_START_S)
     if failed.exists():
         raise StartError(failed.read_text("utf-8"))
@@ -65,14 +68,14 @@ def _begin(name: str, own: Path, owner: int | None) -> None:
     keeper.returncode = 0
 
 
-def send(name: str, where: Path, number: signal.Signals) -> bool:
-    """Send a signal to the keeper of a server. Returns whether there is one."""
+def send(name: str, where: Path, number: signal.Signals | None) -> bool:
+    """Send a signal, or none, to the keeper of a server. Returns whether there is one."""
     try:
         keeper = int((where / name / "keeper.pid").read_text("utf-8"))
         with suppress(ChildProcessError):
             # one that we started and that was killed is no process any more
             os.waitpid(keeper, os.WNOHANG)
-        os.kill(keeper, number)
+        os.kill(keeper, number or 0)
     except FileNotFoundError:
         return False
     except ProcessLookupError:

@@ -44,6 +44,7 @@ def test_who_asks_at_once_gets_the_same_server_which_can_be_stopped(where):
 
     assert told[0] == told[1] == told[2]
     assert kept.running(where) == {"gcs": told[0]}
+    assert kept.ask_for("gcs", where, again=True) == told[0]
     assert answers(port_of(told[0]))
 
     assert kept.stop("gcs", where)
@@ -51,6 +52,7 @@ def test_who_asks_at_once_gets_the_same_server_which_can_be_stopped(where):
     assert not answers(port_of(told[0]))
     assert kept.running(where) == {}
     assert not kept.stop("gcs", where)
+    assert answers(port_of(kept.ask_for("gcs", where, again=True)))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -104,7 +106,7 @@ def test_the_command_line(where):
 
     assert servers("stop", "gcs").returncode == 0
     assert not answers(port_of(told))
-    assert list(where.iterdir()) == []
+    assert not (where / "gcs").exists()
     assert servers("up", "gcs").returncode == 1
     assert "no server is named" in servers("start", "nonesuch").stderr
 
