@@ -1,6 +1,7 @@
 """What is installed is installed once, and what cannot be says why."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_a_command_that_fails_says_what_it_said():
 def test_a_missing_server_fails_only_on_a_build_server(root, monkeypatch, ci, outcome):
     monkeypatch.setenv("CI", ci)
     stash = {fixtures._DIRECTORY: root, fixtures._OWNER: 0}
-    request = SimpleNamespace(config=SimpleNamespace(stash=stash))
+    request: Any = SimpleNamespace(config=SimpleNamespace(stash=stash))
 
     with pytest.raises(outcome, match="rgw: not installed"):
         fixtures.server(request, "rgw")
