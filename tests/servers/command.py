@@ -34,7 +34,7 @@ def install(options: Namespace) -> int:
         began = time.monotonic()
         try:
             RECIPES[name].install()
-        except NotToBeHadError as error:
+        except (NotToBeHadError, OSError) as error:
             missing += 1
             print(f"{name}: not to be had: {error}")
         else:

@@ -24,6 +24,7 @@ from tests.servers.processes import Processes, StartError
 from tests.servers.recipes import RECIPES
 
 _LOOK_S = 0.2
+_ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 def owner_is_gone(owner: int | None) -> Callable[[float], bool]:
@@ -60,19 +61,27 @@ def write(path: Path, text: str) -> None:
 def keep(name: str, where: Path, owner: int | None) -> None:
     """Start a server, and stop it when it is time."""
     recipe = RECIPES[name]
-    write(where / "keeper.pid", str(os.getpid()))
     asked: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, lambda got, _: asked.append(got))
+    starts = True
+
+    def hear(number: int, _: object) -> None:
+        asked.append(number)
+        if starts and number in _ENDS:
+            raise SystemExit  # while it starts there is nobody else to look
+
+    for number in (*_ENDS, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, hear)
     gone = owner_is_gone(owner)
     processes = Processes(where)
     try:
+        write(where / "keeper.pid", str(os.getpid()))
         told = _started(name, processes)
+        starts = False
         write(where / "told.json", json.dumps(told))
         while not gone(0 if asked else _LOOK_S):
             if asked:
                 got = asked.pop(0)
-                if got in (signal.SIGTERM, signal.SIGINT):
+                if got in _ENDS:
                     return
                 if got == signal.SIGUSR1:
                     processes.down(recipe.front)
@@ -80,10 +89,13 @@ def keep(name: str, where: Path, owner: int | None) -> None:
                     processes.up(recipe.front)
     except (NotToBeHadError, StartError) as error:
         write(where / "failed", str(error))
+    except SystemExit:
+        write(where / "failed", "stopped while it started")
     except Exception as error:
         write(where / "failed", f"{type(error).__name__}: {error} ({where / 'keeper.log'})")
         raise
     finally:
+        starts = False
         processes.stop(at_once=True)
         (where / "told.json").unlink(missing_ok=True)
         # the last act: who waits for our end waits for this

@@ -74,6 +74,18 @@ def test_a_server_ends_with_a_keeper_that_is_killed(where):
     until("the server ends", lambda: not answers(port_of(told)), timeout_s=20)
 
 
+def test_a_server_can_be_stopped_while_it_starts(where):
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(kept.ask_for, "gcs", where)
+        until("it starts", (where / "gcs" / "keeper.pid").exists, timeout_s=20)
+        assert kept.stop("gcs", where)
+
+        with pytest.raises(StartError, match="stopped while it started"):
+            asked.result(timeout=20)
+
+    assert not list(where.glob("gcs/told.json"))
+
+
 def test_a_server_that_cannot_start_says_why(where, monkeypatch):
     monkeypatch.setenv("TENSORSTORE_PY_SERVERS", str(where / "nothing"))
 
