@@ -27,6 +27,8 @@ from tests.servers.s3_endpoint import S3Endpoint
 
 _DIRECTORY = pytest.StashKey[Path]()
 _OWNER = pytest.StashKey[int]()
+_STATUS = pytest.StashKey[int]()
+_WELL = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,15 +55,12 @@ def pytest_terminal_summary(
         line = f"server {path.stem} could not be had: {path.read_text('utf-8')}"
         terminalreporter.write_line(line, yellow=True)
     started = sorted(path.name for path in where.iterdir() if path.is_dir())
-    if exitstatus not in (0, 5) and started:
+    if exitstatus not in _WELL and started:
         terminalreporter.write_line(f"logs of {', '.join(started)}: {where}")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     session.config.stash[_STATUS] = int(exitstatus)
-
-
-_STATUS = pytest.StashKey[int]()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -71,7 +70,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     started = [path.name for path in where.iterdir() if path.is_dir()]
     for name in started:
         kept.stop(name, where)
-    if not started or config.stash.get(_STATUS, 0) in (0, 5):
+    if not started or config.stash.get(_STATUS, 0) in _WELL:
         shutil.rmtree(where, ignore_errors=True)
 
 
