@@ -246,6 +246,7 @@ class TensorStore(Indexable):
         Raises:
             PermissionDeniedError: not opened for writing, or the source not for reading.
             FailedPreconditionError: the batch was submitted already, or the transaction is over.
+            SpecError: a batch, and a source that is no TensorStore.
             TypeError: the source's values might not survive conversion to this array's type.
             OverflowError: a number that this array's type cannot hold.
             ValueError: the source has too many dimensions.
@@ -257,6 +258,11 @@ class TensorStore(Indexable):
         """
         if batch is not None:
             as_batch(batch)
+            if not isinstance(source, TensorStore):
+                raise SpecError(
+                    "batch can only be specified when copying from a TensorStore source; "
+                    "leave it out"
+                )
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
         if isinstance(source, TensorStore):
@@ -543,7 +549,7 @@ class TensorStore(Indexable):
         return type(self)(self._driver, transform, self._readable, self._writable)
 
     def __copy__(self) -> Self:
-        return self._with_transform(self._transform)
+        return self  # it never changes
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self.__copy__()

@@ -267,13 +267,12 @@ class ArrayDriver(Driver):
         values = read_array(self._array, propagate_bounds(self._domain, transform), "C")
         domain = transform.domain
         kept = [dim for dim, extent in enumerate(values.shape) if extent != 1]
-        if 0 in values.shape:
-            # Nested lists cannot say what is inside an empty list.
-            kept = [dim for dim in kept if dim <= values.shape.index(0)]
-        reduced = values.reshape([values.shape[dim] for dim in kept])
         output = [OutputIndexMap(input_dimension=dim, offset=-domain.origin[dim]) for dim in kept]
+        reduced = values.reshape([values.shape[dim] for dim in kept])
         units = self.schema[transform].dimension_units
         stated = [None if units is None else units[dim] for dim in kept]
+        if not values.size:  # then no element is where any map says
+            output, reduced, stated = [OutputIndexMap()], values.reshape(0), [None]
         return self._spec.replace(
             array=Values(reduced),
             transform=IndexTransform(domain, output),
