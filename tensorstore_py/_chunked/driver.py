@@ -21,6 +21,7 @@ from tensorstore_py._chunked.cached import CachedReads, forget, forget_cell
 from tensorstore_py._chunked.merging import MergedUpdates
 from tensorstore_py._chunked.metadata import MetadataFile
 from tensorstore_py._chunked.read import read_into
+from tensorstore_py._chunked.resize import delete_outside, new_shape
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._chunked.statistics import count_stored
@@ -28,15 +29,11 @@ from tensorstore_py._chunked.uneven import ArraysByShape
 from tensorstore_py._chunked.write import write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, ResizeRequest, StorageStatistics
-from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.overlay import Overlay
-from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import (
     FailedPreconditionError,
     NotFoundError,
-    OutOfRangeError,
-    UnsupportedError,
 )
 
 if TYPE_CHECKING:
@@ -268,9 +265,15 @@ class ChunkedDriver(Driver, Generic[M]):
             forget(self._cache, self._known.scope, self._known.array, axes)
 
     async def resize(self, request: ResizeRequest) -> None:
-        before, _ = await self._reshape(lambda layout: _new_shape(layout, request))
+        before, _ = await self._reshape(lambda layout: new_shape(layout, request))
         if not request.metadata_only:
-            await self._delete_outside(before)
+            known = self._known
+            await delete_outside(
+                known.source,
+                before.layout,
+                known.state.layout,
+                lambda cell: forget_cell(self._cache, known.scope, known.array, cell),
+            )
 
     async def grow(self, dim: int, by: int, check: Callable[[IndexDomain], None]) -> IndexDomain:
         rank = self.domain.rank
@@ -279,7 +282,7 @@ class ChunkedDriver(Driver, Generic[M]):
             check(layout.domain)
             high: list[int | None] = [None] * rank
             high[dim] = layout.domain.shape[dim] + by
-            return _new_shape(layout, ResizeRequest((None,) * rank, tuple(high), expand_only=True))
+            return new_shape(layout, ResizeRequest((None,) * rank, tuple(high), expand_only=True))
 
         _, after = await self._reshape(grown)
         return after.layout.domain
@@ -369,70 +372,6 @@ class ChunkedDriver(Driver, Generic[M]):
                     _check_same_array(known.state.layout, state.layout, self._file.describe())
                     self._known = self._bound(state, growing=True)
         return self._known
-
-    async def _delete_outside(self, before: MetadataState[M]) -> None:
-        """Delete chunks that lie wholly outside the new bounds."""
-        store, prefix, known = self._file.store, self._file.prefix, self._known
-        counts = tuple(axis.count for axis in known.state.layout.grid)
-        old = tuple(axis.count for axis in before.layout.grid)
-        if all(now >= then for now, then in zip(counts, old, strict=True)):
-            return
-        keys = known.state.layout.keys
-        doomed: list[str] = []
-        async for entry in store.list(KeyRange.prefix(prefix)):
-            cell = keys.decode(entry.key[len(prefix) :])
-            if cell is not None and any(
-                index >= count for index, count in zip(cell, counts, strict=True)
-            ):
-                doomed.append(entry.key)
-
-        async def delete(key: str) -> None:
-            try:
-                await store.write(key, None)
-            finally:
-                cell = keys.decode(key[len(prefix) :])
-                assert cell is not None
-                forget_cell(self._cache, known.scope, known.array, cell)
-
-        await fan_out(store.inline, doomed, delete, count=len(doomed), width=store.width)
-
-
-def _new_shape(layout: ArrayLayout, request: ResizeRequest) -> tuple[int, ...]:
-    """The chunked dimensions' new extents.
-
-    Raises:
-        UnsupportedError: a bound that the format cannot change.
-        OutOfRangeError: an extent would be negative.
-        FailedPreconditionError: it would grow or shrink against the request's flags.
-    """
-    domain = layout.domain
-    shape = list(domain.shape)
-    for dim, low in enumerate(request.inclusive_min):
-        if low is not None and low != domain.inclusive_min[dim]:
-            raise UnsupportedError(
-                f"cannot change the lower bound of dimension {dim}: it is always 0"
-            )
-    for dim, high in enumerate(request.exclusive_max):
-        if high is None or high == shape[dim]:
-            continue
-        if not domain.implicit_upper_bounds[dim]:
-            raise UnsupportedError(
-                f"cannot resize dimension {dim}: its extent {shape[dim]} is part of the data type"
-            )
-        if high < 0:
-            raise OutOfRangeError(f"cannot resize dimension {dim} to a negative extent ({high})")
-        if request.expand_only and high < shape[dim]:
-            raise FailedPreconditionError(
-                f"dimension {dim} would shrink from {shape[dim]} to {high}, "
-                "but expand_only=True was given"
-            )
-        if request.shrink_only and high > shape[dim]:
-            raise FailedPreconditionError(
-                f"dimension {dim} would grow from {shape[dim]} to {high}, "
-                "but shrink_only=True was given"
-            )
-        shape[dim] = high
-    return tuple(shape[: len(layout.grid)])
 
 
 def _check_same_array(before: ArrayLayout, now: ArrayLayout, where: str) -> None:
