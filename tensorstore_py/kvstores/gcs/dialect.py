@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from tensorstore_py.errors import DataLossError, TensorStoreError
@@ -16,6 +18,9 @@ __all__ = ["GcsDialect"]
 
 #: What it says of a body whose checksum is not the one that was sent along.
 _DAMAGED: Final = b"provided crc32c"
+_CRC: Final = "crc32c="
+_CRC_LENGTH: Final = 8  # of four bytes, as text
+_STORED_AS: Final = "x-goog-stored-content-encoding"
 _LONGEST_WORDS: Final = 300
 _NOBODY: Final = (
     "it was asked without credentials, since none were found: run gcloud auth "
@@ -41,6 +46,17 @@ class GcsDialect(HttpDialect):
 
     def error(self, response: HttpResponse) -> type[TensorStoreError]:
         return DataLossError if _is_damaged(response) else super().error(response)
+
+    def digests(self, headers: Mapping[str, str]) -> Mapping[str, bytes]:
+        # What every read of a whole value comes by, without looking at all that others may send.
+        said = headers.get("x-goog-hash", "")
+        at = said.find(_CRC) + len(_CRC)
+        if at < len(_CRC) or headers.get(_STORED_AS, "identity") != "identity":
+            return super().digests(headers)
+        try:
+            return {"crc32c": b64decode(said[at : at + _CRC_LENGTH], validate=True)}
+        except ValueError:
+            return super().digests(headers)
 
     def words(self, response: HttpResponse) -> str:
         body = bytes(response.body).strip()

@@ -15,6 +15,7 @@ from tensorstore_py.kvstores.gcs.credentials import GcsSigner, Grant
 from tensorstore_py.kvstores.gcs.dialect import GcsDialect
 from tensorstore_py.plugin import HttpResponse, HttpVerdict
 
+STORED_AS = "x-goog-stored-content-encoding"
 DAMAGED = json.dumps(
     {
         "error": {
@@ -80,6 +81,25 @@ def test_errors_by_their_remedy(status, error):
 )  # fmt: skip
 def test_says_what_the_service_says(body, words):
     assert GcsDialect().words(answer(404, body)) == words
+
+
+@pytest.mark.parametrize(
+    ("headers", "stated"),
+    [
+        ({"x-goog-hash": "crc32c=4waSgw==,md5=JfnnlDI7RTiF9RgfG2JNCw=="}, ["crc32c"]),
+        ({"x-goog-hash": "md5=JfnnlDI7RTiF9RgfG2JNCw==, crc32c=4waSgw=="}, ["crc32c"]),
+        ({"x-goog-hash": "md5=JfnnlDI7RTiF9RgfG2JNCw=="}, ["md5"]),
+        ({"x-goog-hash": "crc32c=4waSgw==", STORED_AS: "gzip"}, []),
+        ({"x-goog-hash": "crc32c=4waSgw==", STORED_AS: "identity"}, ["crc32c"]),
+        ({"x-goog-hash": "crc32c=!"}, []),
+        ({}, []),
+    ],
+)  # fmt: skip
+def test_the_checksum_of_a_value(headers, stated):
+    found = GcsDialect().digests(headers)
+
+    assert list(found) == stated
+    assert found.get("crc32c", b"\xe3\x06\x92\x83") == b"\xe3\x06\x92\x83"
 
 
 async def test_says_if_nobody_was_asking():
