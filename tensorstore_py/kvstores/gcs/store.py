@@ -35,6 +35,7 @@ from tensorstore_py.kvstores.gcs.sessions import Settle, send_in_session
 from tensorstore_py.kvstores.gcs.uploads import (
     checksum_of,
     in_one_piece,
+    is_older,
     mark_in,
     new_mark,
     replaces,
@@ -62,6 +63,7 @@ from tensorstore_py.plugin import (
     Update,
     encode_path,
     fan_out,
+    http_date,
     offload,
     range_header,
     read_coalesced,
@@ -124,6 +126,7 @@ class GcsStore(KvStore):
         self.width = slots.limit
         self.bucket = bucket
         self._large_bytes = large_bytes
+        self._now = (HttpTiming() if timing is None else timing).now
         self.place = place = f"gcs:{bucket.service.address}/{bucket.name}"
         self._rivals = Rivals(place)
         signer = None if grant is None else GcsSigner(grant)
@@ -285,7 +288,7 @@ class GcsStore(KvStore):
         settle: Settle | None = None
         if number is not None and mark is not None:
             query += f"&ifGenerationMatch={number}"
-            settle = partial(self._whose, key, name, number, mark)
+            settle = partial(self._whose, key, name, number, mark, self._now())
         if size > self._large_bytes:
             headers = {**_HEADERS, "Content-Type": "application/json; charset=UTF-8"}
             url = self.bucket.upload("resumable", query)
@@ -298,23 +301,28 @@ class GcsStore(KvStore):
         request = HttpRequest("POST", url, headers, body, action="write", key=key)
         return await self._client.send(request, _WRITTEN, settle=settle)
 
-    async def _whose(self, key: str, name: bytes, number: int, mark: str) -> HttpResponse | None:
+    async def _whose(
+        self, key: str, name: bytes, number: int, mark: str, began: float
+    ) -> HttpResponse | None:
         """After an answer was lost and the condition does not hold: is what is there ours?
 
         Returns:
-            The answer that was lost; None if the write was not carried out.
+            The answer that was lost; None if the write, which began then, was not carried out.
 
         Raises:
             AbortedError: that cannot be known any more.
         """
-        url = self.bucket.description(name, "generation,metadata")
+        url = self.bucket.description(name, "generation,metadata,timeCreated")
         request = HttpRequest("GET", url, _HEADERS, action="look at", key=key)
         response = await self._client.send(request, {200, 404})
         if response.status == 200:
-            found = mark_in(self._parsed(response, key))
+            said = self._parsed(response, key)
+            found = mark_in(said)
             if found == mark:
                 return response
-            if replaces(found, number):
+            now = http_date(response.headers.get("Date"))
+            age_s = self._now() - began
+            if replaces(found, number) or (now is not None and is_older(said, now - age_s)):
                 return None  # where ours would have been is somebody else's
         raise AbortedError(
             f"cannot tell whether {self.describe_key(key)} was written: the answer was lost, and "
@@ -358,8 +366,6 @@ class GcsStore(KvStore):
             token = str(said.get("rewriteToken") or "")
             if not token:
                 return False
-
-    # What is the same for both.
 
     def describe_key(self, key: str) -> str:
         return f'"gs://{self.bucket.name}/{encode_path(key)}"'

@@ -12,6 +12,7 @@ import re
 import secrets
 from base64 import b64encode
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from tensorstore_py.plugin import crc32c
@@ -23,6 +24,7 @@ __all__ = [
     "MARK",
     "checksum_of",
     "in_one_piece",
+    "is_older",
     "mark_in",
     "new_mark",
     "replaces",
@@ -90,6 +92,24 @@ def resource(name: str, checksum: str, mark: str | None = None) -> bytes:
     if mark is not None:
         said["metadata"] = {MARK: mark}
     return json.dumps(said).encode()
+
+
+def is_older(said: Mapping[str, object], moment: float) -> bool:
+    """Whether an object was certainly made before a moment, both by the service's clock.
+
+    Args:
+        said: what the service says of the object.
+        moment: seconds since the epoch; off by two seconds at most.
+
+    Example:
+        >>> is_older({"timeCreated": "1970-01-01T00:01:40.5Z"}, 103.0)
+        True
+    """
+    try:
+        made = datetime.fromisoformat(str(said.get("timeCreated")))
+    except ValueError:
+        return False
+    return made.tzinfo is not None and made.timestamp() < moment - 2
 
 
 def in_one_piece(

@@ -1,8 +1,12 @@
 import asyncio
 import gzip
+import json
+import os
 import threading
 from collections import Counter
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -21,6 +25,8 @@ from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KeyRange, Update
 from tensorstore_py.testing import Fault, FaultServer, KvStoreSuite, Reply, drive
 from tensorstore_py.testing.fault_server import RESET, applied_then, flipped, status
 
+TESTBENCH = os.environ.get("TENSORSTORE_PY_TESTBENCH", "")
+
 
 class TestSuite(KvStoreSuite):
     bad_keys = ("", ".", "..", "a\nb", "\x7f", "x" * 1025, ".well-known/acme-challenge/x", "\udcff")
@@ -37,6 +43,24 @@ class TestSuiteInSessions(KvStoreSuite):
     def store(self, store):
         store._large_bytes = 0
         return store
+
+
+if TESTBENCH:
+
+    class TestSuiteOnTestbench(KvStoreSuite):
+        """The same on Google's own test service, where its URL is known."""
+
+        @pytest.fixture
+        def store(self, monkeypatch):
+            monkeypatch.setenv("STORAGE_EMULATOR_HOST", TESTBENCH)
+            bucket = f"bucket-{os.urandom(6).hex()}"
+            asked = Request(
+                f"{TESTBENCH}/storage/v1/b?project=p",
+                json.dumps({"name": bucket}).encode(),
+                {"Content-Type": "application/json"},
+            )
+            with urlopen(asked, timeout=30):
+                return ts.KvStore.open(f"gs://{bucket}/").result().store
 
 
 def queries(server, method="GET"):
@@ -86,12 +110,12 @@ class TestReading:
     def test_parts_are_of_one_generation(self, server, store):
         server.put("a", b"1" * 20000)
 
-        async def replace(exchange):
+        async def overwrite(exchange):
             await exchange.answer(exchange.serve())
             server.put("a", b"2" * 20000)
             return True
 
-        server.plan = [Fault("replaced", replace)]
+        server.plan = [Fault("replaced", overwrite)]
 
         results = drive(
             store, lambda: store.read_ranges("a", [ByteRange(0, 5), ByteRange(19000, 19005)])
@@ -255,19 +279,31 @@ class TestLostAnswers:
 
         assert stamp.generation == UNKNOWN
 
+    @pytest.mark.parametrize("fault", LOST, ids=repr)
+    def test_what_was_there_long_before_is_not_ours(self, server, kv, fault):
+        server.put("a", b"old")
+        objects = server.api.buckets.bucket("bucket").objects
+        objects["a"] = replace(objects["a"], created=objects["a"].created - 60)
+        server.plan = [fault]
+
+        stamp = kv().write("a", b"1", if_equal=NO_VALUE).result()
+
+        assert stamp.generation == UNKNOWN
+        assert server.objects() == {"a": b"old"}
+
     def test_what_cannot_be_known_is_not_guessed(self, server, kv):
-        async def replace(exchange):
+        async def overwrite(exchange):
             exchange.serve()
             server.put("a", b"later")
             return await RESET.act(exchange)
 
-        server.plan = [Fault("applied, replaced, reset", replace)]
+        server.plan = [Fault("applied, replaced, reset", overwrite)]
 
         with pytest.raises(AbortedError, match=r'whether "gs://bucket/a" was written'):
             kv().write("a", b"1", if_equal=NO_VALUE).result()
 
     def test_an_array_is_written_all_the_same(self, server, kv):
-        async def replace(exchange):
+        async def overwrite(exchange):
             reply = exchange.serve()
             if reply.status == 200:
                 server.put("c/0", b"\7\7\7\7")
@@ -280,7 +316,7 @@ class TestLostAnswers:
         ).result()  # fmt: skip
         uploads = iter(range(10))
         server.plan = lambda request: (
-            Fault("applied, replaced, reset", replace)
+            Fault("applied, replaced, reset", overwrite)
             if request.method == "POST" and next(uploads) < 2
             else None
         )
@@ -290,7 +326,7 @@ class TestLostAnswers:
         assert server.objects()["c/0"] == b"\7\5\5\7"
 
     def test_in_the_end_it_is_told_that_nobody_knows(self, server, kv):
-        async def replace(exchange):
+        async def overwrite(exchange):
             reply = exchange.serve()
             if reply.status != 200:
                 await exchange.answer(reply)
@@ -298,7 +334,7 @@ class TestLostAnswers:
             server.put("a", b"later")
             return await RESET.act(exchange)
 
-        server.plan = lambda each: Fault("lost", replace) if each.method == "POST" else None
+        server.plan = lambda each: Fault("lost", overwrite) if each.method == "POST" else None
         update = _Append()
 
         with pytest.raises(AbortedError, match="gs://bucket/a"):

@@ -9,6 +9,7 @@ from tensorstore_py.kvstores.gcs.uploads import (
     MARK,
     checksum_of,
     in_one_piece,
+    is_older,
     mark_in,
     new_mark,
     replaces,
@@ -80,6 +81,21 @@ def test_a_mark_tells_what_was_replaced():
     assert not replaces(new_mark(0), 5)
     assert not replaces(new_mark(55), 5)
     assert not replaces("", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "older"),
+    [
+        ("1970-01-01T00:01:37Z", True),
+        ("1970-01-01T00:01:38.500000Z", False),
+        ("1970-01-01T01:01:37+01:00", True),
+        ("1970-01-01T00:01:37", False),
+        ("lately", False),
+        (None, False),
+    ],
+)
+def test_what_was_there_before(text, older):
+    assert is_older({"timeCreated": text}, 100.0) is older
 
 
 @pytest.mark.parametrize(
