@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tensorstore_py.drivers.zarr3.named_type import NAMED, PLAIN, of_numpy, raw_name, type_name
+from tensorstore_py.drivers.zarr3.named_type import (
+    LARGEST,
+    NAMED,
+    PLAIN,
+    of_numpy,
+    raw_name,
+    type_name,
+)
 from tensorstore_py.errors import SpecError, did_you_mean
 from tensorstore_py.plugin import ElementView, describe, dtype, freeze, thaw
 
@@ -21,7 +28,6 @@ __all__ = ["StoredField", "StoredType"]
 
 _RECORDS = ("struct", "structured")
 _KNOWN = (*PLAIN, *NAMED, *_RECORDS, "r8", "r16")
-_LARGEST = 2**31 - 1
 _BYTE = np.dtype("V1")
 
 
@@ -83,6 +89,8 @@ class StoredType:
         """
         if isinstance(json, StoredType):
             return json
+        if isinstance(json, dtype):
+            return cls.of(json)
         if isinstance(json, str):
             return _by_name(json)
         if isinstance(json, list | tuple):
@@ -270,8 +278,8 @@ def _record(name: str, fields: list[object] | tuple[object, ...]) -> StoredType:
             raise SpecError(f'field name "{field.name}" occurs more than once', (position,))
         found.append(field)
         offset += field.type.size_bytes
-        if offset > _LARGEST:
-            raise SpecError(f"an element has more than {_LARGEST} bytes", (position,))
+        if offset > LARGEST:
+            raise SpecError(f"an element has more than {LARGEST} bytes", (position,))
     return _joined(name, found)
 
 

@@ -34,6 +34,7 @@ from tensorstore_py.plugin import (
     Unit,
     codecs_to_json,
     describe,
+    freeze,
     parse_codec_list,
     thaw,
 )
@@ -285,12 +286,20 @@ def _as_stored(json: object) -> object:
     }
 
 
+def _parse_data_type(json: object) -> StoredType:
+    try:
+        # Frozen first, which bounds how deep records are nested.
+        return StoredType.parse(freeze(json))
+    except OverflowError as error:
+        raise SpecError(str(error)) from None
+
+
 _PARSERS: dict[str, tuple[str, Callable[[object], object]]] = {
     "attributes": ("attributes", parse_attributes),
     "chunk_grid": ("chunk_grid", ChunkGrid.parse),
     "chunk_key_encoding": ("chunk_key_encoding", ChunkKeyEncoding.parse),
     "codecs": ("codecs", parse_codecs),
-    "data_type": ("data_type", StoredType.parse),
+    "data_type": ("data_type", _parse_data_type),
     "dimension_names": ("dimension_names", parse_dimension_names),
     "shape": ("shape", parse_shape),
 }

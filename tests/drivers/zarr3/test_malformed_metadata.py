@@ -76,7 +76,21 @@ VALUES: dict[str, list] = {
         3, True, None, {}, [], "", "int3", "int128", "Int16", "<i2", "float", "r", "r7", "r-8",
         "r0", "int16 ", " int16", "int16\n", {"name": 1}, {"name": "int3"}, {"configuration": {}},
         {"name": "int16", "configuration": {"endian": "big"}}, {"name": "int16", "extra": 1},
-        {"name": "int16", "configuration": []}, ["int16"],
+        {"name": "int16", "configuration": []}, ["int16"], "r12", "struct", "raw_bytes", [],
+        "numpy.datetime64", "datetime64[s]", keys("numpy.datetime64", unit="s"),
+        keys("numpy.datetime64", unit="sec", scale_factor=1),
+        keys("numpy.timedelta64", unit="s", scale_factor=0),
+        keys("numpy.timedelta64", unit=None, scale_factor=1),
+        keys("numpy.timedelta64", unit="s", scale_factor=1, extra=1),
+        keys("fixed_length_utf32", length_bytes=5), keys("fixed_length_utf32", length=4),
+        keys("null_terminated_bytes", length_bytes=0), keys("raw_bytes", length_bytes=-1),
+        keys("raw_bytes", length_bytes=2**40), keys("raw_bytes", length_bytes="4"),
+        keys("struct"), keys("struct", fields={}), keys("struct", fields=[]),
+        keys("struct", fields=[["x"]]), keys("struct", fields=[["x", "uint8", [2]]]),
+        keys("struct", fields=[{"name": "x"}]), keys("struct", fields=[["", "uint8"]]),
+        keys("struct", fields=[["x", "uint8"], ["x", "uint8"]]),
+        keys("struct", fields=[["x", "string"]]), keys("structured", fields=[["x", "uint9"]]),
+        keys("struct", fields=[["x", keys("struct", fields=[["y", "r9"]])]]),
     ],
     "chunk_grid": [
         None, 1, [], {}, "regular", {"name": "regular"}, {"name": "irregular"}, {"name": 1},
@@ -165,7 +179,7 @@ VALUES: dict[str, list] = {
 }  # fmt: skip
 
 #: Data type and a fill value that is none of its values.
-FILL_VALUES = [
+FILL_VALUES: list[tuple[object, object]] = [
     ("bool", 1),
     ("bool", "true"),
     ("bool", None),
@@ -186,6 +200,22 @@ FILL_VALUES = [
     ("complex64", [1, 2, 3]),
     ("complex64", [1, "x"]),
     ("complex64", "NaN"),
+    ("uint2", 4),
+    ("r16", 0),
+    ("r16", [1]),
+    ("r16", [1, 256]),
+    ("string", 0),
+    ("bytes", "a!"),
+    ("bytes", [1, -1]),
+    (keys("numpy.datetime64", unit="s", scale_factor=1), "2020-01-01"),
+    (keys("numpy.timedelta64", unit="s", scale_factor=1), 2**63),
+    (keys("fixed_length_utf32", length_bytes=8), "abc"),
+    (keys("null_terminated_bytes", length_bytes=2), "AAAA"),
+    (keys("raw_bytes", length_bytes=2), "AA=="),
+    ([["x", "uint8"], ["y", "uint8"]], 0),
+    ([["x", "uint8"], ["y", "uint8"]], {"x": 1}),
+    ([["x", "uint8"], ["y", "uint8"]], {"x": 1, "y": 256}),
+    ([["x", "uint8"], ["y", "uint8"]], "AA=="),
 ]
 CASES = [(name, value) for name, values in VALUES.items() for value in values]
 
@@ -294,7 +324,7 @@ def test_the_member_of_a_codec_is_named(value: object, place: str) -> None:
 
 
 @pytest.mark.parametrize(("data_type", "value"), FILL_VALUES)
-def test_a_fill_value_is_one_of_the_type_s(data_type: str, value: object) -> None:
+def test_a_fill_value_is_one_of_the_type_s(data_type: object, value: object) -> None:
     error = refusal(json.dumps({**DOCUMENT, "data_type": data_type, "fill_value": value}))
 
     assert type(error) is DataLossError
