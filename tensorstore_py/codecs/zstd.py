@@ -51,6 +51,10 @@ class ZstdSpec(BytesToBytesSpec):
     level: Annotated[int, _LEVEL] | None = None
     checksum: bool | None = None
 
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        if include_defaults and self.level is not None:
+            json["checksum"] = bool(self.checksum)
+
     def resolved(self, chunk: ChunkType) -> ZstdSpec:
         level = 3 if self.level is None else self.level
         return self.replace(level=level, checksum=bool(self.checksum))

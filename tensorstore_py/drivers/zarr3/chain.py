@@ -67,24 +67,44 @@ def parse_codecs(json: object) -> tuple[CodecModel, ...]:
     return codecs
 
 
-def require_complete(codecs: Sequence[CodecModel]) -> None:
+def require_complete(
+    codecs: Sequence[CodecModel], *, has_byte_order: bool, member: str = "codecs"
+) -> None:
     """Refuse the codecs of a stored document if they leave open how to read it.
 
+    Args:
+        codecs: in encoding order.
+        has_byte_order: whether the array's elements are numbers or text of more than a byte.
+        member: the JSON member that holds the list, for error paths.
+
     Raises:
-        SpecError: there is none from array to bytes, or a shard does not say what is inside.
+        SpecError: there is none from array to bytes, it does not say in which order bytes are, or a
+            shard does not say what is inside.
     """
-    to_bytes = split_chain(codecs).to_bytes
+    stages = split_chain(codecs, member)
+    to_bytes = stages.to_bytes
     if to_bytes is None:
-        raise SpecError('an array to bytes codec is required, such as "bytes"', ("codecs",))
+        raise SpecError('an array to bytes codec is required, such as "bytes"', (member,))
+    # What other codecs make of the elements, only binding tells.
+    has_byte_order = has_byte_order and all(
+        codec.codec_id in ("transpose", "reshape") for codec in stages.to_array
+    )
+    inside = (member, list(codecs).index(to_bytes), "configuration")
+    if to_bytes.codec_id == "bytes" and has_byte_order and not getattr(to_bytes, "endian", None):
+        raise SpecError(
+            "this member is required where elements have more than one byte", (*inside, "endian")
+        )
     if not isinstance(to_bytes, ShardedSpec):
         return
-    inside = ("codecs", list(codecs).index(to_bytes), "configuration")
     if to_bytes.chunk_shape is None:
         raise SpecError("this member is required", (*inside, "chunk_shape"))
     if to_bytes.codecs is None:
         raise SpecError("this member is required", (*inside, "codecs"))
     try:
-        require_complete(to_bytes.codecs)
+        require_complete(to_bytes.codecs, has_byte_order=has_byte_order)
+        index_codecs = getattr(to_bytes, "index_codecs", None)
+        if index_codecs is not None:
+            require_complete(index_codecs, has_byte_order=True, member="index_codecs")
     except SpecError as error:
         raise error.inside(*inside) from None
 
@@ -137,8 +157,10 @@ def inner_shape(codecs: Sequence[CodecModel], rank: int) -> tuple[int, ...] | No
         >>> inner_shape(parse_codec_list("zarr3", [shards]), 2)
         (4, 5)
     """
-    stages = split_chain(codecs)
     shape = (1,) * rank
+    if not is_sharded(codecs):
+        return shape
+    stages = split_chain(codecs)
     if isinstance(stages.to_bytes, ShardedSpec):
         shape = stages.to_bytes.chunk_shape or shape
     seen = _with_dimensions(stages.to_array)

@@ -144,6 +144,15 @@ class StoredType:
         return bool(self.fields)
 
     @property
+    def has_byte_order(self) -> bool:
+        """Whether it matters in which order the bytes of an element are."""
+        if self.stored.kind in "iufcmM":
+            return self.stored.itemsize > 1
+        return self.stored.kind == "U" or (
+            self.stored.isbuiltin == 2 and self.stored.itemsize > 1  # bfloat16
+        )
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of one element, all fields together."""
         return self.stored.itemsize

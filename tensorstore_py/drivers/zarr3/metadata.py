@@ -227,10 +227,11 @@ class Metadata(NamedTuple):
             if name not in json:
                 raise SpecError("this member is required", (name,))
         stated = MetadataConstraints.parse(json)
-        require_complete(require(stated.codecs))
+        data_type = require(stated.data_type)
+        require_complete(require(stated.codecs), has_byte_order=data_type.has_byte_order)
         return cls(
             shape=require(stated.shape),
-            data_type=require(stated.data_type),
+            data_type=data_type,
             chunk_grid=require(stated.chunk_grid),
             chunk_key_encoding=require(stated.chunk_key_encoding),
             fill_value=require(stated.fill_value),

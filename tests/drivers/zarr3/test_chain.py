@@ -177,5 +177,35 @@ def test_how_elements_are_stored(codecs: list, endian: str, moves_only: bool) ->
 )
 def test_what_is_stored_must_say_how_to_read_it(codecs: list, path: str) -> None:
     with pytest.raises(SpecError, match=re.escape(path)):
-        require_complete(parse_codecs(codecs))
-    require_complete(parse_codecs([shards(shards("bytes", shape=[1]), "gzip", shape=[2])]))
+        require_complete(parse_codecs(codecs), has_byte_order=False)
+    good = parse_codecs([shards(shards("bytes", shape=[1]), "gzip", shape=[2])])
+    require_complete(good, has_byte_order=False)
+
+
+@pytest.mark.parametrize(
+    ("codecs", "path"),
+    [
+        (["bytes"], "codecs[0].configuration.endian"),
+        ([transpose(0), FLAT, "bytes"], "codecs[2].configuration.endian"),
+        (
+            [shards(transpose(0), "bytes", shape=[1])],
+            "codecs[0].configuration.codecs[1].configuration.endian",
+        ),
+    ],
+)
+def test_what_is_stored_must_say_in_which_order_bytes_are(codecs: list, path: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(f"{path}: this member is required where")):
+        require_complete(parse_codecs(codecs), has_byte_order=True)
+    require_complete(parse_codecs(codecs), has_byte_order=False)
+    # Which elements come out of these is not known before they are bound.
+    require_complete(parse_codecs(["numcodecs.packbits", *codecs]), has_byte_order=True)
+
+
+def test_an_index_is_of_numbers_whatever_the_array_is_of() -> None:
+    shard = shards("bytes", shape=[1])
+    shard["configuration"]["index_codecs"] = ["bytes", "crc32c"]
+
+    with pytest.raises(
+        SpecError, match=r"^codecs\[0\]\.configuration\.index_codecs\[0\]\.conf.*endian"
+    ):
+        require_complete(parse_codecs([shard]), has_byte_order=False)

@@ -69,6 +69,7 @@ def test_what_a_document_may_leave_out_or_say_in_more_words() -> None:
         stored(
             storage_transformers=[],
             dimension_names=[None, None],
+            data_type="uint8",
             codecs=["bytes", {"name": "gzip", "configuration": {"level": 1}}],
             chunk_key_encoding={"name": "v2", "configuration": {"separator": "."}},
         )
@@ -81,7 +82,8 @@ def test_what_a_document_may_leave_out_or_say_in_more_words() -> None:
 
 
 def test_the_usual_place_of_a_shard_index_is_said_in_specs_and_not_in_documents() -> None:
-    shards = {"chunk_shape": [5, 3], "codecs": [{"name": "bytes"}], "index_codecs": ["crc32c"]}
+    little = {"name": "bytes", "configuration": {"endian": "little"}}
+    shards = {"chunk_shape": [5, 3], "codecs": [little], "index_codecs": [little, "crc32c"]}
     codecs = parse_codec_list("zarr3", [{"name": "sharding_indexed", "configuration": shards}])
     explicit = codecs_to_json("zarr3", explicit_codecs(codecs))
     metadata = Metadata.parse(stored(codecs=explicit))
