@@ -1,9 +1,12 @@
 """Elements side by side in C order, each in one of the two byte orders: the plain serializer.
 
-Every element takes its itemsize in memory: 1- to 4-bit types take a byte each. Encoding and
-decoding are views wherever memory and storage agree. Stored booleans are checked, because a
-numpy boolean that is neither 0 nor 1 breaks whoever computes with it; and so is text, which may
-hold numbers that are no characters.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/bytes/
+Names: `bytes` (zarr3), which was `endian` (zarr3) once.
+Example: `{"name": "bytes", "configuration": {"endian": "little"}}`.
+Limits: every element takes its itemsize in memory: 1- to 4-bit types take a byte each. Encoding and
+decoding are views wherever memory and storage agree. Stored booleans are checked, because a numpy
+boolean that is neither 0 nor 1 breaks whoever computes with it; and so is text, which may hold
+numbers that are no characters.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Bzip2: small and slow, a compressor of version 2 metadata.
+"""Bzip2: small and slow.
 
-Every block of up to `level` times 100 kB is one unit of work and of loss. A value may be
+Specification: https://numcodecs.readthedocs.io/en/stable/compress/bz2.html
+Names: `bz2` (zarr), `numcodecs.bz2` (zarr3).
+Example: `{"id": "bz2", "level": 1}`.
+Limits: every block of up to `level` times 100 kB is one unit of work and of loss. A value may be
 several streams one behind the other, as parallel compressors write them.
 """
 

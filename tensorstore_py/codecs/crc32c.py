@@ -1,7 +1,10 @@
-"""CRC-32C: four bytes behind the data that tell whether it is still what was written.
+"""CRC-32C: four bytes that tell whether the data is still what was written.
 
-The checksum covers everything before it and is stored little-endian. The invariant: bytes that
-fail the check never leave here.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/crc32c/
+Names: `crc32c` (zarr, zarr3), `numcodecs.crc32c` (zarr3).
+Example: `{"name": "crc32c"}`; in version 2 `{"id": "crc32c", "location": "start"}`.
+Limits: none. The checksum covers everything else and is stored little-endian. The invariant: bytes
+that fail the check never leave here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """Gzip: deflate with a header and a CRC-32 behind it.
 
-Levels 1 and 2 are encoded by `isal` where it is installed, which is several times faster at the
-size that zlib reaches there; higher levels promise a size that only zlib keeps. Decoding is
-`isal`'s at any level. A value may be several gzip members one behind the other.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/
+Names: `gzip` (zarr, zarr3), `numcodecs.gzip` (zarr3).
+Example: `{"name": "gzip", "configuration": {"level": 1}}`.
+Limits: none; a value may be several gzip members one behind the other. Levels 1 and 2 are encoded
+by `isal` where it is installed, which is several times faster at the size that zlib reaches there;
+higher levels promise a size that only zlib keeps. Decoding is `isal`'s at any level.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
 """Sharding: one stored value holds a grid of inner chunks and an index of where each one is.
 
-The index is an array of `(offset, size)` in bytes from the value's start, for every inner chunk
-in C order, encoded by codecs of its own and placed at the value's end or start. `MISSING` in
-both marks an inner chunk that is not stored because it holds nothing but the fill value. Inner
-chunks are written in C order, but read from wherever the index says.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/sharding-indexed/
+Names: `sharding_indexed` (zarr3).
+Example: `{"name": "sharding_indexed", "configuration": {"chunk_shape": [32, 32], "codecs":
+["bytes", "zstd"], "index_codecs": ["bytes", "crc32c"], "index_location": "end"}}`.
+Limits: the index must have the same size in every shard, so it cannot be compressed. It is an array
+of `(offset, size)` in bytes from the value's start, for every inner chunk in C order, encoded by
+codecs of its own. `MISSING` in both marks an inner chunk that is not stored because it holds
+nothing but the fill value. Inner chunks are written in C order, but read from wherever it says.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 """Transpose: the order in which a chunk's dimensions are stored.
 
-Encoded dimension `i` is decoded dimension `order[i]`. Only views are made, in both directions;
-who needs the elements side by side copies them anyway.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/transpose/
+Names: `transpose` (zarr3).
+Example: `{"name": "transpose", "configuration": {"order": [1, 0]}}`.
+Limits: none. Encoded dimension `i` is decoded dimension `order[i]`. Only views are made, in both
+directions; who needs the elements side by side copies them anyway.
 """
 
 from __future__ import annotations

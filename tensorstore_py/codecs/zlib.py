@@ -1,8 +1,11 @@
-"""Zlib: deflate with an Adler-32 checksum behind it, a compressor of version 2 metadata.
+"""Zlib: deflate with an Adler-32 checksum behind it.
 
-Levels 1 and 2 are encoded by `isal` where it is installed, which is several times faster at the
-size that zlib reaches there; higher levels promise a size that only zlib keeps. Decoding is
-`isal`'s at any level. Unlike gzip, nothing may stand behind the stream.
+Specification: https://numcodecs.readthedocs.io/en/stable/compress/zlib.html
+Names: `zlib` (zarr), `numcodecs.zlib` (zarr3).
+Example: `{"id": "zlib", "level": 1}`.
+Limits: unlike gzip, nothing may stand behind the stream. Levels 1 and 2 are encoded by `isal` where
+it is installed, which is several times faster at the size that zlib reaches there; higher levels
+promise a size that only zlib keeps. Decoding is `isal`'s at any level.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Zstandard, by numcodecs: one frame a chunk.
 
-The frame's header states the decoded size, except in frames written by a streaming encoder. It
-is compared with the size that the chunk must have before the library sees the data: the library
-checks everything else, the frame's own checksum included. Frames without a stated size are
-decoded to fresh memory, or straight to the destination when that is given.
+Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/zstd
+Names: `zstd` (zarr, zarr3), `numcodecs.zstd` (zarr3).
+Example: `{"name": "zstd", "configuration": {"level": 3, "checksum": false}}`.
+Limits: none. The frame's header states the decoded size, except in frames written by a streaming
+encoder. It is compared with the size that the chunk must have, or could have at most, before the
+library sees the data: the library checks everything else, the frame's own checksum included. Frames
+without a stated size are decoded to fresh memory, or straight to the destination if one is given.
 """
 
 from __future__ import annotations

@@ -1,0 +1,66 @@
+"""What the head of each codec's file says, which is where people look first."""
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+
+import tensorstore_py.codecs
+from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin import parse_codec_json
+
+HEADS = {
+    module.name: import_module(f"tensorstore_py.codecs.{module.name}").__doc__ or ""
+    for module in iter_modules(tensorstore_py.codecs.__path__)
+}
+#: Those for codecs that other packages bring along.
+OPEN = ("numcodecs", "zarr_python")
+
+
+def part(head: str, name: str) -> str:
+    match = re.search(rf"^{name}: (.*?)(?=^[A-Z][a-z]+: |\Z)", head, re.MULTILINE | re.DOTALL)
+    assert match is not None, f'no line begins with "{name}: "'
+    return " ".join(match[1].split())
+
+
+def refusal(family: str, json_form: dict) -> str | None:
+    try:
+        parse_codec_json(family, json_form)
+    except SpecError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_it_says_where_the_specification_is_and_what_the_limits_are(name: str) -> None:
+    assert part(HEADS[name], "Specification").startswith("https://")
+    assert part(HEADS[name], "Limits")
+
+
+@pytest.mark.parametrize("name", [name for name in HEADS if name not in OPEN])
+def test_its_names_are_registered_and_its_examples_are_right(name: str) -> None:
+    names = re.findall(r"`([\w.-]+)`[^(`]*\(([^)]*)\)", part(HEADS[name], "Names"))
+    examples = re.findall(r"`(\{.*?\})`", part(HEADS[name], "Example"))
+
+    assert names
+    for codec, families in names:
+        for family in re.findall(r"zarr3?\b", families):
+            tag = "id" if family == "zarr" else "name"
+            problem = refusal(family, {tag: codec})
+            # A member may be missing, but not the codec.
+            assert problem is None or "is named" not in problem
+    assert examples
+    for example in examples:
+        json_form = json.loads(example)
+        family = "zarr" if "id" in json_form else "zarr3"
+        parsed = parse_codec_json(family, json_form)
+        assert parsed.codec_id in [codec for codec, _ in names]
+
+
+def test_every_file_is_looked_at() -> None:
+    folder = Path(tensorstore_py.codecs.__path__[0])
+
+    assert set(HEADS) == {path.stem for path in folder.glob("*.py")} - {"__init__"}
