@@ -157,7 +157,8 @@ def _exact_floats(array: Array, target: np.dtype[np.generic], rounding: Rounding
         upwards = {"towards-zero": False, "towards-positive": ~negative}.get(rounding, negative)
         up = (rest > 0) & upwards
     kept = kept + (up & (shift > 0)).astype(np.uint64)
-    return np.ldexp(np.where(negative, -1.0, 1.0) * kept, shift.astype(np.int64))
+    rounded: _Floats = np.ldexp(np.where(negative, -1.0, 1.0) * kept, shift.astype(np.int64))
+    return rounded
 
 
 def _to_floats(
@@ -252,7 +253,7 @@ class _Format(NamedTuple):
 
 @cache
 def _format(dtype: np.dtype[np.generic]) -> _Format:
-    info = ml_dtypes.finfo(dtype)
+    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     with np.errstate(all="ignore"):
         infinity, nan = np.array([np.inf, np.nan]).astype(dtype).astype(np.float64)
     return _Format(
