@@ -338,9 +338,9 @@ def test_a_stall_while_sending_is_noticed(run):
 
 
 def test_slow_is_not_stalled(serve, exchange):
-    server = serve(WebValues({"a": SMALL}).handle, [slow(pieces=16, gap_s=0.005)])
+    server = serve(WebValues({"a": SMALL}).handle, [slow(pieces=24, gap_s=0.01)])
 
-    response = exchange(server.url + "/a", wire=Wire(stall_s=0.06))
+    response = exchange(server.url + "/a", wire=Wire(stall_s=0.2))
 
     assert bytes(response.body) == SMALL
 
