@@ -235,8 +235,9 @@ class KvStore:
             key: below `path`.
             if_not_equal: a generation; if it is still the stored one, the result's state is
                 `"unspecified"` and nothing is transferred.
-            staleness_bound: seconds since the epoch; an older answer would not do. Stores keep
-                no old answers, so this changes nothing.
+            staleness_bound: seconds since the epoch; an answer that was true then or later will
+                do. By default only the present one does. The stores themselves keep no old
+                answers, but caches between here and a web server may.
             batch: read together with whatever else is in it, when it is submitted.
             byte_range: `slice(start, stop)` in bytes, or `slice(-n, None)` for the last n.
 
@@ -256,7 +257,10 @@ class KvStore:
         store = self._store if batch is None else as_batch(batch).store(self._store)
 
         async def body() -> promise.ReadResult:
-            result = await store.read(whole, wanted, if_not_equal=unlike)
+            if staleness_bound is None:
+                result = await store.read(whole, wanted, if_not_equal=unlike)
+            else:
+                result = await store.read_as_of(whole, wanted, staleness_bound, if_not_equal=unlike)
             return promise.ReadResult(result.state, bytes(result.value), result.stamp)
 
         return self._begin(body, batch=batch)

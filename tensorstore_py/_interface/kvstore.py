@@ -155,6 +155,27 @@ class KvStore(ABC):
             UnavailableError, PermissionDeniedError: the store's own troubles.
         """
 
+    async def read_as_of(
+        self,
+        key: str,
+        byte_range: ByteRange,
+        staleness_bound: float,
+        *,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        """`read` where an answer will do that was true at some time or later.
+
+        The default reads what is there now, as it is right for whoever keeps no old answers. Stores
+        behind caches override it.
+
+        Args:
+            key: as for `read`.
+            byte_range: as for `read`.
+            staleness_bound: that time, in seconds since the epoch.
+            if_not_equal: as for `read`.
+        """
+        return await self.read(key, byte_range, if_not_equal=if_not_equal)
+
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
         """Read several parts of one value; all results have one generation or are missing.
 

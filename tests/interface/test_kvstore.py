@@ -55,6 +55,12 @@ class TestDefaults:
         assert [result.value for result in found] == [b"01", b"789"]
         assert store.asked == [("a", each) for each in ranges]
 
+    def test_the_present_value_is_always_new_enough(self):
+        store = Reading({"a": b"0123456789"})
+        found = run_inline(store.read_as_of("a", ByteRange(2, 4), 0.0))
+        assert found.value == b"23"
+        assert store.asked == [("a", ByteRange(2, 4))]
+
     def test_what_is_not_there_cannot_be_done_and_names_store_and_key(self):
         store = Reading({})
         with pytest.raises(UnsupportedError, match=r"Reading is read-only.*'a/b'"):

@@ -97,18 +97,27 @@ class HttpStore(KvStore):
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
-        staleness_bound: float | None = None,
     ) -> ReadResult:
-        """Read a value or a part of it; see `KvStore.read`.
+        return await self._read(key, byte_range, None, if_equal, if_not_equal)
 
-        Args:
-            key: the whole key.
-            byte_range: which bytes.
-            if_equal: see `KvStore.read`.
-            if_not_equal: see `KvStore.read`.
-            staleness_bound: seconds since the epoch; caches on the way may give an answer that
-                was true then or later. By default they are asked to look again.
-        """
+    async def read_as_of(
+        self,
+        key: str,
+        byte_range: ByteRange,
+        staleness_bound: float,
+        *,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        return await self._read(key, byte_range, staleness_bound, None, if_not_equal)
+
+    async def _read(
+        self,
+        key: str,
+        byte_range: ByteRange,
+        staleness_bound: float | None,
+        if_equal: bytes | None,
+        if_not_equal: bytes | None,
+    ) -> ReadResult:
         headers = dict(self._headers)
         if not self._says_how_fresh:
             freshness = _freshness(staleness_bound)
@@ -158,7 +167,7 @@ class HttpStore(KvStore):
 
 
 def _freshness(staleness_bound: float | None) -> str | None:
-    """What to say to caches."""
+    """What to say to caches on the way; by default they have to look again."""
     if staleness_bound is None:
         return "no-cache"
     age_s = time.time() - staleness_bound

@@ -149,28 +149,38 @@ class TestRequests:
 
 
 class TestFreshness:
+    @pytest.fixture
+    def store(self, server, open_store):
+        return open_store(server.url)
+
     @pytest.mark.parametrize(
         ("age_s", "expected"), [(0.0, "no-cache"), (-100.0, "no-cache"), (3600.0, "max-age=3600")]
     )
-    def test_caches_are_told_how_old_an_answer_may_be(self, plain_store, server, age_s, expected):
-        read(plain_store, staleness_bound=time.time() - age_s)
+    def test_caches_are_told_how_old_an_answer_may_be(self, store, server, age_s, expected):
+        present = store.read("a", byte_range=slice(2, 4)).result()
+        answer = store.read(
+            "a", byte_range=slice(2, 4), staleness_bound=time.time() - age_s,
+            if_not_equal=present.stamp.generation,
+        ).result()  # fmt: skip
 
-        assert server.requests[0].headers["cache-control"] == expected
+        assert answer.state == "unspecified"
+        headers = server.requests[1].headers
+        assert (headers["cache-control"], headers["range"]) == (expected, "bytes=2-3")
 
-    def test_by_default_caches_look_again(self, plain_store, server):
-        read(plain_store)
+    def test_by_default_caches_look_again(self, store, server):
+        store.read("a").result()
 
         assert server.requests[0].headers["cache-control"] == "no-cache"
 
-    def test_any_age_will_do(self, plain_store, server):
-        read(plain_store, staleness_bound=float("-inf"))
+    def test_any_age_will_do(self, store, server):
+        store.read("a", staleness_bound=float("-inf")).result()
 
         assert "cache-control" not in server.requests[0].headers
 
     def test_the_users_word_counts_most(self, server, open_store):
-        store = open_store(server.url, headers=["Cache-Control: only-if-cached"]).store
+        store = open_store(server.url, headers=["Cache-Control: only-if-cached"])
 
-        read(store, staleness_bound=0.0)
+        store.read("a", staleness_bound=0.0).result()
 
         assert server.requests[0].headers["cache-control"] == "only-if-cached"
 
