@@ -79,6 +79,7 @@ def _part(value: bytes, first: str, last: str, headers: dict[str, str]) -> Reply
     else:
         start, stop = max(0, size - int(last)), size
     if start >= stop:
-        return Reply(416, headers={**headers, "Content-Range": f"bytes */{size}"})
+        # As nginx does, which says nothing of the version here.
+        return Reply(416, headers={"Content-Range": f"bytes */{size}"})
     shown = f"bytes {start}-{stop - 1}/{size}"
     return Reply(206, value[start:stop], {**headers, "Content-Range": shown})

@@ -135,6 +135,10 @@ class HttpStore(KvStore):
             expected |= {304}
         request = HttpRequest("GET", self._place.url(key), headers, key=key)
         response = await self._client.send(request, expected, byte_range)
+        if byte_range.stop is None and response.size == byte_range.start > 0 == len(response.body):
+            # Nothing is left there, which is said in an error that most servers give no version.
+            nothing = ByteRange(byte_range.start, byte_range.start)
+            return await self._read(key, nothing, staleness_bound, if_equal, if_not_equal)
         return _result(response, if_equal, if_not_equal)
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:

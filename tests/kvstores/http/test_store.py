@@ -225,6 +225,15 @@ class TestGenerations:
 
         assert part == read(plain_store).stamp.generation
 
+    def test_the_end_of_a_value_has_it_too(self, plain_store, server):
+        whole = read(plain_store).stamp.generation
+
+        end = read(plain_store, "a", ByteRange(10))
+
+        assert (end.value, end.stamp.generation) == (b"", whole)
+        asked = [request.headers["range"] for request in server.requests[1:]]
+        assert asked == ["bytes=10-", "bytes=9-9"]
+
     def test_without_a_sign_no_value_is_known_again(self, plain_store, web):
         web.etags = False
         nothing = read(plain_store).stamp.generation
