@@ -20,6 +20,7 @@ from tensorstore_py._net.message import HttpResponse
 from tensorstore_py._net.proxies import Proxy, origin_of, proxy_for
 from tensorstore_py._net.sessions import exact_url, session
 from tensorstore_py._net.stall import StallGuard, Watch
+from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py.errors import UnavailableError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ _ERROR_BODY: Final = 2**16
 #: Sent in one go, since the kernel's buffers take it without waiting for the other side.
 _SENT_AT_ONCE: Final = 2**15
 _PIECE: Final = 2**18
+#: Checking more takes long enough to keep other exchanges waiting.
+_CHECKED_ON_LOOP: Final = 2**19
 
 
 class Wire:
@@ -164,8 +167,12 @@ class Wire:
         body = await _fill(response, cut, byte_range, watch)
         unpacked = self._unpack and "Content-Encoding" in headers
         is_value = request.method == "GET" and byte_range.is_whole and not unpacked
-        if self._digests is not None and is_value:
-            check_digests(self._digests(headers), body)
+        if self._digests is not None and is_value and (stated := self._digests(headers)):
+            if len(body) <= _CHECKED_ON_LOOP:
+                check_digests(stated, body)
+            else:
+                await offload(False, lambda: check_digests(stated, body))
+                watch.move()
         return HttpResponse(
             status, headers, body, reason=response.reason or "", size=cut.size, time=began
         )

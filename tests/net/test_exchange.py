@@ -1,5 +1,7 @@
 import asyncio
 import gzip
+import hashlib
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -197,6 +199,17 @@ def test_stated_checksums_are_verified(serve, exchange):
     assert (
         bytes(exchange(server.url + "/a", ByteRange(0, 3), digests=stated_digests).body) == b"123"
     )
+
+
+def test_large_values_are_verified_without_keeping_others_waiting(serve, exchange):
+    digest = b64encode(hashlib.md5(LARGE).digest()).decode()
+    values = WebValues({"a": LARGE}, headers={"Content-MD5": digest})
+    server = serve(values.handle, [flipped(5)])
+
+    with pytest.raises(Failure, match="md5") as failure:
+        exchange(server.url + "/a", digests=stated_digests)
+    assert failure.value.error is DataLossError
+    assert bytes(exchange(server.url + "/a", digests=stated_digests).body) == LARGE
 
 
 def test_packed_values_are_unpacked_if_wanted(serve, exchange):

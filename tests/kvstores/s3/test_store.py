@@ -1,10 +1,11 @@
 import math
+import tracemalloc
 
 import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.plugin import ByteRange, KvStore
-from tensorstore_py.testing import KvStoreSuite
+from tensorstore_py.testing import KvStoreSuite, Reply
 from tests.kvstores.s3.fake_s3 import FakeS3
 
 
@@ -97,6 +98,40 @@ def test_a_listing_begins_with_the_range_and_ends_with_it(fake, open_store, serv
     assert sorted(found) == [b"c/40", b"c/41", b"c/42", b"c/43", b"c/44"]
     assert len(server.requests) == 1
     assert len(store.list(ts.KvStore.KeyRange("c/")).result()) == 100
+
+
+def test_a_listing_holds_one_page_at_a_time(serve, open_store):
+    """A bucket without end: what a page takes is all that many pages take."""
+    items = "".join(f"<Contents><Key>{{0}}/{n:03}</Key></Contents>" for n in range(1000))
+
+    def handle(request):
+        number = int(request.target.partition("continuation-token=")[2].partition("&")[0] or 0)
+        body = (
+            f"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>{number + 1}"
+            f"</NextContinuationToken>{items.format(number)}</ListBucketResult>"
+        )
+        return Reply(200, body.encode())
+
+    store = open_store(serve(handle).url).store
+
+    async def count(keys):
+        seen, peaks = 0, []
+        async for _ in store.list():
+            seen += 1
+            if seen % 1000 == 999:
+                peaks.append(tracemalloc.get_traced_memory()[0])
+            if seen == keys:
+                break
+        return peaks
+
+    tracemalloc.start()
+    try:
+        peaks = ts_result(count(10_000))
+    finally:
+        tracemalloc.stop()
+
+    assert len(peaks) == 10
+    assert max(peaks[3:]) < 1.5 * max(peaks[:3])
 
 
 def test_nothing_is_asked_about_an_empty_range(store, server):
