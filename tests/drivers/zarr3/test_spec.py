@@ -323,3 +323,24 @@ def test_text_of_any_length(context: ts.Context, kvstore: ts.KvStore) -> None:
     assert store[:2, :3].read().result().tolist() == values.tolist()
     assert store[3, 5].read().result() == "né"
     assert b"c/1/0" not in kvstore.list().result()
+
+
+@pytest.mark.parametrize("endian", ["little", "big"])
+def test_a_field_in_a_shard_of_shards(context: ts.Context, endian: str) -> None:
+    def shards(shape: list[int], codecs: list[object]) -> dict[str, object]:
+        configuration = {"chunk_shape": shape, "codecs": codecs}
+        return {"name": "sharding_indexed", "configuration": configuration}
+
+    serializer = {"name": "bytes", "configuration": {"endian": endian}}
+    grid = {"name": "regular", "configuration": {"chunk_shape": [4, 6]}}
+    nested = shards([2, 6], [shards([1, 3], [serializer, "crc32c"])])
+    whole = create(context, **RECORDS, chunk_grid=grid, codecs=[nested])
+    model = whole.read().result().copy()
+    one = ts.open({**SPEC, "field": "n.y"}, context=context).result()
+
+    for part in (np.s_[1:3, 2:5], np.s_[:, :], np.s_[3, 5]):
+        one[part] = 7.5
+        model["n"]["y"][part] = 7.5
+        whole[0, 0:2] = model[1, 2]
+        model[0, 0:2] = model[1, 2]
+        assert whole.read().result().tobytes() == model.tobytes()
