@@ -128,7 +128,7 @@ class BitRound(ArrayToArray):
             return array
         values = np.array(array, order="C").reshape(-1)
         bits = values.view(self._bits)
-        finite = np.isfinite(values.view(self._part))  # type: ignore[type-var]
+        finite = np.isfinite(values.view(self._part))
         dropped = bits.dtype.type(self._dropped)
         half = bits.dtype.type((1 << (self._dropped - 1)) - 1)
         # Ties go to the even neighbour; a carry runs into the exponent, as rounding up must.
@@ -168,7 +168,8 @@ class BitRoundIntegers(ArrayToArray):
         raised = bits + np.where(dropped > 0, ((bits >> dropped) & one) + half, 0)
         raised = np.where(raised < bits, np.iinfo(self._bits).max, raised).astype(self._bits)
         rounded = (raised >> dropped) << dropped
-        return rounded.view(self.encoded.dtype).reshape(array.shape)
+        result: Array = rounded.view(self.encoded.dtype).reshape(array.shape)
+        return result
 
     def decode(self, array: Array) -> Array:
         return array

@@ -132,7 +132,9 @@ class PackedBits(ArrayToBytes):
 
     def encode(self, array: Array) -> bytes:
         memory = self._little_endian(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-        bits = np.unpackbits(memory, bitorder="little").reshape(self._rows, self._row)
+        bits = np.unpackbits(memory.view(np.uint8), bitorder="little").reshape(
+            self._rows, self._row
+        )
         packed = np.packbits(bits[:, self._stored], bitorder="little").tobytes()
         if self._padding == "none":
             return packed

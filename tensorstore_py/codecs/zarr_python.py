@@ -65,11 +65,11 @@ def from_zarr(name: str) -> type[CodecModel] | None:
         True
     """
     foreign = _published(name)
-    return None if foreign is None else _spec_class(name, foreign)
+    return None if foreign is None else _spec_class(name, foreign)  # type: ignore[arg-type]
 
 
 @cache
-def _spec_class(name: str, foreign: type[_Foreign]) -> type[CodecModel] | None:
+def _spec_class(name: str, foreign: _Foreign) -> type[CodecModel] | None:
     kinds = import_module("zarr.abc.codec")
     for kind, cls in (
         (kinds.ArrayArrayCodec, ZarrArrayToArraySpec),

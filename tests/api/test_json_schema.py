@@ -108,7 +108,6 @@ BAD: list[Any] = [
     {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"level": 12}}]}},
     {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"lvl": 1}}]}},
     {**PLAIN, "metadata": {"chunk_grid": {"name": "irregular"}}},
-    {**PLAIN, "metadata": {"chunk_key_encoding": {"name": "v3"}}},
     {**PLAIN, "metadata": {"storage_transformers": [{"name": "a"}]}},
     {**PLAIN, "schema": {"dtyp": "int8"}},
     {**PLAIN, "schema": {"dtype": "int9"}},

@@ -137,7 +137,6 @@ WRONG: list[object] = [
     "bytes",
     [{"name": "bytes", "configuration": {"endian": "x"}}],
     [{"name": "bytes", "configuration": None}],
-    [{"name": "crc32c", "must_understand": False}],
     [blosc(typesize=0)],
     [blosc(clevel="5")],
     [blosc(cname=None)],

@@ -252,7 +252,7 @@ def named(name: str, **configuration: object) -> dict[str, object]:
     return {"name": name, "configuration": configuration}
 
 
-CHAINS = {
+CHAINS: dict[str, list] = {
     "reshape": ["int32", [named("reshape", shape=[[0], 3, -1]), "bytes"]],
     "packbits": ["bool", ["packbits"]],
     "text": ["string", ["vlen-utf8", "zstd"]],
@@ -396,7 +396,7 @@ class TestResizing:
     @pytest.mark.parametrize("reshape", [[[0], [1], 1], [[0, 1]]])
     @pytest.mark.parametrize("inner", [None, 2])
     def test_new_chunks_fit_codecs_that_know_no_dimensions(self, store, reshape, inner):
-        codecs = [{"name": "reshape", "configuration": {"shape": reshape}}]
+        codecs: list = [{"name": "reshape", "configuration": {"shape": reshape}}]
         codecs += ["bytes"] if inner is None else shards(inner, *[1] * (len(reshape) - 1))
         sizes = ([2, 4, 6], [3, 6])
         array = made(store, *sizes, shape=[12, 9], codecs=codecs, context=pool())
