@@ -168,8 +168,8 @@ class BitRoundIntegers(ArrayToArray):
         raised = bits + np.where(dropped > 0, ((bits >> dropped) & one) + half, 0)
         raised = np.where(raised < bits, np.iinfo(self._bits).max, raised).astype(self._bits)
         rounded = (raised >> dropped) << dropped
-        result: Array = rounded.view(self.encoded.dtype).reshape(array.shape)
-        return result
+        out: Array = rounded.view(self.encoded.dtype).reshape(array.shape)
+        return out
 
     def decode(self, array: Array) -> Array:
         return array

@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorstore_py.errors import DataLossError, SpecError
 from tensorstore_py.plugin import (
@@ -131,10 +132,8 @@ class PackedBits(ArrayToBytes):
         self.encoded_size = (bits + 7) // 8 + (padding != "none")
 
     def encode(self, array: Array) -> bytes:
-        memory = self._little_endian(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-        bits = np.unpackbits(memory.view(np.uint8), bitorder="little").reshape(
-            self._rows, self._row
-        )
+        memory = self._little_endian(flat_view(array, _BYTE).view(np.uint8))
+        bits = np.unpackbits(memory, bitorder="little").reshape(self._rows, self._row)
         packed = np.packbits(bits[:, self._stored], bitorder="little").tobytes()
         if self._padding == "none":
             return packed
@@ -162,7 +161,7 @@ class PackedBits(ArrayToBytes):
         memory = self._little_endian(np.packbits(bits, bitorder="little"))
         return memory.view(self._chunk.dtype).reshape(self._chunk.shape)
 
-    def _little_endian(self, memory: Array) -> Array:
+    def _little_endian(self, memory: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Bytes of numbers in memory, in the order in which they are counted here, or back."""
         if sys.byteorder == "little":
             return memory

@@ -95,7 +95,7 @@ class Press(Members, BytesBytesCodec):
         return self if self.level is not None else Press(level=2)
 
     async def _encode_single(self, chunk_data, chunk_spec):
-        data = await asyncio.to_thread(zlib.compress, chunk_data.to_bytes(), self.level or 2)
+        data = await asyncio.to_thread(zlib.compress, chunk_data.to_bytes(), self.level or 1)
         return chunk_spec.prototype.buffer.from_bytes(data)
 
     async def _decode_single(self, chunk_data, chunk_spec):
@@ -128,6 +128,10 @@ def created(path: Path, codecs: list = CODECS, dtype: str = "int32") -> ts.Tenso
     return ts.open(spec, create=True, dtype=dtype, shape=[3, 4]).result()
 
 
+def read_by_zarr(path: Path) -> object:
+    return np.asarray(zarr.open_array(str(path), mode="r")[...]).tolist()
+
+
 def test_each_kind_is_told_apart() -> None:
     kinds = [from_zarr(name) for name in ("test.shift", "test.raw", "test.press")]
 
@@ -144,7 +148,7 @@ def test_what_is_written_is_read_by_zarr_and_back(tmp_path: Path) -> None:
     opened[...] = VALUES
 
     assert opened.read().result().tolist() == VALUES.tolist()
-    assert np.asarray(zarr.open_array(str(tmp_path), mode="r")[...]).tolist() == VALUES.tolist()
+    assert read_by_zarr(tmp_path) == VALUES.tolist()
     zarr.open_array(str(tmp_path), mode="r+")[1] = 9
     assert opened[1].read().result().tolist() == [9] * 4
     chunk = (VALUES[:2, :3] + 3).astype("<i4")
@@ -202,7 +206,7 @@ def test_shards_hold_chunks_of_such_codecs(tmp_path: Path) -> None:
     expected = VALUES.copy()
     expected[1, 1] = 0
     assert opened.read().result().tolist() == expected.tolist()
-    assert np.asarray(zarr.open_array(str(tmp_path), mode="r")[...]).tolist() == expected.tolist()
+    assert read_by_zarr(tmp_path) == expected.tolist()
 
 
 def test_json_survives_parsing() -> None:

@@ -1,5 +1,6 @@
 """Codecs of Zarr version 3, ours against zarr-python's, whatever one writes the other reads."""
 
+import json
 import warnings
 from dataclasses import dataclass
 
@@ -127,9 +128,8 @@ def _no_warnings():
 
 
 def sample_of(case):
-    values = np.random.default_rng(1).integers(0, 90, SHAPE) / (4 if "f" in case.dtype else 1)
-    if case.dtype == "|b1":
-        values = (values > 40).astype(float)
+    random = np.random.default_rng(1).integers(0, 90, SHAPE) / (4 if "f" in case.dtype else 1)
+    values = (random > 40).astype(float) if case.dtype == "|b1" else random
     values[2:4, 0:4] = case.fill_value
     return values.astype(case.dtype)
 
@@ -220,19 +220,22 @@ def test_every_name_that_zarr_writes_is_known():
             "fletcher32", "jenkins_lookup3", "pcodec", "zfpy",
         )
     }  # fmt: skip
-    known: tuple[dict[str, object], ...]
-    known = {"keepbits": 3}, {"digits": 1}, {"scale": 1, "offset": 0}, {"encode_dtype": "<f4"}, {}
+    known: tuple[dict, ...] = (
+        {"keepbits": 3},
+        {"digits": 1},
+        {"scale": 1, "offset": 0},
+        {"encode_dtype": "<f4"},
+        {},
+    )
 
     for name in names:
         accepted = 0
         for members in known:
-            json = {"name": name, "configuration": members}
+            codec_json = {"name": name, "configuration": members}
             try:
-                found = ours.CodecSpec({"driver": "zarr3", "codecs": [json]})
+                found = ours.CodecSpec({"driver": "zarr3", "codecs": [codec_json]})
             except ours.SpecError:
                 continue
             accepted += 1
-            codecs = found.to_json()["codecs"]
-            assert isinstance(codecs, list)
-            assert codecs[0]["name"] == name
+            assert f'"name":"{name}"' in json.dumps(found.to_json(), separators=(",", ":"))
         assert accepted == 1, name
