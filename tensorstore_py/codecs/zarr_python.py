@@ -64,8 +64,8 @@ def from_zarr(name: str) -> type[CodecModel] | None:
         >>> from_zarr("no such codec") is None
         True
     """
-    foreign = _published(name)
-    return None if foreign is None else _spec_class(name, foreign)  # type: ignore[arg-type]
+    foreign: _Foreign = _published(name)
+    return None if foreign is None else _spec_class(name, foreign)
 
 
 @cache
