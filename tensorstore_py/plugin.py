@@ -39,6 +39,7 @@ from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, spli
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.checksum import Checksum
 from tensorstore_py._interface.chunk_grid import ChunkAxis, IrregularAxis, RegularAxis
+from tensorstore_py._interface.chunk_grid_model import ChunkGridModel
 from tensorstore_py._interface.chunk_keys import (
     ChunkKeyEncodingModel,
     ChunkKeys,
@@ -153,6 +154,8 @@ from tensorstore_py._spec.model import (
 )
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registry import (
+    chunk_grid,
+    chunk_grids,
     chunk_key_encoding,
     chunk_key_encodings,
     codec,
@@ -205,6 +208,7 @@ __all__ = [
     "Checksum",
     "ChunkAxis",
     "ChunkCache",
+    "ChunkGridModel",
     "ChunkKeyEncodingModel",
     "ChunkKeys",
     "ChunkLayout",
@@ -302,6 +306,8 @@ __all__ = [
     "chosen_fill_value",
     "chosen_inner_order",
     "chosen_read_chunk",
+    "chunk_grid",
+    "chunk_grids",
     "chunk_key_encoding",
     "chunk_key_encodings",
     "coalesce",

@@ -138,7 +138,7 @@ class MetadataFile(Generic[M]):
                 return metadata, spec.layout(metadata)
             except MismatchError as error:
                 raise MismatchError(f"Error opening {self.describe()}: {error}") from error
-            except (SpecError, DataLossError) as error:
+            except (SpecError, DataLossError, OverflowError) as error:
                 raise DataLossError(f"Error reading {self.describe()}: {error}") from error
             except UnsupportedError as error:
                 raise UnsupportedError(f"Error reading {self.describe()}: {error}") from error

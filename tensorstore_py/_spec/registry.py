@@ -22,6 +22,8 @@ __all__ = [
     "ENTRY_POINT_GROUP",
     "CodecRegistry",
     "Registry",
+    "chunk_grid",
+    "chunk_grids",
     "chunk_key_encoding",
     "chunk_key_encodings",
     "codec",
@@ -257,6 +259,7 @@ codecs: CodecRegistry[object] = CodecRegistry(folders=(_CODECS,))
 chunk_key_encodings: Registry[object] = Registry(
     "chunk key encoding", folders=(_DRIVERS,), tag="encoding_id"
 )
+chunk_grids: Registry[object] = Registry("chunk grid", folders=(_DRIVERS,), tag="grid_id")
 resources: Registry[object] = Registry(
     "context resource", folders=(_KVSTORES, _DRIVERS), tag="resource_id"
 )
@@ -293,6 +296,15 @@ def codec(name: str, *, family: str, aliases: Iterable[str] = ()) -> Callable[[T
         aliases: further accepted ids.
     """
     return _decorator(codecs[family], name, aliases, ())
+
+
+def chunk_grid(name: str) -> Callable[[T], T]:
+    """Register a chunk grid's spec class (decorator).
+
+    Args:
+        name: the grid's name in metadata.
+    """
+    return _decorator(chunk_grids, name, (), ())
 
 
 def chunk_key_encoding(name: str) -> Callable[[T], T]:

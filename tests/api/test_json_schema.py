@@ -108,6 +108,8 @@ BAD: list[Any] = [
     {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"level": 12}}]}},
     {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"lvl": 1}}]}},
     {**PLAIN, "metadata": {"chunk_grid": {"name": "irregular"}}},
+    {**PLAIN, "metadata": {"chunk_key_encoding": {"name": "v2", "separator": "."}}},
+    {**PLAIN, "metadata": {"chunk_grid": {"name": "regular", "configuration": {"shape": [3]}}}},
     {**PLAIN, "metadata": {"storage_transformers": [{"name": "a"}]}},
     {**PLAIN, "schema": {"dtyp": "int8"}},
     {**PLAIN, "schema": {"dtype": "int9"}},

@@ -70,6 +70,15 @@ def test_what_is_no_metadata_is_named(file, text):
         run_inline(file.read())
 
 
+def test_numbers_beyond_all_bounds_are_named(file):
+    create(file)
+    text = file.store.entries["m/zarr.json"]
+    codec = b'{"name":"gzip","configuration":{"level":18446744073709551616}}'
+    file.store.poke("m/zarr.json", text.replace(b'"codecs":[', b'"codecs":[' + codec + b","))
+    with pytest.raises(DataLossError, match=r'Error reading "m/zarr\.json": 18446744073709551616'):
+        run_inline(file.read())
+
+
 def test_what_we_cannot_do_is_named(file):
     create(file)
     text = file.store.entries["m/zarr.json"]

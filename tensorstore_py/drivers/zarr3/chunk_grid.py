@@ -1,6 +1,8 @@
-"""The `chunk_grid` member: `regular`, and the registered extension `rectilinear`.
+"""Chunk grids: how an array is cut into chunks, as metadata says it.
 
-Extension: https://github.com/zarr-developers/zarr-extensions/tree/main/chunk-grids/rectilinear
+Two are built in: `regular`, and the registered extension `rectilinear`,
+https://github.com/zarr-developers/zarr-extensions/tree/main/chunk-grids/rectilinear
+Others are registered by `chunk_grid`, as these are.
 
 A rectilinear grid says for each dimension one size for all chunks, or the size of chunk after
 chunk, `[size, how many]` for a run of equal ones. Here they always are runs, so that a grid takes
@@ -9,135 +11,62 @@ what its document takes, whatever the number of its chunks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from tensorstore_py.drivers.zarr3.members import json_array, json_object, parse_extents
-from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import ChainsByShape, IrregularAxis, Level, RegularAxis, describe
+from tensorstore_py.drivers.zarr3.members import json_array, parse_extents
+from tensorstore_py.errors import SpecError, did_you_mean
+from tensorstore_py.plugin import (
+    ChainsByShape,
+    ChunkGridModel,
+    IrregularAxis,
+    Level,
+    PlainValidator,
+    RegularAxis,
+    chunk_grid,
+    chunk_grids,
+    describe,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from tensorstore_py.plugin import ChunkAxis, CodecChain
 
-__all__ = ["ChunkGrid"]
+__all__ = [
+    "RectilinearGrid",
+    "RegularGrid",
+    "bound_chains",
+    "chunk_grid_to_json",
+    "parse_chunk_grid",
+]
 
 Runs = tuple[tuple[int, int], ...]
 
 _SIZE = Level(1, 2**63 - 2)
-_NAMES = ("regular", "rectilinear")
-_SHAPES_PATH = ("chunk_grid", "configuration", "chunk_shapes")
+_MEMBERS = ("configuration", "must_understand", "name")
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkGrid:
-    """How an array is cut into chunks.
-
-    Attributes:
-        cuts: for each dimension the size of all chunks, or runs `(size, how many)`.
-        name: how the document calls it, `"regular"` or `"rectilinear"`.
-
-    Example:
-        >>> sizes = {"kind": "inline", "chunk_shapes": [4, [1, 1, 5], [[2, 3]]]}
-        >>> grid = ChunkGrid.parse({"name": "rectilinear", "configuration": sizes})
-        >>> grid.cuts, grid.shape
-        ((4, ((1, 2), (5, 1)), ((2, 3),)), (4, None, 2))
-    """
-
-    cuts: tuple[int | Runs, ...]
-    name: str = "regular"
-
-    @classmethod
-    def parse(cls, json: object) -> ChunkGrid:
-        """The grid that a document's member states.
-
-        Raises:
-            SpecError: it is of no known name or form; the path starts inside the member.
-        """
-        grid = json_object(json, ("name", "configuration"))
-        name = grid.get("name")
-        if name not in _NAMES:
-            found = describe(name) if "name" in grid else "nothing"
-            raise SpecError(f'expected "regular" or "rectilinear", but found {found}', ("name",))
-        try:
-            if name == "regular":
-                return cls(_regular(grid.get("configuration")))
-            return cls(_rectilinear(grid.get("configuration")), "rectilinear")
-        except SpecError as error:
-            raise error.inside("configuration") from None
-
-    def to_json(self) -> dict[str, object]:
-        """The member's JSON."""
-        if self.name == "regular":
-            configuration: dict[str, object] = {"chunk_shape": list(self.cuts)}
-        else:
-            shapes = [cut if isinstance(cut, int) else _runs_to_json(cut) for cut in self.cuts]
-            configuration = {"chunk_shapes": shapes, "kind": "inline"}
-        return {"configuration": configuration, "name": self.name}
+class _Cuts(ChunkGridModel):
+    """A grid that says the size of all chunks, or of each."""
 
     @property
-    def rank(self) -> int:
-        """Number of dimensions."""
-        return len(self.cuts)
+    def cuts(self) -> tuple[int | Runs, ...]:
+        """For each dimension the size of all chunks, or runs `(size, how many)`."""
+        return ()
 
     @property
-    def member(self) -> str:
-        """The member of the configuration that has the sizes."""
-        return "chunk_shape" if self.name == "regular" else "chunk_shapes"
-
-    @property
-    def is_even(self) -> bool:
-        """Whether all chunks are of one shape."""
-        return all(isinstance(cut, int) or len(cut) == 1 for cut in self.cuts)
+    def sizes(self) -> tuple[frozenset[int], ...]:
+        return tuple(
+            frozenset([cut] if isinstance(cut, int) else [size for size, _ in cut])
+            for cut in self.cuts
+        )
 
     @property
     def shape(self) -> tuple[int | None, ...]:
-        """Size of the chunks where they are of one size, but for a smaller last one; else None."""
+        # A smaller last chunk is cut off where the array ends, or is not there.
         return tuple(cut if isinstance(cut, int) else _one_size(cut) for cut in self.cuts)
 
-    @property
-    def largest(self) -> tuple[int, ...]:
-        """Shape of the largest chunk."""
-        return tuple(max(sizes, default=1) for sizes in self._sizes())
-
-    @property
-    def common(self) -> tuple[int, ...]:
-        """The largest shape that divides every chunk's."""
-        return tuple(gcd(*sizes) or 1 for sizes in self._sizes())
-
-    def check_reaches(self, shape: Sequence[int]) -> None:
-        """Raise `SpecError` unless the chunks cover an array of that shape."""
-        for dim, (extent, cut) in enumerate(zip(shape, self.cuts, strict=True)):
-            if not isinstance(cut, int) and _reach(cut) < extent:
-                raise SpecError(
-                    f"chunks of {_reach(cut)} elements in all, but the dimension has {extent}; "
-                    "add chunks until they reach its end",
-                    (*_SHAPES_PATH, dim),
-                )
-
-    def resized(self, shape: Sequence[int], unit: Sequence[int]) -> ChunkGrid:
-        """The grid of the array resized: what chunks don't reach becomes one more chunk.
-
-        Chunks beyond the new end stay in the document, for the array may grow again.
-
-        Args:
-            shape: the new one.
-            unit: sizes of which those of a new chunk are to be multiples.
-        """
-        cuts: list[int | Runs] = []
-        for extent, cut, step in zip(shape, self.cuts, unit, strict=True):
-            if isinstance(cut, int) or _reach(cut) >= extent:
-                cuts.append(cut)
-            else:
-                missing = extent - _reach(cut)
-                cuts.append(_joined([*cut, (missing + -missing % step, 1)]))
-        return ChunkGrid(tuple(cuts), self.name)
-
     def axes(self, shape: Sequence[int]) -> tuple[ChunkAxis, ...]:
-        """The grid of an array of that shape, as the engine wants it."""
         return tuple(
             RegularAxis(extent, cut)
             if isinstance(cut, int)
@@ -147,65 +76,177 @@ class ChunkGrid:
             for extent, cut in zip(shape, self.cuts, strict=True)
         )
 
-    def chains(self, bind: Callable[[tuple[int, ...]], CodecChain]) -> ChainsByShape | None:
-        """The chains of an array whose chunks differ in shape; None if they don't.
-
-        Args:
-            bind: makes the chain for a shape.
-
-        Raises:
-            SpecError: a codec does not fit all chunks; the path starts with `("codecs", position)`.
-        """
-        if self.is_even:
-            return None
-        try:
-            # What demands that sizes can be divided fits all chunks if it fits this one.
-            bind(self.common)
-        except SpecError:
-            for shape in self.shapes():
-                try:
-                    bind(shape)
-                except SpecError as error:
-                    problem = f"{error.problem} (in chunks of shape {list(shape)})"
-                    raise SpecError(problem, error.path) from None
-            raise
-        return ChainsByShape(bind)
-
-    def shapes(self) -> Iterator[tuple[int, ...]]:
-        """Shapes of chunks among which every size of every dimension is."""
-        distinct = [sorted(sizes, reverse=True) or [1] for sizes in self._sizes()]
-        for number in range(max(map(len, distinct), default=0)):
-            yield tuple(sizes[min(number, len(sizes) - 1)] for sizes in distinct)
-
-    def _sizes(self) -> list[set[int]]:
-        """The sizes that chunks have in each dimension."""
-        return [{cut} if isinstance(cut, int) else {size for size, _ in cut} for cut in self.cuts]
+    def cuts_like(self, other: ChunkGridModel) -> bool:
+        return isinstance(other, _Cuts) and self.cuts == other.cuts
 
 
-def _regular(json: object) -> tuple[int, ...]:
-    configuration = json_object(json, ("chunk_shape",))
-    try:
-        return parse_extents(configuration.get("chunk_shape"), _SIZE)
-    except SpecError as error:
-        raise error.inside("chunk_shape") from None
+def _chunk_shape(json: object) -> tuple[int, ...]:
+    return parse_extents(json, _SIZE)
 
 
-def _rectilinear(json: object) -> tuple[int | Runs, ...]:
-    configuration = json_object(json, ("kind", "chunk_shapes"))
-    kind = configuration.get("kind")
-    if kind != "inline":
-        found = describe(kind) if "kind" in configuration else "nothing"
-        raise SpecError(f'expected "inline", but found {found}', ("kind",))
+@chunk_grid("regular")
+class RegularGrid(_Cuts):
+    """Asked: `regular`.
+
+    Attributes:
+        chunk_shape: shape of all chunks.
+
+    Example:
+        >>> RegularGrid.parse({"chunk_shape": [4, 5]}).shape
+        (4, 5)
+    """
+
+    chunk_shape: Annotated[tuple[int, ...], PlainValidator(_chunk_shape)]
+
+    @property
+    def cuts(self) -> tuple[int | Runs, ...]:
+        return self.chunk_shape
+
+
+def _chunk_shapes(json: object) -> tuple[int | Runs, ...]:
     cuts: list[int | Runs] = []
-    try:
-        for dim, cut in enumerate(json_array(configuration.get("chunk_shapes"))):
-            try:
-                cuts.append(_cut(cut))
-            except SpecError as error:
-                raise error.inside(dim) from None
-    except SpecError as error:
-        raise error.inside("chunk_shapes") from None
+    for dim, cut in enumerate(json_array(json)):
+        try:
+            cuts.append(_cut(cut))
+        except SpecError as error:
+            raise error.inside(dim) from None
     return tuple(cuts)
+
+
+@chunk_grid("rectilinear")
+class RectilinearGrid(_Cuts):
+    """Asked: `rectilinear`.
+
+    Attributes:
+        kind: where the sizes are; there is one way to say so.
+        chunk_shapes: see `_Cuts.cuts`.
+
+    Example:
+        >>> sizes = {"kind": "inline", "chunk_shapes": [4, [1, 1, 5], [[2, 3]]]}
+        >>> grid = RectilinearGrid.parse(sizes)
+        >>> grid.cuts, grid.shape
+        ((4, ((1, 2), (5, 1)), ((2, 3),)), (4, None, 2))
+    """
+
+    sizes_member: ClassVar[str] = "chunk_shapes"
+
+    kind: Literal["inline"]
+    chunk_shapes: Annotated[tuple[int | Runs, ...], PlainValidator(_chunk_shapes)]
+
+    @property
+    def cuts(self) -> tuple[int | Runs, ...]:
+        return self.chunk_shapes
+
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        json["chunk_shapes"] = [
+            cut if isinstance(cut, int) else _runs_to_json(cut) for cut in self.cuts
+        ]
+
+    def check_reaches(self, shape: Sequence[int]) -> None:
+        for dim, (extent, cut) in enumerate(zip(shape, self.cuts, strict=True)):
+            if not isinstance(cut, int) and _reach(cut) < extent:
+                raise SpecError(
+                    f"chunks of {_reach(cut)} elements in all, but the dimension has {extent}; "
+                    "add chunks until they reach its end",
+                    ("chunk_shapes", dim),
+                )
+
+    def resized(self, shape: Sequence[int], unit: Sequence[int]) -> Self:
+        """What chunks don't reach becomes one more; those beyond the end stay in the document."""
+        cuts: list[int | Runs] = []
+        for extent, cut, step in zip(shape, self.cuts, unit, strict=True):
+            if isinstance(cut, int) or _reach(cut) >= extent:
+                cuts.append(cut)
+            else:
+                missing = extent - _reach(cut)
+                cuts.append(_joined([*cut, (missing + -missing % step, 1)]))
+        return self.replace(chunk_shapes=tuple(cuts))
+
+
+def parse_chunk_grid(json: object) -> ChunkGridModel:
+    """The grid for a `chunk_grid` member.
+
+    Raises:
+        SpecError: no such grid, or a member of its configuration is not possible.
+
+    Example:
+        >>> parse_chunk_grid({"name": "regular", "configuration": {"chunk_shape": [4, 5]}}).rank
+        2
+    """
+    if not isinstance(json, Mapping):
+        raise SpecError(f"expected an object, but found {describe(json)}")
+    for member in sorted(json):
+        if member not in _MEMBERS:
+            raise SpecError(f"no such member{did_you_mean(member, _MEMBERS)}", (member,))
+    # Whatever it says: without a grid, nothing can be read.
+    if not isinstance(json.get("must_understand", True), bool):
+        raise SpecError("expected true or false", ("must_understand",))
+    grid = _named(json)
+    configuration = json.get("configuration", {})
+    if not isinstance(configuration, Mapping):
+        found = describe(configuration)
+        raise SpecError(f"expected an object, but found {found}", ("configuration",))
+    try:
+        return grid.parse(configuration)
+    except SpecError as error:
+        raise error.inside("configuration") from None
+    except OverflowError as error:
+        raise SpecError(str(error), ("configuration",)) from None
+
+
+def _named(json: Mapping[str, object]) -> type[ChunkGridModel]:
+    name = json.get("name")
+    if not isinstance(name, str):
+        found = describe(name) if "name" in json else "nothing"
+        raise SpecError(
+            f'expected a name such as "regular" or "rectilinear", but found {found}', ("name",)
+        )
+    try:
+        grid = chunk_grids.get(name)
+    except SpecError as error:
+        raise error.inside("name") from None
+    assert issubclass(grid, ChunkGridModel)
+    return grid
+
+
+def chunk_grid_to_json(grid: ChunkGridModel) -> dict[str, object]:
+    """The `chunk_grid` member."""
+    return {"configuration": grid.to_json(), "name": grid.grid_id}
+
+
+def bound_chains(
+    grid: ChunkGridModel, bind: Callable[[tuple[int, ...]], CodecChain]
+) -> ChainsByShape | None:
+    """The chains of an array whose chunks differ in shape; None if they don't.
+
+    Args:
+        grid: of the array.
+        bind: makes the chain for a shape.
+
+    Raises:
+        SpecError: a codec does not fit all chunks; the path starts with `("codecs", position)`.
+    """
+    if grid.is_even:
+        return None
+    try:
+        # What demands that sizes can be divided fits all chunks if it fits this one.
+        bind(grid.common)
+    except SpecError:
+        for shape in _shapes(grid):
+            try:
+                bind(shape)
+            except SpecError as error:
+                problem = f"{error.problem} (in chunks of shape {list(shape)})"
+                raise SpecError(problem, error.path) from None
+        raise
+    return ChainsByShape(bind)
+
+
+def _shapes(grid: ChunkGridModel) -> Iterator[tuple[int, ...]]:
+    """Shapes of chunks among which every size of every dimension is."""
+    distinct = [sorted(each, reverse=True) or [1] for each in grid.sizes]
+    for number in range(max(map(len, distinct), default=0)):
+        yield tuple(each[min(number, len(each) - 1)] for each in distinct)
 
 
 def _cut(json: object) -> int | Runs:

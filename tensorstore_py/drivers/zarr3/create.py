@@ -12,7 +12,7 @@ from tensorstore_py.drivers.zarr3.chain import (
     inside_shards,
     is_sharded,
 )
-from tensorstore_py.drivers.zarr3.chunk_grid import ChunkGrid
+from tensorstore_py.drivers.zarr3.chunk_grid import RegularGrid
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
 from tensorstore_py.drivers.zarr3.data_type import StoredType
@@ -49,7 +49,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
-    from tensorstore_py.plugin import ChunkLayout, CodecModel, ElementView, IndexDomain
+    from tensorstore_py.plugin import (
+        ChunkGridModel,
+        ChunkLayout,
+        CodecModel,
+        ElementView,
+        IndexDomain,
+    )
 
 __all__ = ["new_metadata"]
 
@@ -86,7 +92,10 @@ def new_metadata(
         domain = fixed_inside(domain, inner)
     rank = domain.rank - len(inner)
     if stated.chunk_grid is not None:
-        stated.chunk_grid.check_reaches(domain.shape[:rank])
+        try:
+            stated.chunk_grid.check_reaches(domain.shape[:rank])
+        except SpecError as error:
+            raise error.inside("metadata", "chunk_grid", "configuration") from None
     codecs, grid = _encoding(schema, stated, domain, inner)
     chunk = ChunkType(grid.largest, stored.stored, fill_value)
     metadata = Metadata(
@@ -130,7 +139,7 @@ def _data_type(
 
 def _encoding(
     schema: Schema, stated: MetadataConstraints, domain: IndexDomain, inner: tuple[int, ...]
-) -> tuple[tuple[CodecModel, ...], ChunkGrid]:
+) -> tuple[tuple[CodecModel, ...], ChunkGridModel]:
     """The codecs and the chunk grid, both in the array's own dimensions."""
     assert schema.codec is not None
     model = schema.codec.model
@@ -142,9 +151,9 @@ def _encoding(
     )
     rank = domain.rank - len(inner)
     grid = stated.chunk_grid
-    if grid is None or grid.name == "regular":
+    if grid is None or isinstance(grid, RegularGrid):
         read_chunk, chunk_shape = (shape[:rank] for shape in chosen_chunks(layout, domain))
-        grid = grid or ChunkGrid(chunk_shape)
+        grid = grid or RegularGrid(chunk_shape=chunk_shape)
     else:
         read_chunk = chunk_shape = grid.common
         if shards or (stated.codecs is None and _asks_for_read_chunks(layout, rank)):

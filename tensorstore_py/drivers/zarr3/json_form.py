@@ -41,6 +41,16 @@ def _named(name: str, configuration: dict[str, object], required: list[str]) -> 
     }
 
 
+def _of_a_plug_in(*built_in: str) -> dict[str, object]:
+    """What is called otherwise than what is built in: of that, nothing is known here."""
+    return {
+        "type": "object",
+        "properties": {"name": {"type": "string", "not": {"enum": list(built_in)}}},
+        "required": ["name"],
+        "description": "That of a plug-in.",
+    }
+
+
 METADATA_FORM: dict[str, Any] = {
     "type": "object",
     "description": "Constraints on zarr.json: what a new array gets and an existing one must have.",
@@ -78,6 +88,7 @@ METADATA_FORM: dict[str, Any] = {
                     },
                     ["kind", "chunk_shapes"],
                 ),
+                _of_a_plug_in("regular", "rectilinear"),
             ],
         },
         "chunk_key_encoding": {
@@ -86,7 +97,7 @@ METADATA_FORM: dict[str, Any] = {
                 {"enum": ["default", "v2"]},
                 _named("default", {"separator": {"enum": ["/", "."]}}, []),
                 _named("v2", {"separator": {"enum": [".", "/"]}}, []),
-                {"type": "object", "required": ["name"], "description": "That of a plug-in."},
+                _of_a_plug_in("default", "v2"),
             ],
         },
         "fill_value": {

@@ -14,7 +14,6 @@ from tensorstore_py.plugin import Level, Unit, describe, freeze
 
 __all__ = [
     "json_array",
-    "json_object",
     "parse_attributes",
     "parse_dimension_names",
     "parse_extents",
@@ -145,15 +144,4 @@ def json_array(json: object) -> list[object] | tuple[object, ...]:
         raise SpecError(f"expected an array, but found {found}")
     if len(json) > _MAX_RANK:
         raise SpecError(f"expected at most {_MAX_RANK} dimensions, but found {len(json)}")
-    return json
-
-
-def json_object(json: object, allowed: tuple[str, ...]) -> Mapping[str, object]:
-    """A JSON object with no other members than those."""
-    if not isinstance(json, Mapping):
-        found = "nothing" if json is None else describe(json)
-        raise SpecError(f"expected an object, but found {found}")
-    for name in json:
-        if name not in allowed:
-            raise SpecError(f"no such member (only {', '.join(allowed)})", (name,))
     return json

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorstore_py.drivers.zarr3.chain import parse_codecs, require_complete, stored_endian
-from tensorstore_py.drivers.zarr3.chunk_grid import ChunkGrid
+from tensorstore_py.drivers.zarr3.chunk_grid import chunk_grid_to_json, parse_chunk_grid
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.fill_value import fill_value_to_json, parse_fill_value
@@ -30,6 +30,7 @@ from tensorstore_py.drivers.zarr3.members import (
 )
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError, did_you_mean
 from tensorstore_py.plugin import (
+    ChunkGridModel,
     CodecModel,
     Unit,
     codecs_to_json,
@@ -79,7 +80,7 @@ class MetadataConstraints:
     zarr_format: int | None = None
     shape: tuple[int, ...] | None = None
     data_type: StoredType | None = None
-    chunk_grid: ChunkGrid | None = None
+    chunk_grid: ChunkGridModel | None = None
     chunk_key_encoding: ChunkKeyEncoding | None = None
     fill_value: NDArray[np.generic] | None = None
     codecs: tuple[CodecModel, ...] | None = None
@@ -109,7 +110,10 @@ class MetadataConstraints:
         stated = cls(**members, extra=extra)  # type: ignore[arg-type]
         stated.check_rank()
         if stated.shape is not None and stated.chunk_grid is not None:
-            stated.chunk_grid.check_reaches(stated.shape)
+            try:
+                stated.chunk_grid.check_reaches(stated.shape)
+            except SpecError as error:
+                raise error.inside("chunk_grid", "configuration") from None
         return stated
 
     def check_rank(self) -> None:
@@ -117,12 +121,10 @@ class MetadataConstraints:
         first: tuple[str, int] | None = None
         for name, rank in self._ranks():
             if first is not None and rank != first[1]:
-                member = self.chunk_grid.member if self.chunk_grid is not None else ""
-                path = ("chunk_grid", "configuration", member)
-                raise SpecError(
-                    f"{rank} dimensions, but {first[0]} has {first[1]}",
-                    path if name == "chunk_grid" else (name,),
-                )
+                path: tuple[str, ...] = (name,)
+                if self.chunk_grid is not None and name == "chunk_grid":
+                    path = (name, "configuration", self.chunk_grid.sizes_member)
+                raise SpecError(f"{rank} dimensions, but {first[0]} has {first[1]}", path)
             first = first or (name, rank)
 
     @property
@@ -154,7 +156,7 @@ class MetadataConstraints:
         if self.data_type is not None:
             json["data_type"] = self.data_type.to_json()
         if self.chunk_grid is not None:
-            json["chunk_grid"] = self.chunk_grid.to_json()
+            json["chunk_grid"] = chunk_grid_to_json(self.chunk_grid)
         if self.chunk_key_encoding is not None:
             json["chunk_key_encoding"] = self.chunk_key_encoding.to_json(include_defaults)
         if self.fill_value is not None:
@@ -187,7 +189,7 @@ class MetadataConstraints:
         sources = {
             "shape": self.shape,
             "dimension_names": self.dimension_names,
-            "chunk_grid": None if self.chunk_grid is None else self.chunk_grid.cuts,
+            "chunk_grid": None if self.chunk_grid is None else self.chunk_grid.sizes,
             "attributes": self.units,
         }
         return [(name, len(value)) for name, value in sources.items() if value is not None]
@@ -198,7 +200,7 @@ class Metadata(NamedTuple):
 
     shape: tuple[int, ...]
     data_type: StoredType
-    chunk_grid: ChunkGrid
+    chunk_grid: ChunkGridModel
     chunk_key_encoding: ChunkKeyEncoding
     fill_value: NDArray[np.generic]
     codecs: tuple[CodecModel, ...]
@@ -297,7 +299,7 @@ def _parse_data_type(json: object) -> StoredType:
 
 _PARSERS: dict[str, tuple[str, Callable[[object], object]]] = {
     "attributes": ("attributes", parse_attributes),
-    "chunk_grid": ("chunk_grid", ChunkGrid.parse),
+    "chunk_grid": ("chunk_grid", parse_chunk_grid),
     "chunk_key_encoding": ("chunk_key_encoding", ChunkKeyEncoding.parse),
     "codecs": ("codecs", parse_codecs),
     "data_type": ("data_type", _parse_data_type),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.chain import inner_shape
+from tensorstore_py.drivers.zarr3.chunk_grid import RegularGrid, bound_chains
 from tensorstore_py.drivers.zarr3.create import new_metadata
 from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.element_chain import element_chain
@@ -172,13 +173,13 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
             chain=bind(grid.largest),
             keys=OuterKeys(keys, metadata.rank, len(inner)) if inner else keys,
             schema=metadata_schema(metadata, view),
-            chains=grid.chains(bind),
+            chains=bound_chains(grid, bind),
         )
 
     def resized(self, metadata: Metadata, shape: tuple[int, ...]) -> Metadata:
         shape = shape[: metadata.rank]
         grid = metadata.chunk_grid
-        if grid.name != "regular":
+        if not isinstance(grid, RegularGrid):
             # What is known to fit the codecs is what there is.
             unit = inner_shape(metadata.codecs, metadata.rank) or grid.common
             grid = grid.resized(shape, unit)

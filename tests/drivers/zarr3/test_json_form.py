@@ -31,3 +31,5 @@ def test_the_form_tells_grids_apart():
     assert check.is_valid({"name": "rectilinear", "configuration": sizes})
     for wrong in {"chunk_shapes": [4]}, {**sizes, "chunk_shapes": [[[1, 2, 3]]]}, {**sizes, "x": 1}:
         assert not check.is_valid({"name": "rectilinear", "configuration": wrong})
+    assert check.is_valid({"name": "somebody.else", "configuration": {"chunks": 4}})
+    assert not check.is_valid({"configuration": {"chunk_shape": [4]}})

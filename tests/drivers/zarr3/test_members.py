@@ -2,7 +2,6 @@ import pytest
 
 from tensorstore_py.drivers.zarr3.members import (
     json_array,
-    json_object,
     parse_attributes,
     parse_dimension_names,
     parse_extents,
@@ -25,7 +24,6 @@ def test_values() -> None:
     assert require(5) == 5
     assert parse_extents([3, 2], Level(2, 3)) == (3, 2)
     assert json_array([]) == []
-    assert json_object({"a": 1}, ("a", "b")) == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +36,6 @@ def test_values() -> None:
         (parse_shape, [1] * 33, ()),
         (lambda json: parse_extents(json, Level(2, 3)), [2, 4], (1,)),
         (json_array, {}, ()),
-        (lambda json: json_object(json, ("a",)), {"b": 1}, ("b",)),
         (parse_dimension_names, ["x", 5], (1,)),
         (parse_attributes, [1], ()),
         (parse_attributes, {"dimension_units": 5}, ("dimension_units",)),

@@ -24,8 +24,8 @@ from typing import Annotated
 import numpy as np
 
 from tensorstore_py.plugin import (
-    ArrayToArray, ArrayToArraySpec, BytesToBytes, BytesToBytesSpec, ChunkKeyEncodingModel,
-    ChunkKeys, Level, chunk_key_encoding, codec,
+    ArrayToArray, ArrayToArraySpec, BytesToBytes, BytesToBytesSpec, ChunkGridModel,
+    ChunkKeyEncodingModel, ChunkKeys, IrregularAxis, Level, chunk_grid, chunk_key_encoding, codec,
 )
 
 
@@ -71,6 +71,23 @@ class Flip(ArrayToArray):
     decode = encode
 
 
+@chunk_grid("{name}.growing")
+class GrowingGrid(ChunkGridModel):
+    """Chunks of 1, 2, 4 and so on, up to the given number of them; one dimension only."""
+
+    chunks: Annotated[int, Level(1, 60)]
+
+    @property
+    def sizes(self):
+        return (frozenset(2**number for number in range(self.chunks)),)
+
+    def axes(self, shape):
+        return (IrregularAxis(shape[0], [(2**number, 1) for number in range(self.chunks)]),)
+
+    def resized(self, shape, unit):
+        return self.replace(chunks=max(self.chunks, shape[0].bit_length()))
+
+
 @chunk_key_encoding("{name}.suffix")
 class SuffixEncoding(ChunkKeyEncodingModel):
     """Chunks with an ending, as files have it."""
@@ -105,10 +122,10 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     site = tmp_path / "site"
     install(site, name, CODEC.replace("{name}", name))
     monkeypatch.syspath_prepend(str(site))
-    for each in (registry.codecs["zarr3"], registry.chunk_key_encodings):
+    for each in (registry.codecs["zarr3"], registry.chunk_key_encodings, registry.chunk_grids):
         monkeypatch.setattr(each, "_discovered", False)
     yield name
-    for each in (registry.codecs["zarr3"], registry.chunk_key_encodings):
+    for each in (registry.codecs["zarr3"], registry.chunk_key_encodings, registry.chunk_grids):
         for known in [key for key in each._classes if key.startswith(name)]:
             del each._classes[known]
 
@@ -178,6 +195,29 @@ def test_a_chunk_key_encoding_comes_with_a_package(guest: str, tmp_path: Path) -
     assert json.loads((tmp_path / "a/zarr.json").read_text())["chunk_key_encoding"] == encoding
     again.resize(exclusive_max=[2, 4]).result()
     assert {each.name for each in (tmp_path / "a").iterdir()} == names - {"1-0.chunk", "1-1.chunk"}
+
+
+def test_a_chunk_grid_comes_with_a_package(guest: str, tmp_path: Path) -> None:
+    grid = {"name": f"{guest}.growing", "configuration": {"chunks": 4}}
+    where = {"driver": "zarr3", "kvstore": f"file://{tmp_path}/a/"}
+    metadata = {"shape": [10], "data_type": "uint8", "chunk_grid": grid, "codecs": ["bytes"]}
+    opened = ts.open({**where, "metadata": metadata}, create=True).result()
+    opened[...] = np.arange(1, 11, dtype="u1")
+
+    sizes = {each.name: each.stat().st_size for each in (tmp_path / "a" / "c").iterdir()}
+    assert sizes == {"0": 1, "1": 2, "2": 4, "3": 8}
+    again = ts.open(where).result()
+    assert again[::-3].read().result().tolist() == [10, 7, 4, 1]
+    assert again.spec().to_json()["metadata"]["chunk_grid"] == grid
+    assert again.chunk_layout.write_chunk.shape == (None,)
+    longer = again.resize(exclusive_max=[20]).result()
+    stored = json.loads((tmp_path / "a/zarr.json").read_text())["chunk_grid"]
+    assert stored["configuration"] == {"chunks": 5}
+    longer[15:] = 9
+    assert longer.read().result().tolist() == [*range(1, 11), *[0] * 5, *[9] * 5]
+    wrong = {"name": f"{guest}.growing", "configuration": {"chunks": 99}}
+    with pytest.raises(SpecError, match=r"chunk_grid\.configuration\.chunks: .*1 to 60"):
+        ts.Spec({"driver": "zarr3", "metadata": {"chunk_grid": wrong}})
 
 
 def test_a_package_that_cannot_be_imported_stops_nobody_else(guest: str, tmp_path: Path) -> None:
