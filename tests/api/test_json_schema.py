@@ -107,7 +107,6 @@ BAD: list[Any] = [
     {**PLAIN, "metadata": {"codecs": ["gzi"]}},
     {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"level": 12}}]}},
     {**PLAIN, "metadata": {"codecs": [{"name": "gzip", "configuration": {"lvl": 1}}]}},
-    {**PLAIN, "metadata": {"chunk_grid": {"name": "irregular"}}},
     {**PLAIN, "metadata": {"chunk_key_encoding": {"name": "v2", "separator": "."}}},
     {**PLAIN, "metadata": {"chunk_grid": {"name": "regular", "configuration": {"shape": [3]}}}},
     {**PLAIN, "metadata": {"storage_transformers": [{"name": "a"}]}},

@@ -252,24 +252,24 @@ def named(name: str, **configuration: object) -> dict[str, object]:
     return {"name": name, "configuration": configuration}
 
 
-CHAINS: dict[str, list] = {
-    "reshape": ["int32", [named("reshape", shape=[[0], 3, -1]), "bytes"]],
-    "packbits": ["bool", ["packbits"]],
-    "text": ["string", ["vlen-utf8", "zstd"]],
-    "bitround": ["float32", [named("bitround", keepbits=9), "bytes", "gzip"]],
-    "transposed shards": [
+CHAINS: dict[str, tuple[str, list[object]]] = {
+    "reshape": ("int32", [named("reshape", shape=[[0], 3, -1]), "bytes"]),
+    "packbits": ("bool", ["packbits"]),
+    "text": ("string", ["vlen-utf8", "zstd"]),
+    "bitround": ("float32", [named("bitround", keepbits=9), "bytes", "gzip"]),
+    "transposed shards": (
         "int16",
         [
             named("transpose", order=[1, 0]),
             named("sharding_indexed", chunk_shape=[3, 2], codecs=["bytes", "crc32c"]),
         ],
-    ],
-    "nested shards": [
+    ),
+    "nested shards": (
         "int16", [named("sharding_indexed", chunk_shape=[2, 3], codecs=shards(1, 3))],
-    ],
-    "compressed shards": ["int16", [*shards(2, 3), "gzip"]],
-    "blosc": ["int64", ["bytes", "blosc"]],
-    "numcodecs": ["int32", [named("numcodecs.delta", dtype="<i4"), "bytes"]],
+    ),
+    "compressed shards": ("int16", [*shards(2, 3), "gzip"]),
+    "blosc": ("int64", ["bytes", "blosc"]),
+    "numcodecs": ("int32", [named("numcodecs.delta", dtype="<i4"), "bytes"]),
 }  # fmt: skip
 
 
