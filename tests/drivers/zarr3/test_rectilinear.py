@@ -396,7 +396,7 @@ class TestResizing:
     @pytest.mark.parametrize("reshape", [[[0], [1], 1], [[0, 1]]])
     @pytest.mark.parametrize("inner", [None, 2])
     def test_new_chunks_fit_codecs_that_know_no_dimensions(self, store, reshape, inner):
-        codecs: list = [{"name": "reshape", "configuration": {"shape": reshape}}]
+        codecs: list[object] = [{"name": "reshape", "configuration": {"shape": reshape}}]
         codecs += ["bytes"] if inner is None else shards(inner, *[1] * (len(reshape) - 1))
         sizes = ([2, 4, 6], [3, 6])
         array = made(store, *sizes, shape=[12, 9], codecs=codecs, context=pool())
