@@ -158,8 +158,6 @@ def inner_shape(codecs: Sequence[CodecModel], rank: int) -> tuple[int, ...] | No
         (4, 5)
     """
     shape = (1,) * rank
-    if not is_sharded(codecs):
-        return shape
     stages = split_chain(codecs)
     if isinstance(stages.to_bytes, ShardedSpec):
         shape = stages.to_bytes.chunk_shape or shape
