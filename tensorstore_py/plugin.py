@@ -107,7 +107,7 @@ from tensorstore_py._interface.number_json import number_to_json, parse_number
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
-from tensorstore_py._interface.streams import StreamDecoder, decode_streams
+from tensorstore_py._interface.streams import StreamCodec, StreamDecoder, decode_streams
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._interface.update import Replace, Update
 from tensorstore_py._net.byte_ranges import range_header
@@ -286,6 +286,7 @@ __all__ = [
     "ShardedSpec",
     "Slots",
     "StorageStatistics",
+    "StreamCodec",
     "StreamDecoder",
     "TimestampedStorageGeneration",
     "Transaction",

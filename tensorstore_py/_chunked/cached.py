@@ -17,7 +17,6 @@ from tensorstore_py._chunked.cached_shard import CachedShardReader, index_key
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.read import Reader, work_of_each_shape
 from tensorstore_py._runtime.fan_out import fan_out, offload
-from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import Cell
-    from tensorstore_py._interface.kvstore import Buffer
 
 __all__ = ["CachedReads", "forget", "forget_cell"]
 
@@ -102,7 +100,7 @@ class _CachedReader(Reader):
         if entry.chunk is None:
             self.fill(step)
         else:
-            await offload(inline, partial(self._copy, step, entry.chunk))
+            await offload(inline, partial(self.copy, step, entry.chunk))
 
     async def _read(self, step: Step, before: CachedChunk | None) -> CachedChunk:
         """The chunk as it is now; what was kept of it, if the store says that it still is."""
@@ -115,20 +113,5 @@ class _CachedReader(Reader):
             return CachedChunk(before.chunk, before.generation, max(before.time, stamp.time))
         chunk = None
         if result.state == "value":
-            chunk = await offload(source.inline, partial(self._decode_whole, step, result.value))
+            chunk = await offload(source.inline, partial(self.decoded, step, result.value))
         return CachedChunk(chunk, stamp.generation, stamp.time)
-
-    def _decode_whole(self, step: Step, data: Buffer) -> Array:
-        chain = self._array.chain
-        chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
-        try:
-            with self._copying:
-                chain.decode_into(data, chunk)
-        except DataLossError as error:
-            raise self.corrupt(step, error) from error
-        chunk.flags.writeable = False
-        return chunk
-
-    def _copy(self, step: Step, chunk: Array) -> None:
-        with self._copying:
-            self._view[(..., *step.outside)] = chunk[step.inside]

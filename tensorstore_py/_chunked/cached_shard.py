@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.shard import Batch
     from tensorstore_py._chunked.source import Cell
-    from tensorstore_py._interface.kvstore import Buffer
 
 __all__ = ["CachedShardReader", "index_key"]
 
@@ -148,7 +147,7 @@ class _CachedInnerReader(Reader):
             if kept is None or kept.generation != shard.generation:
                 missed.append(step)
             elif kept.chunk is not None:
-                self._copy(step, kept.chunk)
+                self.copy(step, kept.chunk)
         wanted, missing = batches(shard, missed)
         for step in missing:
             self.fill(step)
@@ -179,14 +178,14 @@ class _CachedInnerReader(Reader):
             entry = await self._cache.current(key, since, shard.inline, read)
         if entry.generation != shard.generation or entry.chunk is None:
             raise ShardChangedError
-        await offload(shard.inline, partial(self._copy, step, entry.chunk))
+        await offload(shard.inline, partial(self.copy, step, entry.chunk))
 
     async def _read_batch(self, batch: Batch) -> None:
         """Fetch neighbouring inner chunks in one request, decode and keep them."""
         for (step, _, _), entry in zip(batch.members, await self._decoded(batch), strict=True):
             assert entry.chunk is not None
             self._cache.put((self._scope, step.cell), entry)
-            self._copy(step, entry.chunk)
+            self.copy(step, entry.chunk)
 
     async def _decoded(self, batch: Batch) -> list[CachedChunk]:
         shard, memory = self._shard, self.memory
@@ -204,21 +203,6 @@ class _CachedInnerReader(Reader):
     def _decode_all(self, batch: Batch, data: memoryview) -> list[CachedChunk]:
         decoded = []
         for step, start, stop in batch.members:
-            chunk = self._decode_whole(step, data[start - batch.start : stop - batch.start])
+            chunk = self.decoded(step, data[start - batch.start : stop - batch.start])
             decoded.append(CachedChunk(chunk, self._shard.generation, 0.0))
         return decoded
-
-    def _decode_whole(self, step: Step, data: Buffer) -> Array:
-        chain = self._array.chain
-        chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
-        try:
-            with self._copying:
-                chain.decode_into(data, chunk)
-        except DataLossError as error:
-            raise self.corrupt(step, error) from error
-        chunk.flags.writeable = False
-        return chunk
-
-    def _copy(self, step: Step, chunk: Array) -> None:
-        with self._copying:
-            self._view[(..., *step.outside)] = chunk[step.inside]

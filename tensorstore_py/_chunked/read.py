@@ -150,6 +150,23 @@ class Reader:
         finally:
             self._copying.leave()
 
+    def decoded(self, step: Step, data: Buffer) -> Array:
+        """One chunk, whole, as it can be kept: nobody writes to it."""
+        chain = self._array.chain
+        chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
+        try:
+            with self._copying:
+                chain.decode_into(data, chunk)
+        except DataLossError as error:
+            raise self.corrupt(step, error) from error
+        chunk.flags.writeable = False
+        return chunk
+
+    def copy(self, step: Step, chunk: Array) -> None:
+        """Put what is wanted of a decoded chunk in its place."""
+        with self._copying:
+            self._view[(..., *step.outside)] = chunk[step.inside]
+
     def fill(self, step: Step) -> None:
         """Put the fill value where the chunk would be."""
         if not self._array.fill_missing:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from tensorstore_py._interface.codec import size_error
+from tensorstore_py._interface.codec import BytesToBytes, size_error
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["StreamDecoder", "decode_streams"]
+__all__ = ["StreamCodec", "StreamDecoder", "decode_streams"]
 
 
 class StreamDecoder(Protocol):
@@ -81,3 +81,63 @@ def decode_streams(
     if size is not None and found != size:
         raise size_error(found, size)
     return part if len(parts) == 1 else b"".join(parts)
+
+
+class StreamCodec(BytesToBytes):
+    """A bound codec whose format comes as streams.
+
+    Args:
+        name: for error messages.
+        compress: makes a stream.
+        start: makes the decoder of one stream.
+        failures: what that decoder raises on corrupt data.
+        unlimited: the `max_length` that means "no limit" to that decoder.
+        concatenated: whether streams may stand one behind the other.
+
+    Example:
+        >>> import zlib
+        >>> codec = StreamCodec("zlib", zlib.compress, zlib.decompressobj, (zlib.error,))
+        >>> codec.decode(codec.encode(b"abc"), 3)
+        b'abc'
+    """
+
+    def __init__(
+        self,
+        name: str,
+        compress: Callable[[Buffer], bytes],
+        start: Callable[[], StreamDecoder],
+        failures: tuple[type[Exception], ...],
+        *,
+        unlimited: int = 0,
+        concatenated: bool = True,
+    ) -> None:
+        self._name = name
+        self._compress = compress
+        self._start = start
+        self._failures = failures
+        self._unlimited = unlimited
+        self._concatenated = concatenated
+
+    def encode(self, data: Buffer) -> bytes:
+        return self._compress(data)
+
+    def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        return self._decode(data, size, None)
+
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        return self._decode(data, None, most)
+
+    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
+        try:
+            return decode_streams(
+                data,
+                size,
+                self._start,
+                unlimited=self._unlimited,
+                concatenated=self._concatenated,
+                most=most,
+            )
+        except DataLossError:
+            raise
+        except self._failures as error:
+            raise DataLossError(f"corrupt {self._name} data: {error}") from error

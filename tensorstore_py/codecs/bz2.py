@@ -12,16 +12,15 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
-from tensorstore_py.errors import DataLossError
 from tensorstore_py.plugin import (
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
     Level,
+    StreamCodec,
     StreamDecoder,
     codec,
-    decode_streams,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class NumcodecsBz2Spec(Bz2Spec):
     """
 
 
-class Bz2(BytesToBytes):
+class Bz2(StreamCodec):
     """The bound codec.
 
     Args:
@@ -66,27 +65,14 @@ class Bz2(BytesToBytes):
     """
 
     def __init__(self, level: int) -> None:
-        self._compress, self._start = _library()
-        self._level = level
-
-    def encode(self, data: Buffer) -> bytes:
-        return self._compress(data, self._level)
-
-    def decode(self, data: Buffer, size: int | None = None) -> bytes:
-        return self._decode(data, size, None)
-
-    def decode_within(self, data: Buffer, most: int) -> bytes:
-        return self._decode(data, None, most)
-
-    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
-        try:
-            return decode_streams(
-                data, size, self._start, unlimited=-1, concatenated=True, most=most
-            )
-        except (OSError, ValueError) as error:
-            if isinstance(error, DataLossError):
-                raise
-            raise DataLossError(f"corrupt bzip2 data: {error}") from error
+        compress, start = _library()
+        super().__init__(
+            "bzip2",
+            lambda data: compress(data, level),
+            start,
+            (OSError, ValueError),
+            unlimited=-1,
+        )
 
 
 @cache

@@ -14,16 +14,15 @@ import zlib
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from tensorstore_py.errors import DataLossError
 from tensorstore_py.plugin import (
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
     Level,
+    StreamCodec,
     StreamDecoder,
     codec,
-    decode_streams,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class NumcodecsGzipSpec(GzipV2Spec):
     """
 
 
-class Gzip(BytesToBytes):
+class Gzip(StreamCodec):
     """The bound codec.
 
     Args:
@@ -87,24 +86,7 @@ class Gzip(BytesToBytes):
     """
 
     def __init__(self, level: int) -> None:
-        self._compress, self._start, self._failures = _library(level)
-
-    def encode(self, data: Buffer) -> bytes:
-        return self._compress(data)
-
-    def decode(self, data: Buffer, size: int | None = None) -> bytes:
-        return self._decode(data, size, None)
-
-    def decode_within(self, data: Buffer, most: int) -> bytes:
-        return self._decode(data, None, most)
-
-    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
-        try:
-            return decode_streams(
-                data, size, self._start, unlimited=0, concatenated=True, most=most
-            )
-        except self._failures as error:
-            raise DataLossError(f"corrupt gzip data: {error}") from error
+        super().__init__("gzip", *_library(level))
 
 
 class _Library(NamedTuple):

@@ -12,16 +12,16 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from tensorstore_py.errors import DataLossError, SpecError
+from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin import (
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
     Level,
+    StreamCodec,
     StreamDecoder,
     codec,
-    decode_streams,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class NumcodecsLzmaSpec(LzmaSpec):
     """
 
 
-class Lzma(BytesToBytes):
+class Lzma(StreamCodec):
     """The bound codec.
 
     Args:
@@ -86,46 +86,27 @@ class Lzma(BytesToBytes):
     """
 
     def __init__(self, spec: LzmaSpec) -> None:
-        self._library = _library()
-        self._format = spec.format
-        self._check = spec.check
-        self._preset = spec.preset
-        self._filters: list[Mapping[str, int]] | None = (
+        library = _library()
+        filters: list[Mapping[str, int]] | None = (
             None if spec.filters is None else [dict(each) for each in spec.filters]
         )
+        raw = spec.format == _RAW
 
-    def encode(self, data: Buffer) -> bytes:
-        encoded: bytes = self._library.compress(
-            data,
-            format=self._format,
-            check=self._check,
-            preset=self._preset,
-            filters=self._filters,
-        )
-        return encoded
-
-    def decode(self, data: Buffer, size: int | None = None) -> bytes:
-        return self._decode(data, size, None)
-
-    def decode_within(self, data: Buffer, most: int) -> bytes:
-        return self._decode(data, None, most)
-
-    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
-        try:
-            return decode_streams(
-                data, size, self._start, unlimited=-1, concatenated=True, most=most
+        def compress(data: Buffer) -> bytes:
+            encoded: bytes = library.compress(
+                data, format=spec.format, check=spec.check, preset=spec.preset, filters=filters
             )
-        except self._library.LZMAError as error:
-            raise DataLossError(f"corrupt lzma data: {error}") from error
+            return encoded
 
-    def _start(self) -> StreamDecoder:
-        raw = self._format == _RAW
-        decoder: lzma.LZMADecompressor = self._library.LZMADecompressor(
-            format=self._format,
-            memlimit=None if raw else _MOST_MEMORY,
-            filters=self._filters if raw else None,
-        )
-        return decoder
+        def start() -> StreamDecoder:
+            decoder: lzma.LZMADecompressor = library.LZMADecompressor(
+                format=spec.format,
+                memlimit=None if raw else _MOST_MEMORY,
+                filters=filters if raw else None,
+            )
+            return decoder
+
+        super().__init__("lzma", compress, start, (library.LZMAError,), unlimited=-1)
 
 
 @cache

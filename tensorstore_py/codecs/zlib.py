@@ -14,16 +14,15 @@ import zlib
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from tensorstore_py.errors import DataLossError
 from tensorstore_py.plugin import (
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
     Level,
+    StreamCodec,
     StreamDecoder,
     codec,
-    decode_streams,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class NumcodecsZlibSpec(ZlibSpec):
     """
 
 
-class Zlib(BytesToBytes):
+class Zlib(StreamCodec):
     """The bound codec.
 
     Args:
@@ -68,24 +67,7 @@ class Zlib(BytesToBytes):
     """
 
     def __init__(self, level: int) -> None:
-        self._compress, self._start, self._failures = _library(level)
-
-    def encode(self, data: Buffer) -> bytes:
-        return self._compress(data)
-
-    def decode(self, data: Buffer, size: int | None = None) -> bytes:
-        return self._decode(data, size, None)
-
-    def decode_within(self, data: Buffer, most: int) -> bytes:
-        return self._decode(data, None, most)
-
-    def _decode(self, data: Buffer, size: int | None, most: int | None) -> bytes:
-        try:
-            return decode_streams(
-                data, size, self._start, unlimited=0, concatenated=False, most=most
-            )
-        except self._failures as error:
-            raise DataLossError(f"corrupt zlib data: {error}") from error
+        super().__init__("zlib", *_library(level), concatenated=False)
 
 
 class _Library(NamedTuple):

@@ -2,7 +2,7 @@ import zlib
 
 import pytest
 
-from tensorstore_py._interface.streams import StreamDecoder, decode_streams
+from tensorstore_py._interface.streams import StreamCodec, StreamDecoder, decode_streams
 from tensorstore_py.errors import DataLossError
 
 ONE = zlib.compress(b"abc" * 100)
@@ -84,3 +84,18 @@ def test_a_size_that_is_not_known_may_have_a_limit(most: int) -> None:
     for bomb in (zlib.compress(bytes(most + 1)), zlib.compress(b"a") + zlib.compress(bytes(most))):
         with pytest.raises(DataLossError, match=f"decoded to more than {most} bytes"):
             within(bomb)
+
+
+def test_a_codec_of_streams() -> None:
+    codec = StreamCodec(
+        "zlib", zlib.compress, zlib.decompressobj, (zlib.error,), concatenated=False
+    )
+    assert codec.decode(codec.encode(b"abc"), 3) == b"abc"
+    assert codec.decode_within(ONE, 300) == b"abc" * 100
+    for data in (ONE[:-1], ONE + TWO):
+        with pytest.raises(DataLossError):
+            codec.decode(data)
+    with pytest.raises(DataLossError, match="corrupt zlib data"):
+        codec.decode(b"\0" * 10)
+    with pytest.raises(DataLossError, match="more than 299"):
+        codec.decode_within(ONE, 299)
