@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,11 +37,12 @@ from tensorstore_py.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Sequence
 
     from tensorstore_py._chunked.layout import ArrayLayout
     from tensorstore_py._chunked.metadata_cache import MetadataState
     from tensorstore_py._chunked.selection import Axis
+    from tensorstore_py._chunked.source import Cell
     from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
@@ -102,7 +103,8 @@ class ChunkedDriver(Driver, Generic[M]):
         self._cache = spec.cache_pool.value if transaction is None else _NOTHING_KEPT
         self._mutex = Mutex()
         self._batch: Batch | None = None
-        self._known = self._bound(state)
+        # Until a transaction is committed others may make the array grow, and store more of a chunk.
+        self._known = self._bound(state, growing=transaction is not None)
 
     def _bound(self, state: MetadataState[M], *, growing: bool = False) -> _Known[M]:
         store = self._file.store
@@ -175,10 +177,8 @@ class ChunkedDriver(Driver, Generic[M]):
     def _outside(self) -> ChunkedDriver[M]:
         """The array as everybody sees it; maybe not there yet."""
         if self._plain is None:
-            overlay = self._file.store
-            assert isinstance(overlay, Overlay)
             spec = self._spec
-            file = MetadataFile(spec, overlay.base, self._file.prefix, spec.metadata_pool)
+            file = MetadataFile(spec, self._overlay.base, self._file.prefix, spec.metadata_pool)
             state = file.known or self._known.state
             self._plain = ChunkedDriver(spec, file, state, assumed=self._assumed)
         return self._plain
@@ -186,13 +186,15 @@ class ChunkedDriver(Driver, Generic[M]):
     def batched(self, batch: Batch) -> ChunkedDriver[M]:
         reads = copy(self)
         reads._batch = batch
-        reads._known = reads._bound(self._known.state)
+        reads._known = reads._bound(self._known.state, growing=self._known.array.growing)
         return reads
 
-    def _when_committed(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    @property
+    def _overlay(self) -> Overlay:
+        """What the transaction, which there is, keeps of the store."""
         overlay = self._file.store
         assert isinstance(overlay, Overlay)
-        overlay.afterwards(step)
+        return overlay
 
     def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
         layout = self._known.state.layout
@@ -255,11 +257,11 @@ class ChunkedDriver(Driver, Generic[M]):
             await write_from(array, known.source, self._merged, selection.axes, view)
         finally:
             if self._transaction is not None:
-                self._when_committed(partial(self._outside().forget, selection.axes))
+                self._overlay.changing(partial(self._outside().forget, selection.axes))
             elif self._cache.limit_bytes:
                 forget(self._cache, known.scope, array, selection.axes)
 
-    async def forget(self, axes: Sequence[Axis]) -> None:
+    def forget(self, axes: Sequence[Axis]) -> None:
         """Drop from the cache pool what a selection touches: a transaction has changed it."""
         if self._cache.limit_bytes:
             forget(self._cache, self._known.scope, self._known.array, axes)
@@ -272,8 +274,14 @@ class ChunkedDriver(Driver, Generic[M]):
                 known.source,
                 before.layout,
                 known.state.layout,
-                lambda cell: forget_cell(self._cache, known.scope, known.array, cell),
+                self._forget_cell if self._transaction is None else self._forget_cell_later,
             )
+
+    def _forget_cell(self, cell: Cell) -> None:
+        forget_cell(self._cache, self._known.scope, self._known.array, cell)
+
+    def _forget_cell_later(self, cell: Cell) -> None:
+        self._overlay.changing(partial(self._outside()._forget_cell, cell))
 
     async def grow(self, dim: int, by: int, check: Callable[[IndexDomain], None]) -> IndexDomain:
         rank = self.domain.rank
@@ -313,7 +321,7 @@ class ChunkedDriver(Driver, Generic[M]):
         self._file.learn(state, written)
         self._current()
         if self._transaction is not None:
-            self._when_committed(self._outside().refresh)
+            self._overlay.afterwards(self._outside().refresh)
         return state, written
 
     async def storage_statistics(

@@ -23,11 +23,12 @@ __all__ = ["MergedUpdates"]
 class _Waiting:
     """One update on its way."""
 
-    __slots__ = ("done", "error", "update")
+    __slots__ = ("done", "error", "gone", "update")
 
     def __init__(self, update: Update) -> None:
         self.update = update
         self.done = False
+        self.gone = False  # nobody wants it to be made any more
         self.error: Exception | None = None
 
 
@@ -70,9 +71,11 @@ class MergedUpdates(Gate):
         except Exception as failure:  # noqa: BLE001 - it is everybody's
             error = failure
         except BaseException:
-            # Only this one is cancelled. The others still wait for their turn.
+            # Only this one is cancelled. The others still wait for their turn, but for those who
+            # went while it was storing theirs.
             with self._mutex:
-                self._waiting[key] = [*batch, *self._waiting.get(key, ())]
+                rest = [each for each in batch if not each.gone]
+                self._waiting[key] = [*rest, *self._waiting.get(key, ())]
             raise
         for each in batch:
             each.error, each.done = error, True
@@ -82,6 +85,7 @@ class MergedUpdates(Gate):
         if mine.done:
             return
         with self._mutex:
+            mine.gone = True
             rest = [each for each in self._waiting.pop(key, ()) if each is not mine]
             if rest:
                 self._waiting[key] = rest

@@ -106,11 +106,13 @@ class _Writer:
         if step.full and not self._array.chain.to_bytes.partial:
             # Beyond the bounds known here may be what somebody who grew the array stored since.
             careful = self._array.growing and not all(piece.whole for piece in step.pieces)
-            condition = NO_VALUE if careful else None
-            data = await update.apply(None)
-            stamp = await self._source.write(step.cell, data, if_equal=condition)
-            if not careful or stamp.generation != UNKNOWN:
-                return
+            # In a transaction that nothing is there would have to hold until the commit.
+            if not (careful and self._source.store.stages):
+                condition = NO_VALUE if careful else None
+                data = await update.apply(None)
+                stamp = await self._source.write(step.cell, data, if_equal=condition)
+                if not careful or stamp.generation != UNKNOWN:
+                    return
         await self._merged.update(self._source.key(step.cell), update)
 
     def update(self, step: Step) -> Update:

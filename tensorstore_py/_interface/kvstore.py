@@ -126,12 +126,14 @@ class KvStore(ABC):
         atomic: whether several values can be stored at once, by `write_together`.
         place: equal for stores whose equal keys are one value, however they were opened; None if
             only their specs can tell.
+        stages: changes are kept and made later, so a condition must hold until then.
     """
 
     inline: bool
     width: int = 64
     atomic: bool = False
     place: str | None = None
+    stages: bool = False
 
     @abstractmethod
     async def read(

@@ -69,6 +69,8 @@ class Overlay(KvStore):
         check: called before every operation; raises if the transaction is over.
     """
 
+    stages = True
+
     def __init__(
         self, base: KvStore, *, repeatable: bool, atomic: bool, check: Callable[[], None]
     ) -> None:
@@ -80,6 +82,7 @@ class Overlay(KvStore):
         self._check = check
         self._staged: dict[str, _Staged] = {}
         self._conditions: dict[str, bytes] = {}
+        self._changes: list[Callable[[], None]] = []
         self._afterwards: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._count = 0
         self._mutex = Mutex()
@@ -88,6 +91,11 @@ class Overlay(KvStore):
     def changed(self) -> list[str]:
         """The keys that the transaction changes, for a person to read."""
         return [self.base.describe_key(key) for key in self._staged]
+
+    def changing(self, step: Callable[[], None]) -> None:
+        """Have `step()` called when anything of this may have been stored, however that ended."""
+        with self._mutex:
+            self._changes.append(step)
 
     def afterwards(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have `step()` run when everything is stored."""
@@ -177,7 +185,7 @@ class Overlay(KvStore):
             if entry.key not in staged:
                 yield entry
         for key, each in staged.items():
-            value = await self._value(key, each)
+            value = await self._value(key, each, listing=True)
             if value is not None:
                 yield ListEntry(key, memoryview(value).nbytes)
 
@@ -195,12 +203,24 @@ class Overlay(KvStore):
         """
         if not self._staged and not self._conditions:
             return
-        if self.base.atomic:
-            await self._commit_together()
-        else:
-            await self._commit_one_by_one()
+        try:
+            if self.base.atomic:
+                await self._commit_together()
+            else:
+                await self._commit_one_by_one()
+        finally:
+            for change in self._changes:
+                change()
         for step in self._afterwards:
             await step()
+
+    def drop(self) -> None:
+        """Forget everything: the transaction is over."""
+        with self._mutex:
+            self._staged.clear()
+            self._conditions.clear()
+            self._changes.clear()
+            self._afterwards.clear()
 
     async def _commit_together(self) -> None:
         while True:
@@ -261,8 +281,14 @@ class Overlay(KvStore):
         if before != generation:
             raise self._conflict(key)
 
-    async def _value(self, key: str, staged: _Staged) -> Buffer | None:
-        """The value as it would be if the transaction were committed now."""
+    async def _value(self, key: str, staged: _Staged, *, listing: bool = False) -> Buffer | None:
+        """The value as it would be if the transaction were committed now.
+
+        Args:
+            key: of the value.
+            staged: what changes.
+            listing: the transaction does not see the value, and so need not find it unchanged.
+        """
         known = staged.value
         if known is not None and known.before is None:
             return known.value
@@ -274,10 +300,10 @@ class Overlay(KvStore):
         before = None if known is None else known.before
         found = await self.base.read(key, if_not_equal=before)
         generation = _generation_of(found, before)
+        if self._repeatable and not listing:
+            self._saw(key, generation)
         if known is not None and generation == before:
             return known.value
-        if self._repeatable:
-            self._saw(key, generation)
         value = await staged.update.apply(found.value if found.state == "value" else None)
         staged.value = _Value(value, generation)
         return value

@@ -127,7 +127,7 @@ class Transaction:
             self._state = "closing"
         inline = all(overlay.inline for _, overlay in self._overlays)
         commit = start(inline, lambda: self._commit(inline))
-        self._outcome.attach(commit.claim, lambda: None, commit.force)
+        self._outcome.attach(commit.claim, lambda: _stop(commit), commit.force)
         commit.follow(self._settle)
         return self.future
 
@@ -141,8 +141,7 @@ class Transaction:
             if self._state != "open":
                 return
             self._state = "aborted"
-            self._overlays.clear()
-            self._shared.clear()
+        self._drop()
         self._outcome.error(AbortedError("Transaction aborted"))
 
     def __enter__(self) -> Self:
@@ -227,6 +226,14 @@ class Transaction:
                 operations[:] = [each for each in operations if not _went_well(each)]
         return operation
 
+    def _drop(self) -> None:
+        """Let go of what was staged: views of the transaction may live on."""
+        with self._mutex:
+            overlays, self._overlays = self._overlays, []
+            self._shared.clear()
+        for _, overlay in overlays:
+            overlay.drop()
+
     def _check_usable(self) -> None:
         if self._state == "aborted":
             raise FailedPreconditionError("Transaction not open (aborted)")
@@ -266,11 +273,16 @@ class Transaction:
 
     def _settle(self, commit: Future[None]) -> None:
         error = commit.error()
-        self._shared.clear()
+        self._state = "closed"
+        self._drop()
         if error is None:
             self._outcome.value(None)
         else:
             self._outcome.error(error)
+
+
+def _stop(commit: Future[None]) -> None:
+    commit.cancel()
 
 
 def _went_well(operation: Future[Any]) -> bool:

@@ -294,6 +294,24 @@ class TestResize:
         grown = array.resize(exclusive_max=[6]).result()
         assert grown.read().result().tolist() == [1, 2, 0, 0, 0, 0]
 
+    def test_nor_what_it_held_of_those_that_a_transaction_deleted(self, store):
+        array = created(store, [6], [2], context=pool(), recheck_cached_data=False)
+        array.write([1, 2, 3, 4, 5, 6]).result()
+        array.read().result()
+        with ts.Transaction() as transaction:
+            array.with_transaction(transaction).resize(exclusive_max=[2]).result()
+        grown = array.resize(exclusive_max=[6]).result()
+        assert grown.read().result().tolist() == [1, 2, 0, 0, 0, 0]
+
+    def test_others_may_write_to_the_last_chunk_while_a_transaction_does(self, store):
+        array = created(store, [3], [4])
+        array = array.resize(exclusive_max=[7]).result()
+        with ts.Transaction() as transaction:
+            array.with_transaction(transaction)[4:].write(1).result()
+            array.resize(exclusive_max=[8]).result()[7].write(2).result()
+        found = array.resolve().result().read().result()
+        assert found.tolist() == [0, 0, 0, 0, 1, 1, 1, 2]
+
 
 class TestBounds:
     def test_views_may_reach_outside_until_they_are_read(self, store):

@@ -148,3 +148,21 @@ def test_a_forked_child_does_not_store_what_its_parent_will():
         thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert run_inline(value(store)) == b"12"
+
+
+async def test_who_went_while_another_stored_theirs_is_forgotten_with_that_one():
+    store = loop_store()
+    merged = MergedUpdates(store)
+    first = asyncio.create_task(merged.update("k", Slow(b"1")))
+    await asyncio.sleep(0)
+    names = [b"a", b"b", b"c"]
+    leader, gone, patient = [asyncio.create_task(merged.update("k", Slow(name))) for name in names]
+    await first
+    for _ in range(3):  # the leader takes all three in hand
+        await asyncio.sleep(0)
+    assert not merged._waiting
+    gone.cancel()
+    await asyncio.sleep(0)
+    leader.cancel()
+    await patient
+    assert await value(store) == b"1c"

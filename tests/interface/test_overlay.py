@@ -265,3 +265,44 @@ async def test_on_a_loop():
     await asyncio.gather(*(staged.update(str(n % 3), Append(b".")) for n in range(30)))
     await staged.commit()
     assert [bytes((await base.read(key)).value) for key in "012"] == [b"." * 10] * 3
+
+
+def test_what_was_only_listed_may_change():
+    store = memory()
+    overlay = over(store, repeatable=True)
+    put(store, "k", b"1")
+    run_inline(overlay.update("k", Append(b"+")))
+
+    async def listed():
+        return [entry async for entry in overlay.list()]
+
+    assert run_inline(listed()) == [("k", 2)]
+    put(store, "k", b"22")
+    assert run_inline(listed()) == [("k", 3)]
+    assert get(overlay, "k") == b"22+"
+    put(store, "k", b"3")
+    with pytest.raises(AbortedError, match='"k"'):
+        run_inline(overlay.commit())
+    assert get(store, "k") == b"3"
+
+
+def test_whatever_becomes_of_a_commit_those_who_keep_what_it_changes_are_told():
+    base = FaultyStore(memory(atomic=False))
+    overlay = over(base)
+    told = []
+    overlay.changing(lambda: told.append(get(base, "a")))
+    put(overlay, "a", b"1")
+    put(overlay, "b", b"2")
+    assert not told
+    base.fail("write", OSError("full"), key="b")
+    with pytest.raises(OSError, match="full"):
+        run_inline(overlay.commit())
+    assert told == [b"1"]
+
+
+def test_what_was_dropped_is_gone():
+    overlay = over(memory())
+    put(overlay, "a", b"1")
+    overlay.drop()
+    assert overlay.changed == []
+    assert get(overlay, "a") is None

@@ -202,3 +202,16 @@ def test_what_it_held_is_freed(store):
     del staged, transaction
     gc.collect()
     assert overlay() is None
+
+
+def test_a_commit_that_is_cancelled_stops(tmp_path, monkeypatch):
+    monkeypatch.setattr("tensorstore_py._runtime.start.hand_in", lambda _: None)
+    store = files(tmp_path)
+    transaction = ts.Transaction()
+    store.with_transaction(transaction)["a"] = b"1"
+    assert transaction.commit_async().cancel()
+    with pytest.raises(asyncio.CancelledError):
+        transaction.commit_sync()
+    with pytest.raises(FailedPreconditionError, match="not open"):
+        store.with_transaction(transaction)
+    assert store.list().result() == []
