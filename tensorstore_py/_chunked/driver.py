@@ -103,7 +103,7 @@ class ChunkedDriver(Driver, Generic[M]):
         self._cache = spec.cache_pool.value if transaction is None else _NOTHING_KEPT
         self._mutex = Mutex()
         self._batch: Batch | None = None
-        # Until a transaction is committed others may make the array grow, and store more of a chunk.
+        # Until a transaction is committed others may make the array grow, and use more of a chunk.
         self._known = self._bound(state, growing=transaction is not None)
 
     def _bound(self, state: MetadataState[M], *, growing: bool = False) -> _Known[M]:
