@@ -3,7 +3,7 @@
 Here is the envelope only. What is inside a codec's configuration is the codec's own matter,
 and which codecs stand in which order is `bind_chain`'s. The form depends on the family:
 `"zarr3"` writes `{"name", "configuration"}` and accepts a bare name, `"zarr"` writes
-`{"id", ...members}`.
+`{"id", ...members}`, and `"n5"` `{"type", ...members}`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def parse_codec_json(family: str, json: object) -> CodecModel:
     """The spec of one codec.
 
     Args:
-        family: the metadata format, `"zarr"` (version 2) or `"zarr3"`.
-        json: `{"id", ...}` for `"zarr"`; a name or `{"name", "configuration"}` otherwise.
+        family: the metadata format, `"zarr"` (version 2), `"zarr3"` or `"n5"`.
+        json: `{"id", ...}` for `"zarr"`, `{"type", ...}` for `"n5"`; a name or
+            `{"name", "configuration"}` otherwise.
 
     Raises:
         SpecError: no such codec, or a member is unknown or not possible.
@@ -45,18 +46,17 @@ def parse_codec_json(family: str, json: object) -> CodecModel:
     """
     if isinstance(json, CodecModel):
         return json
-    if family == "zarr":
-        name, members = _by_id(json)
+    flat_tag = codecs.flat_tags.get(family)
+    if flat_tag is not None:
+        name, members = _by_tag(json, flat_tag)
         inside: tuple[str, ...] = ()
-        tag = "id"
     else:
         name, members = _by_name(json)
         inside = ("configuration",)
-        tag = "name"
     try:
         cls = codecs.get(family, name)
     except SpecError as error:
-        raise error.inside(tag) from None
+        raise error.inside(flat_tag or "name") from None
     assert issubclass(cls, CodecModel)
     try:
         return _parse_members(cls, members)
@@ -93,7 +93,7 @@ def codec_to_json(
     Args:
         family: the metadata format.
         codec: the spec; a resolved one for metadata, so that every member is explicit.
-        include_defaults: write members that equal their default, too. Version 2 always does.
+        include_defaults: write members that equal their default, too. Flat objects always do.
 
     Example:
         >>> codec_to_json("zarr3", parse_codec_json("zarr3", "gzip"))
@@ -103,8 +103,9 @@ def codec_to_json(
         >>> codec_to_json("zarr3", parse_codec_json("zarr3", "numcodecs.fletcher32"))
         {'configuration': {}, 'name': 'numcodecs.fletcher32'}
     """
-    if family == "zarr":
-        members = {"id": codec.codec_id, **codec.to_json(include_defaults=True)}
+    flat_tag = codecs.flat_tags.get(family)
+    if flat_tag is not None:
+        members = {flat_tag: codec.codec_id, **codec.to_json(include_defaults=True)}
         return {name: members[name] for name in sorted(members)}
     explicit = codec.codec_id.startswith(_ALWAYS_EXPLICIT)
     configuration = codec.to_json(include_defaults or explicit)
@@ -120,10 +121,10 @@ def codecs_to_json(
     return [codec_to_json(family, codec, include_defaults) for codec in specs]
 
 
-def _by_id(json: object) -> tuple[str, Mapping[str, object]]:
+def _by_tag(json: object, tag: str) -> tuple[str, Mapping[str, object]]:
     members = _object(json)
-    name = _name(members, "id")
-    return name, {key: value for key, value in members.items() if key != "id"}
+    name = _name(members, tag)
+    return name, {key: value for key, value in members.items() if key != tag}
 
 
 def _by_name(json: object) -> tuple[str, Mapping[str, object]]:

@@ -200,6 +200,7 @@ def _chosen(tag: str, choices: Mapping[str, str], text: Json | None) -> Json:
 def _add_codecs(definitions: Json, family: str) -> None:
     """Codecs as a family writes them: `{"id", …}`, or `{"name", "configuration"}` or the name."""
     registry = codecs[family]
+    flat_tag = codecs.flat_tags.get(family)
     choices = {}
     for name in registry.names():
         cls = registry.get(name)
@@ -208,12 +209,12 @@ def _add_codecs(definitions: Json, family: str) -> None:
         members = model_schema(cls)
         definition = f"Codec.{family}.{name}"
         choices[name] = definition
-        if family == "zarr":
+        if flat_tag is not None:
             properties = members["properties"]
             assert isinstance(properties, dict)
             definitions[definition] = {
                 **members,
-                "properties": {"id": {"const": name}, **properties},
+                "properties": {flat_tag: {"const": name}, **properties},
             }
         else:
             required = ["name", "configuration"] if members.get("required") else ["name"]
@@ -224,11 +225,10 @@ def _add_codecs(definitions: Json, family: str) -> None:
                 "required": required,
                 "additionalProperties": False,
             }
-    tag = "id" if family == "zarr" else "name"
-    named: Json | None = {"enum": list(choices)} if tag == "name" else None
+    named: Json | None = {"enum": list(choices)} if flat_tag is None else None
     definitions[f"Codec.{family}"] = {
         "description": "One codec.",
-        **_chosen(tag, choices, named),
+        **_chosen(flat_tag or "name", choices, named),
     }
 
 

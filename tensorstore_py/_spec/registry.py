@@ -11,12 +11,12 @@ from __future__ import annotations
 import warnings
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -197,8 +197,14 @@ class CodecRegistry(Generic[C]):
     """One registry of codecs for each family, that is for each metadata format.
 
     The same id may mean different members in different formats, so a codec file registers
-    its classes for the families that it serves: `"zarr"` (version 2) and `"zarr3"` so far.
+    its classes for the families that it serves: `"zarr"` (version 2), `"zarr3"` and `"n5"` so far.
+
+    Attributes:
+        flat_tags: families that write a codec as one flat object, and the member that names it
+            there; the others write `{"name", "configuration"}`.
     """
+
+    flat_tags: ClassVar[Mapping[str, str]] = {"zarr": "id", "n5": "type"}
 
     def __init__(self, *, folders: tuple[str, ...]) -> None:
         self._folders = folders

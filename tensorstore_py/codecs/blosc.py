@@ -30,7 +30,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Blosc", "BloscSpec", "BloscV2Spec", "NumcodecsBloscSpec"]
+__all__ = ["Blosc", "BloscSpec", "BloscV2Spec", "N5BloscSpec", "NumcodecsBloscSpec"]
 
 _LARGEST_TYPE = 255
 _LARGEST_BUFFER = 2**31 - 1 - 16
@@ -151,6 +151,37 @@ class NumcodecsBloscSpec(BloscV2Spec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         return self.bound(self.typesize or _known_size(chunk))
+
+
+@codec("blosc", family="n5")
+class N5BloscSpec(BytesToBytesSpec):
+    """Asked: `blosc`, the way n5 writes it; only the block size goes without saying.
+
+    Attributes:
+        cname: the compressor inside.
+        clevel: 0 (store) to 9 (smallest).
+        shuffle: 0 none, 1 by bytes, 2 by bits.
+        blocksize: bytes per block; 0 leaves it to the library.
+
+    Example:
+        >>> asked = {"cname": "lz4", "clevel": 5, "shuffle": 1}
+        >>> N5BloscSpec.parse(asked).to_json(include_defaults=True)
+        {'blocksize': 0, 'clevel': 5, 'cname': 'lz4', 'shuffle': 1}
+    """
+
+    cname: Compressor
+    clevel: ClevelMember
+    shuffle: Annotated[int, Level(0, 2)]
+    blocksize: BlocksizeMember = 0
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Blosc(
+            cname=self.cname,
+            clevel=self.clevel,
+            shuffle=self.shuffle,
+            typesize=_known_size(chunk),
+            blocksize=self.blocksize,
+        )
 
 
 def _natural_shuffle(

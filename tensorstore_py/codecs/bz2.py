@@ -1,7 +1,7 @@
 """Bzip2: small and slow.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/bz2.html
-Names: `bz2` (zarr), `numcodecs.bz2` (zarr3).
+Names: `bz2` (zarr), `numcodecs.bz2` (zarr3), `bzip2` (n5).
 Example: `{"id": "bz2", "level": 1}`.
 Limits: every block of up to `level` times 100 kB is one unit of work and of loss. A value may be
 several streams one behind the other, as parallel compressors write them.
@@ -17,6 +17,7 @@ from tensorstore_py.plugin import (
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
+    Field,
     Level,
     StreamCodec,
     StreamDecoder,
@@ -26,7 +27,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Bz2", "Bz2Spec", "NumcodecsBz2Spec"]
+__all__ = ["Bz2", "Bz2Spec", "N5Bzip2Spec", "NumcodecsBz2Spec"]
 
 
 @codec("bz2", family="zarr")
@@ -55,6 +56,24 @@ class NumcodecsBz2Spec(Bz2Spec):
         >>> NumcodecsBz2Spec.codec_id
         'numcodecs.bz2'
     """
+
+
+@codec("bzip2", family="n5")
+class N5Bzip2Spec(BytesToBytesSpec):
+    """Asked: `bzip2`, the way n5 writes it.
+
+    Attributes:
+        blockSize: in units of 100 kB, 1 to 9.
+
+    Example:
+        >>> N5Bzip2Spec.parse({}).to_json(include_defaults=True)
+        {'blockSize': 9}
+    """
+
+    block_size: Annotated[int, Level(1, 9)] = Field(default=9, alias="blockSize")
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Bz2(self.block_size)
 
 
 class Bz2(StreamCodec):

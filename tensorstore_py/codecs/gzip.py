@@ -1,7 +1,7 @@
-"""Gzip: deflate with a header and a CRC-32 behind it.
+"""Gzip: deflate with a header and a CRC-32 behind it; n5 can ask for zlib's header instead.
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/
-Names: `gzip` (zarr, zarr3), `numcodecs.gzip` (zarr3).
+Names: `gzip` (zarr, zarr3, n5), `numcodecs.gzip` (zarr3).
 Example: `{"name": "gzip", "configuration": {"level": 1}}`.
 Limits: none; a value may be several gzip members one behind the other. Levels 1 and 2 are encoded
 by `isal` where it is installed, which is several times faster at the size that zlib reaches there;
@@ -19,6 +19,7 @@ from tensorstore_py.plugin import (
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
+    Field,
     Level,
     StreamCodec,
     StreamDecoder,
@@ -28,9 +29,10 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Gzip", "GzipSpec", "GzipV2Spec", "NumcodecsGzipSpec"]
+__all__ = ["Gzip", "GzipSpec", "GzipV2Spec", "N5GzipSpec", "NumcodecsGzipSpec"]
 
 _WINDOW_BITS = 31  # the largest window, wrapped as gzip
+_ZLIB_WINDOW_BITS = 15  # wrapped as zlib
 
 
 @codec("gzip", family="zarr3")
@@ -78,15 +80,37 @@ class NumcodecsGzipSpec(GzipV2Spec):
     """
 
 
+@codec("gzip", family="n5")
+class N5GzipSpec(BytesToBytesSpec):
+    """Asked: `gzip`, the way n5 writes it.
+
+    Attributes:
+        level: 0 (store) to 9 (smallest); -1 leaves it to the library, which takes 6.
+        useZlib: a zlib header and checksum instead of gzip's.
+
+    Example:
+        >>> N5GzipSpec.parse({"useZlib": True}).to_json(include_defaults=True)
+        {'level': -1, 'useZlib': True}
+    """
+
+    level: Annotated[int, Level(-1, 9)] = -1
+    use_zlib: bool = Field(default=False, alias="useZlib")
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Gzip(self.level, wrapped_as_zlib=self.use_zlib)
+
+
 class Gzip(StreamCodec):
     """The bound codec.
 
     Args:
         level: as in the spec.
+        wrapped_as_zlib: zlib's header instead of gzip's; then nothing may stand behind the stream.
     """
 
-    def __init__(self, level: int) -> None:
-        super().__init__("gzip", *_library(level))
+    def __init__(self, level: int, *, wrapped_as_zlib: bool = False) -> None:
+        window_bits = _ZLIB_WINDOW_BITS if wrapped_as_zlib else _WINDOW_BITS
+        super().__init__("gzip", *_library(level, window_bits), concatenated=not wrapped_as_zlib)
 
 
 class _Library(NamedTuple):
@@ -96,20 +120,20 @@ class _Library(NamedTuple):
 
 
 @cache
-def _library(level: int) -> _Library:
+def _library(level: int, window_bits: int) -> _Library:
     def by_zlib(data: Buffer) -> bytes:
-        return zlib.compress(data, level, _WINDOW_BITS)
+        return zlib.compress(data, level, window_bits)
 
     try:
         from isal import isal_zlib  # noqa: PLC0415 - optional, and at first use
     except ImportError:
-        return _Library(by_zlib, lambda: zlib.decompressobj(_WINDOW_BITS), (zlib.error,))
+        return _Library(by_zlib, lambda: zlib.decompressobj(window_bits), (zlib.error,))
 
     def by_isal(data: Buffer) -> bytes:
-        return isal_zlib.compress(data, level, _WINDOW_BITS)
+        return isal_zlib.compress(data, level, window_bits)
 
     return _Library(
         by_isal if level in (1, 2) else by_zlib,
-        lambda: isal_zlib.decompressobj(_WINDOW_BITS),
+        lambda: isal_zlib.decompressobj(window_bits),
         (isal_zlib.error,),  # type: ignore[arg-type]  # a class, whatever its stub says
     )

@@ -2,7 +2,7 @@
 
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/lzma.html, and
 https://docs.python.org/3/library/lzma.html for the numbers of formats, checks and filters.
-Names: `lzma` (zarr), `numcodecs.lzma` (zarr3).
+Names: `lzma` (zarr), `numcodecs.lzma` (zarr3), `xz` (n5).
 Example: `{"id": "lzma", "format": 1, "check": -1, "preset": 6, "filters": null}`.
 Limits: decoding may take 1 GiB of memory beyond the chunk's, whatever the data asks for.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
-__all__ = ["Lzma", "LzmaSpec", "NumcodecsLzmaSpec"]
+__all__ = ["Lzma", "LzmaSpec", "N5XzSpec", "NumcodecsLzmaSpec"]
 
 _MOST_MEMORY = 1 << 30
 _RAW = 3
@@ -76,6 +76,24 @@ class NumcodecsLzmaSpec(LzmaSpec):
         >>> NumcodecsLzmaSpec.codec_id
         'numcodecs.lzma'
     """
+
+
+@codec("xz", family="n5")
+class N5XzSpec(BytesToBytesSpec):
+    """Asked: `xz`, the way n5 writes it.
+
+    Attributes:
+        preset: 0 (fast) to 9 (small).
+
+    Example:
+        >>> N5XzSpec.parse({}).to_json(include_defaults=True)
+        {'preset': 6}
+    """
+
+    preset: Annotated[int, Level(0, 9)] = 6
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return LzmaSpec(preset=self.preset).bind(chunk)
 
 
 class Lzma(StreamCodec):

@@ -29,7 +29,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NumcodecsZstdSpec", "Zstd", "ZstdSpec", "ZstdV2Spec"]
+__all__ = ["N5ZstdSpec", "NumcodecsZstdSpec", "Zstd", "ZstdSpec", "ZstdV2Spec"]
 
 _LEVEL = Level(-131072, 22)
 _MAGIC = b"\x28\xb5\x2f\xfd"
@@ -97,6 +97,24 @@ class NumcodecsZstdSpec(ZstdV2Spec):
     """
 
     level: Annotated[int, _LEVEL] = 0
+
+
+@codec("zstd", family="n5")
+class N5ZstdSpec(BytesToBytesSpec):
+    """Asked: `zstd`, the way n5 writes it.
+
+    Attributes:
+        level: -131072 (fastest) to 22 (smallest); 0 leaves it to the library.
+
+    Example:
+        >>> N5ZstdSpec.parse({}).to_json(include_defaults=True)
+        {'level': 0}
+    """
+
+    level: Annotated[int, _LEVEL] = 0
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Zstd(self.level, checksum=False)
 
 
 class Zstd(BytesToBytes):

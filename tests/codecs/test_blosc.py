@@ -198,3 +198,28 @@ def test_members_outside_the_range_are_refused(member: str, value: object) -> No
 def test_version_2_has_members_of_its_own(member: str, value: object) -> None:
     with pytest.raises(SpecError, match=rf"^{member}: "):
         parse_codec_json("zarr", {"id": "blosc", member: value})
+
+
+class TestBloscN5(CodecSuite):
+    family = "n5"
+    configurations = (
+        {"type": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1},
+        {"type": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2, "blocksize": 256},
+        {"type": "blosc", "cname": "blosclz", "clevel": 9, "shuffle": 0},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        ("cname", {"clevel": 5, "shuffle": 1}),
+        ("clevel", {"cname": "lz4", "shuffle": 1}),
+        ("shuffle", {"cname": "lz4", "clevel": 5}),
+        ("shuffle", {"cname": "lz4", "clevel": 5, "shuffle": -1}),
+        ("cname", {"cname": "lz5", "clevel": 5, "shuffle": 1}),
+        ("typesize", {"cname": "lz4", "clevel": 5, "shuffle": 1, "typesize": 2}),
+    ],
+)
+def test_n5_states_what_it_needs(name: str, members: dict) -> None:
+    with pytest.raises(SpecError, match=f"^{name}: "):
+        parse_codec_json("n5", {"type": "blosc", **members})

@@ -44,3 +44,14 @@ def test_a_failed_checksum_is_data_loss() -> None:
 def test_levels_outside_the_range_are_refused(level: int) -> None:
     with pytest.raises(SpecError, match=r"^level: "):
         parse_codec_json("zarr", {"id": "bz2", "level": level})
+
+
+class TestBzip2N5(CodecSuite):
+    family = "n5"
+    configurations = ({"type": "bzip2"}, {"type": "bzip2", "blockSize": 1})
+
+
+@pytest.mark.parametrize("size", [0, 10, "9", None])
+def test_n5_names_the_wrong_member(size: object) -> None:
+    with pytest.raises(SpecError, match=r"^blockSize: "):
+        parse_codec_json("n5", {"type": "bzip2", "blockSize": size})

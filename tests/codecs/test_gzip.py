@@ -9,7 +9,7 @@ from numcodecs.gzip import GZip
 from tensorstore_py.codecs import gzip as ours
 from tensorstore_py.codecs.gzip import Gzip
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import parse_codec_json
+from tensorstore_py.plugin import OPAQUE, parse_codec_json
 from tensorstore_py.testing.codecs import CodecSuite
 
 DATA = np.arange(500, dtype="<u2").tobytes()
@@ -87,3 +87,41 @@ def test_levels_outside_the_range_are_refused(level: object) -> None:
         parse_codec_json("zarr3", {"name": "gzip", "configuration": {"level": level}})
     with pytest.raises(SpecError, match=r"^level: "):
         parse_codec_json("zarr", {"id": "gzip", "level": level})
+
+
+class TestGzipN5(CodecSuite):
+    family = "n5"
+    configurations = (
+        {"type": "gzip"},
+        {"type": "gzip", "level": 1},
+        {"type": "gzip", "level": 9, "useZlib": True},
+    )
+
+
+@pytest.mark.parametrize("level", [-1, 0, 2, 6])
+def test_n5_has_zlib_s_header_too(level: int) -> None:
+    asked = parse_codec_json("n5", {"type": "gzip", "level": level, "useZlib": True})
+    codec = asked.bind(OPAQUE)
+
+    assert zlib.decompress(codec.encode(DATA)) == DATA
+    assert codec.decode(zlib.compress(DATA), len(DATA)) == DATA
+    with pytest.raises(DataLossError):
+        codec.decode(gzip.compress(DATA), len(DATA))
+    with pytest.raises(DataLossError):
+        codec.decode(zlib.compress(DATA) + b"x", len(DATA))
+
+
+def test_n5_leaves_the_level_to_the_library() -> None:
+    codec = parse_codec_json("n5", {"type": "gzip"}).bind(OPAQUE)
+
+    assert codec.encode(DATA) == Gzip(6).encode(DATA)
+
+
+@pytest.mark.parametrize(
+    "members", [{"level": -2}, {"level": 10}, {"level": None}, {"useZlib": 1}, {"usezlib": True}]
+)
+def test_n5_names_the_wrong_member(members: dict) -> None:
+    (name,) = members
+
+    with pytest.raises(SpecError, match=f"^{name}: "):
+        parse_codec_json("n5", {"type": "gzip", **members})

@@ -88,3 +88,20 @@ def test_corrupt_data_is_data_loss() -> None:
 
     with pytest.raises(DataLossError, match="corrupt lzma data"):
         Lzma(LzmaSpec.parse({})).decode(bytes(data), len(DATA))
+
+
+class TestXzN5(CodecSuite):
+    family = "n5"
+    configurations = ({"type": "xz"}, {"type": "xz", "preset": 0})
+
+
+def test_n5_writes_the_library_s_own_default_but_for_the_preset() -> None:
+    codec = parse_codec_json("n5", {"type": "xz", "preset": 1}).bind(OPAQUE)
+
+    assert codec.encode(DATA) == lzma.compress(DATA, preset=1, check=lzma.CHECK_CRC64)
+
+
+@pytest.mark.parametrize("preset", [-1, 10, "6", None])
+def test_n5_names_the_wrong_member(preset: object) -> None:
+    with pytest.raises(SpecError, match=r"^preset: "):
+        parse_codec_json("n5", {"type": "xz", "preset": preset})

@@ -116,3 +116,14 @@ def test_a_frame_states_no_more_than_its_data_can_stand_for() -> None:
     zeros = bytes(1 << 24)
     assert codec.decode(codec.encode(zeros)) == zeros
     assert codec.decode_within(codec.encode(zeros), 1 << 24) == zeros
+
+
+class TestZstdN5(CodecSuite):
+    family = "n5"
+    configurations = ({"type": "zstd"}, {"type": "zstd", "level": -5})
+
+
+@pytest.mark.parametrize("level", [-131073, 23, "1", None])
+def test_n5_names_the_wrong_member(level: object) -> None:
+    with pytest.raises(SpecError, match=r"^level: "):
+        parse_codec_json("n5", {"type": "zstd", "level": level})

@@ -1,0 +1,150 @@
+"""Documents that are wrong: each is refused by a typed error that names the key and the member."""
+
+import json
+
+import pytest
+
+import tensorstore_py as ts
+from tensorstore_py.errors import DataLossError, MismatchError, UnsupportedError
+
+DOCUMENT = {
+    "dimensions": [5, 4],
+    "blockSize": [3, 2],
+    "dataType": "uint16",
+    "compression": {"type": "raw"},
+    "axes": ["x", "y"],
+    "units": ["nm", "um"],
+    "resolution": [4, 3.5],
+}
+REQUIRED = ("dimensions", "blockSize", "dataType", "compression")
+KEY = '"a/attributes.json"'
+BLOSC = {"type": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
+
+#: Text that is no document.
+TEXTS: dict[str, str | bytes] = {
+    "nothing": "",
+    "space": "  ",
+    "open": "{",
+    "comma": '{"a": 1,}',
+    "text": "n5",
+    "no utf-8": b"\xff\xfe",
+    "cut": json.dumps(DOCUMENT)[:-20],
+    "two": json.dumps(DOCUMENT) * 2,
+    "deep": "[" * 100_000,
+    "null": "null",
+    "array": "[]",
+    "number": "2",
+    "string": '"n5"',
+}
+
+#: Member and value: whatever it is, the error names the member.
+VALUES: dict[str, list] = {
+    "dimensions": [
+        5, "5", {}, None, [5, -1], [5, 1.5], [5, "4"], [5, True], [5, None], [5, [4]], [5],
+        [5, 4, 1], [5, 2**63], [5, 2**64], [5, 1e400], [1] * 33,
+    ],
+    "blockSize": [
+        3, "3", {}, None, [3, 0], [3, -2], [3, 1.5], [3, "2"], [3, False], [3], [3, 2, 1],
+        [3, 2**63], [3, 2**70], [2**31, 1], [2**16, 2**15 + 1], [2**32, 2**32], [1] * 33,
+    ],
+    "dataType": [
+        5, True, None, {}, [], "", "bool", "float16", "bfloat16", "complex64", "uint", "uint128",
+        "string", "char", "byte", "object", "json", "UINT8", "<u2", " uint16", "float",
+    ],
+    "compression": [
+        None, "raw", "gzip", 1, [], {}, {"level": 1}, {"type": 5}, {"type": None}, {"type": ""},
+        {"type": "lzma"}, {"type": "lz4"}, {"type": "zlib"}, {"type": "bz2"}, {"type": "../gzip"},
+        {"type": "raw", "level": 1}, {"type": "gzip", "level": 10}, {"type": "gzip", "level": -2},
+        {"type": "gzip", "level": "1"}, {"type": "gzip", "level": None},
+        {"type": "gzip", "level": 1.5}, {"type": "gzip", "useZlib": 1},
+        {"type": "gzip", "useZlib": None}, {"type": "gzip", "usezlib": True},
+        {"type": "bzip2", "blockSize": 0}, {"type": "bzip2", "blockSize": 10},
+        {"type": "bzip2", "level": 1}, {"type": "xz", "preset": 10}, {"type": "xz", "preset": -1},
+        {"type": "xz", "level": 6}, {"type": "zstd", "level": 23},
+        {"type": "zstd", "level": -131073}, {"type": "zstd", "checksum": True}, {"type": "blosc"},
+        {**BLOSC, "cname": "lz5"}, {**BLOSC, "clevel": 10}, {**BLOSC, "shuffle": 3},
+        {**BLOSC, "shuffle": -1}, {**BLOSC, "shuffle": "shuffle"}, {**BLOSC, "blocksize": -1},
+        {**BLOSC, "typesize": 2}, {**BLOSC, "nthreads": 1},
+    ],
+    "axes": [
+        "xy", 1, None, {}, ["x"], ["x", "y", "z"], ["x", "x"], ["x", None], ["x", 1], ["x", ["y"]],
+    ],
+    "units": ["nm", 1, None, {}, ["nm"], ["nm", None], ["nm", 1], ["nm", ["um"]]],
+    "resolution": [
+        1, "1", None, {}, [1], [1, 2, 3], [1, None], [1, "2"], [1, True], [1, [2]], [1, 1e400],
+    ],
+}  # fmt: skip
+CASES = [(name, value) for name, values in VALUES.items() for value in values]
+
+
+def refusal(data: str | bytes, **members: object) -> Exception:
+    context = ts.Context()
+    store = ts.KvStore.open("memory://a/", context=context).result()
+    store["attributes.json"] = data
+    with pytest.raises((DataLossError, UnsupportedError)) as raised:
+        ts.open({"driver": "n5", "kvstore": "memory://a/", **members}, context=context).result()
+    return raised.value
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(TEXTS) + len(CASES) + len(REQUIRED) > 120
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_is_no_document_is_named(name: str) -> None:
+    error = refusal(TEXTS[name])
+
+    assert type(error) is DataLossError
+    assert str(error).startswith(f"Error reading {KEY}: ")
+    assert "no JSON" in str(error) or "expected an object" in str(error)
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_a_member_that_is_missing_is_named(name: str) -> None:
+    error = refusal(json.dumps({key: DOCUMENT[key] for key in DOCUMENT if key != name}))
+
+    assert str(error).startswith(f"Error reading {KEY}: {name}: this member is required")
+
+
+def test_a_group_is_told_apart() -> None:
+    error = refusal(json.dumps({"n5": "2.5.1"}))
+
+    assert "is this a group? Open an array in it" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), CASES, ids=[f"{name}-{json.dumps(value)[:40]}" for name, value in CASES]
+)
+def test_a_wrong_value_is_named_with_its_key_and_member(name: str, value: object) -> None:
+    error = refusal(json.dumps({**DOCUMENT, name: value}))
+
+    assert type(error) is DataLossError
+    place = str(error).removeprefix(f"Error reading {KEY}: ")
+    # Of two members that contradict each other, either may be the wrong one.
+    either = ("dimensions", "blockSize") if name == "dimensions" else (name,)
+    assert place != str(error)
+    assert place.startswith(either), place
+    assert len(place) < 400
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"dtype": "int16"}, "dtype"),
+        ({"schema": {"rank": 3}}, "rank"),
+        ({"schema": {"dimension_units": ["5 nm", None]}}, "dimension_units"),
+        ({"schema": {"chunk_layout": {"chunk": {"shape": [3, 3]}}}}, "chunk_layout"),
+        ({"metadata": {"dimensions": [5, 5]}}, '"dimensions" is [5,4] in the stored metadata'),
+        ({"metadata": {"note": 1}}, '"note" is not in the stored metadata'),
+    ],
+)
+def test_what_does_not_match_is_named_with_its_key(members: dict, problem: str) -> None:
+    context = ts.Context()
+    store = ts.KvStore.open("memory://a/", context=context).result()
+    store["attributes.json"] = json.dumps(DOCUMENT)
+
+    with pytest.raises(MismatchError) as raised:
+        ts.open({"driver": "n5", "kvstore": "memory://a/", **members}, context=context).result()
+
+    assert KEY in str(raised.value)
+    assert problem in str(raised.value)
