@@ -22,6 +22,7 @@ from tensorstore_py.errors import SpecError
         ("zarr3", {"name": "gzip", "configuration": {"level": 6.0}}, None),
         ("zarr", {"id": "gzip"}, {"id": "gzip", "level": 1}),
         ("zarr", {"id": "gzip", "level": 6}, {"id": "gzip", "level": 6}),
+        ("n5", {"type": "gzip", "level": 6}, {"type": "gzip", "level": 6, "useZlib": False}),
     ],
 )
 def test_each_family_has_its_form(family: str, given: object, printed: dict | None) -> None:

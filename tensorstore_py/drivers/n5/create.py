@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorstore_py.drivers.n5.codec_spec import N5CodecSpec, parse_compression
 from tensorstore_py.drivers.n5.metadata import Metadata, MetadataConstraints
-from tensorstore_py.drivers.n5.schema import check_asked, check_fill_value, stated_layout
+from tensorstore_py.drivers.n5.schema import block_layout, check_asked, check_fill_value
 from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin import CodecModel, Schema, chosen_chunks, chosen_dtype, dtype, new_domain
 
@@ -24,11 +24,9 @@ def new_metadata(schema: Schema, asked: Schema, stated: MetadataConstraints) -> 
         MismatchError: constraints contradict each other.
     """
     check_fill_value(asked)
-    # An array without dimensions has but one domain.
-    shape = () if schema.rank == 0 else stated.dimensions
-    domain = new_domain(schema, shape)
+    domain = new_domain(schema, None)
     data_type = chosen_dtype(schema)
-    layout = stated_layout(schema, domain.rank, stated.block_size)
+    layout = block_layout(schema, domain.rank)
     units, resolution = _units(schema, stated, domain.rank)
     try:
         metadata = Metadata(

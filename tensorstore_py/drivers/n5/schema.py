@@ -33,11 +33,11 @@ from tensorstore_py.plugin import (
 
 __all__ = [
     "array_domain",
+    "block_layout",
     "check_asked",
     "check_fill_value",
     "known_schema",
     "metadata_schema",
-    "stated_layout",
 ]
 
 
@@ -65,16 +65,27 @@ def known_schema(asked: Schema, stated: MetadataConstraints) -> Schema:
     rank = schema.rank
     if rank is None:
         return schema
-    layout = stated_layout(schema, rank, stated.block_size)
-    domain = known_domain(schema, stated.dimensions, stated.axes)
+    layout = ChunkLayout(schema.chunk_layout)
+    layout.update(
+        rank=rank,
+        grid_origin=[0] * rank,
+        inner_order=_inner_order(rank),
+        read_chunk_shape=stated.block_size,
+        write_chunk_shape=stated.block_size,
+    )
+    # There is but one domain without dimensions.
+    domain = known_domain(schema, stated.dimensions if rank else (), stated.axes)
     return Schema.of(replace(schema.constraints, chunk_layout=layout.constraints, domain=domain))
 
 
-def stated_layout(schema: Schema, rank: int, block_size: Sequence[int] | None) -> ChunkLayout:
-    """The schema's layout and what the metadata says of it; blocks are in Fortran order."""
-    return layout_constraints(
-        schema, rank, write_chunk=block_size, inner_order=_inner_order(rank), one_grid=True
-    )
+def block_layout(schema: Schema, rank: int) -> ChunkLayout:
+    """What a schema asks of the blocks, which are what is read and what is written.
+
+    Raises:
+        MismatchError: it asks for other chunks to read than to write.
+        SpecError: it asks for chunks inside the blocks.
+    """
+    return layout_constraints(schema, rank, one_grid=True)
 
 
 def metadata_schema(metadata: Metadata) -> Schema:

@@ -103,8 +103,11 @@ SHAPED: dict[str, Any] = {"dtype": "uint8", "domain": {"shape": [30, 40]}}
             "^codec_chunk: ",
         ),
         (
-            {**SHAPED, "chunk_layout": {"read_chunk": {"shape": [3, 4]}}},
-            {"blockSize": [3, 5]},
+            {
+                **SHAPED,
+                "chunk_layout": {"read_chunk": {"shape": [3, 4]}, "write_chunk": {"shape": [6, 8]}},
+            },
+            {},
             MismatchError,
             "read and write chunks are the same",
         ),

@@ -5,11 +5,11 @@ import pytest
 from tensorstore_py.drivers.n5.metadata import Metadata, MetadataConstraints
 from tensorstore_py.drivers.n5.schema import (
     array_domain,
+    block_layout,
     check_asked,
     check_fill_value,
     known_schema,
     metadata_schema,
-    stated_layout,
 )
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import ChunkLayout, CodecSpec, IndexDomain, Schema, Unit, dtype
@@ -67,12 +67,20 @@ def test_a_rank_tells_the_order() -> None:
     }
 
 
-def test_blocks_are_read_and_written_whole() -> None:
-    layout = stated_layout(Schema(chunk_layout=ChunkLayout(read_chunk_shape=[3, 2])), 2, None)
+def test_what_is_read_and_what_is_written_is_one_thing() -> None:
+    read = Schema(chunk_layout=ChunkLayout(read_chunk_shape=[3, 2]))
+    other = Schema(chunk_layout=ChunkLayout(read_chunk_shape=[3, 2], write_chunk_shape=[3, 4]))
+    inside = Schema(chunk_layout=ChunkLayout(codec_chunk_shape=[3, 2]))
 
-    assert layout.write_chunk.shape == (3, 2)
+    assert block_layout(read, 2).write_chunk.shape == (3, 2)
     with pytest.raises(MismatchError, match="read and write chunks are the same here"):
-        stated_layout(Schema(chunk_layout=ChunkLayout(read_chunk_shape=[3, 2])), 2, [3, 3])
+        block_layout(other, 2)
+    with pytest.raises(SpecError, match=r"^codec_chunk: "):
+        block_layout(inside, 2)
+
+
+def test_there_is_one_domain_without_dimensions() -> None:
+    assert known_schema(Schema(rank=0), MetadataConstraints()).domain == IndexDomain(rank=0)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +89,11 @@ def test_blocks_are_read_and_written_whole() -> None:
         (Schema(dtype=dtype("bool")), {}, "n5 has no data type bool"),
         (Schema(dtype=dtype("int8")), {"dataType": "uint8"}, "dtype"),
         (Schema(rank=3), {"dimensions": [3]}, "rank"),
+        (
+            Schema(chunk_layout=ChunkLayout(read_chunk_shape=[1, 2])),
+            {"blockSize": [3, 2]},
+            "does not match existing hard constraint",
+        ),
         (Schema(domain=IndexDomain(shape=[3])), {"dimensions": [4]}, "Upper bounds do not match"),
         (Schema(domain=IndexDomain(labels=["x"])), {"axes": ["y"]}, "labels do not match"),
         (Schema(dimension_units=["3 a"]), {"units": ["a"]}, "dimension_units"),
