@@ -1,7 +1,7 @@
 """Blosc, by numcodecs: shuffled blocks, each compressed by one of several fast compressors.
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/blosc/
-Names: `blosc` (zarr, zarr3), `numcodecs.blosc` (zarr3).
+Names: `blosc` (zarr, zarr3, n5), `numcodecs.blosc` (zarr3).
 Example: `{"name": "blosc", "configuration": {"cname": "zstd", "clevel": 5, "shuffle": "shuffle",
 "typesize": 4, "blocksize": 0}}`; in version 2 `{"id": "blosc", "cname": "zstd", "shuffle": 1}`.
 Limits: 2 GiB a chunk. The library trusts the sizes in a buffer's header and reads where they point;

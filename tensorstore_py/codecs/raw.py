@@ -1,6 +1,9 @@
 """Raw: no compression, said in so many words.
 
-Names: `raw` (n5). Example: `{"type": "raw"}`.
+Specification: https://github.com/saalfeldlab/n5#file-system-specification
+Names: `raw` (n5).
+Example: `{"type": "raw"}`.
+Limits: none; where the size is known, any other one is damage.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Zstandard, by numcodecs: one frame a chunk.
 
 Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/zstd
-Names: `zstd` (zarr, zarr3), `numcodecs.zstd` (zarr3).
+Names: `zstd` (zarr, zarr3, n5), `numcodecs.zstd` (zarr3).
 Example: `{"name": "zstd", "configuration": {"level": 3, "checksum": false}}`.
 Limits: none. The frame's header states the decoded size, except in frames written by a streaming
 encoder. It is compared with the size that the chunk must have, or could have at most, before the

@@ -18,6 +18,8 @@ HEADS = {
 }
 #: Those for codecs that other packages bring along.
 OPEN = ("numcodecs", "zarr_python")
+#: The member that names a codec in each family.
+TAGS = {"zarr": "id", "zarr3": "name", "n5": "type"}
 
 
 def part(head: str, name: str) -> str:
@@ -47,15 +49,14 @@ def test_its_names_are_registered_and_its_examples_are_right(name: str) -> None:
 
     assert names
     for codec, families in names:
-        for family in re.findall(r"zarr3?\b", families):
-            tag = "id" if family == "zarr" else "name"
-            problem = refusal(family, {tag: codec})
+        for family in re.findall(r"zarr3?\b|n5\b", families):
+            problem = refusal(family, {TAGS[family]: codec})
             # A member may be missing, but not the codec.
             assert problem is None or "is named" not in problem
     assert examples
     for example in examples:
         json_form = json.loads(example)
-        family = "zarr" if "id" in json_form else "zarr3"
+        (family,) = (name for name, tag in TAGS.items() if tag in json_form)
         parsed = parse_codec_json(family, json_form)
         assert parsed.codec_id in [codec for codec, _ in names]
 
