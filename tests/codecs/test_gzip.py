@@ -7,7 +7,7 @@ import pytest
 from numcodecs.gzip import GZip
 
 from tensorstore_py.codecs import gzip as ours
-from tensorstore_py.codecs.gzip import Gzip
+from tensorstore_py.codecs.gzip import Gzip, N5GzipSpec
 from tensorstore_py.errors import DataLossError, SpecError
 from tensorstore_py.plugin import OPAQUE, parse_codec_json
 from tensorstore_py.testing.codecs import CodecSuite
@@ -100,8 +100,7 @@ class TestGzipN5(CodecSuite):
 
 @pytest.mark.parametrize("level", [-1, 0, 2, 6])
 def test_n5_has_zlib_s_header_too(level: int) -> None:
-    asked = parse_codec_json("n5", {"type": "gzip", "level": level, "useZlib": True})
-    codec = asked.bind(OPAQUE)
+    codec = N5GzipSpec.parse({"level": level, "useZlib": True}).bind(OPAQUE)
 
     assert zlib.decompress(codec.encode(DATA)) == DATA
     assert codec.decode(zlib.compress(DATA), len(DATA)) == DATA
@@ -112,7 +111,7 @@ def test_n5_has_zlib_s_header_too(level: int) -> None:
 
 
 def test_n5_leaves_the_level_to_the_library() -> None:
-    codec = parse_codec_json("n5", {"type": "gzip"}).bind(OPAQUE)
+    codec = N5GzipSpec().bind(OPAQUE)
 
     assert codec.encode(DATA) == Gzip(6).encode(DATA)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numcodecs.lzma import LZMA
 
-from tensorstore_py.codecs.lzma import Lzma, LzmaSpec
+from tensorstore_py.codecs.lzma import Lzma, LzmaSpec, N5XzSpec
 from tensorstore_py.errors import DataLossError, SpecError
 from tensorstore_py.plugin import OPAQUE, parse_codec_json
 from tensorstore_py.testing.codecs import CodecSuite
@@ -96,7 +96,7 @@ class TestXzN5(CodecSuite):
 
 
 def test_n5_writes_the_library_s_own_default_but_for_the_preset() -> None:
-    codec = parse_codec_json("n5", {"type": "xz", "preset": 1}).bind(OPAQUE)
+    codec = N5XzSpec(preset=1).bind(OPAQUE)
 
     assert codec.encode(DATA) == lzma.compress(DATA, preset=1, check=lzma.CHECK_CRC64)
 

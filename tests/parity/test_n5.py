@@ -63,9 +63,8 @@ def test_matrix(tmp_path, dtype, compression):
 @pytest.mark.parametrize("shape", [(), (1,), (11,), (0, 3), (4, 5, 6), (2, 1, 3, 2)])
 def test_ranks(tmp_path, shape):
     values = sample("int16", shape) if shape else np.array(5, "int16")
-    members = {"dtype": "int16", "schema": {"domain": {"shape": shape}}}
-    if shape:
-        members["schema"]["chunk_layout"] = {"chunk": {"shape": [2] * len(shape)}}
+    layout = {"chunk": {"shape": [2] * len(shape)}} if shape else {}
+    members = {"dtype": "int16", "schema": {"domain": {"shape": shape}, "chunk_layout": layout}}
     for writer, reader, name in ((ours, wheel, "mine"), (wheel, ours, "theirs")):
         spec = spec_of("n5", tmp_path / name, **members)
         writer.open(spec, create=True).result()[...] = values

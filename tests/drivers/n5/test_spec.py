@@ -1,4 +1,5 @@
 import json
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -261,7 +262,7 @@ def test_what_the_library_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_every_part_of_an_array(order: str) -> None:
+def test_every_part_of_an_array(order: Literal["C", "F"]) -> None:
     values = np.arange(7 * 5 * 6, dtype="f4").reshape(7, 5, 6) - 50
     asked = {
         "dimensions": [7, 5, 6], "blockSize": [3, 2, 4], "dataType": "float32",
