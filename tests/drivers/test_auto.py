@@ -81,7 +81,7 @@ def test_a_known_format_costs_no_request_more(context, monkeypatch):
 @pytest.mark.parametrize(
     ("url", "error", "words"),
     [
-        ("memory://d/", ts.NotFoundError, ".zarray, zarr.json"),
+        ("memory://d/", ts.NotFoundError, ".zarray, attributes.json, zarr.json"),
         ("memory://zz", ts.NotFoundError, '"zz"'),
         ("memory://c.json", ts.FailedPreconditionError, "no known format"),
         ("memory://long", ts.FailedPreconditionError, "no known format"),

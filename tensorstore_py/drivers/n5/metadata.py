@@ -215,6 +215,7 @@ class Metadata:
         """The metadata for a stored document.
 
         Raises:
+            MismatchError: this is of a group.
             SpecError: this is not JSON, or a member is missing or wrong; the path names it.
         """
         try:
@@ -223,10 +224,14 @@ class Metadata:
             raise SpecError(f"this is no JSON: {error}") from error
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
+        if not any(name in json for name in _REQUIRED):
+            raise MismatchError(
+                "this is a group, not an array, or its attributes; open one of its arrays by its "
+                "path"
+            )
         for name in _REQUIRED:
             if name not in json:
-                hint = "" if "dimensions" in json else "; is this a group? Open an array in it"
-                raise SpecError(f"this member is required{hint}", (name,))
+                raise SpecError("this member is required", (name,))
         known = MetadataConstraints.parse({name: _frozen(name, json[name]) for name in json})
         assert known.dimensions is not None
         assert known.block_size is not None
