@@ -100,7 +100,9 @@ class TestWrongForms:
             ts.open("/data/a")
 
     def test_an_empty_directory(self, tmp_path):
-        with pytest.raises(NotFoundError, match=r"looked for \.zarray, attributes\.json, zarr\.json"):
+        with pytest.raises(
+            NotFoundError, match=r"looked for \.zarray, attributes\.json, zarr\.json"
+        ):
             ts.open(tmp_path).result()
 
     def test_no_such_file(self, tmp_path):

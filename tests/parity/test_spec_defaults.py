@@ -29,9 +29,10 @@ MEMBERS: list[dict[str, Any]] = [
 ]
 SPECS = [
     *({"driver": driver, "kvstore": "memory://a/", **each}
-      for driver in ("zarr", "zarr3") for each in MEMBERS),
+      for driver in ("zarr", "zarr3", "n5") for each in MEMBERS),
     {"driver": "zarr"},
     {"driver": "zarr3"},
+    {"driver": "n5"},
     {"driver": "zarr3", "kvstore": "memory://a/", "metadata": {
         "shape": [3], "data_type": "int8", "chunk_key_encoding": {"name": "v2"},
         "codecs": ["bytes", {"name": "gzip", "configuration": {"level": 5}}]}},
