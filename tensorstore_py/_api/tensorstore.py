@@ -26,7 +26,7 @@ from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.start import start, together
 from tensorstore_py._runtime.write_futures import WriteFutures
-from tensorstore_py._spec.binding import spec_json, unbind
+from tensorstore_py._spec.binding import spec_json, unbind, with_own_memory
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registry import drivers
@@ -551,8 +551,14 @@ class TensorStore(Indexable):
     def __copy__(self) -> Self:
         return self  # it never changes
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return self.__copy__()
+    def __deepcopy__(self, memo: dict[int, object]) -> TensorStore:
+        # The same array in the same store, but whatever a cache pool holds is the copy's own.
+        bound = self._bound_spec()
+        apart = with_own_memory(bound)
+        if apart is bound or self._driver.transaction is not None:
+            return self
+        asked: Options = {"open": True, "assume_cached_metadata": True}
+        return _reopen(updated(apart, asked), self._readable, self._writable)
 
     def __reduce__(self) -> tuple[object, tuple[DriverSpec, bool, bool]]:
         # The other process takes the metadata that is known here, as this handle would.

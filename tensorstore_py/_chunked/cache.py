@@ -17,7 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from weakref import ReferenceType, ref
 
+import numpy as np
+
 from tensorstore_py._chunked.layout import Remembered
+from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._runtime.flight import Flight
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Mutex
@@ -26,11 +29,10 @@ from tensorstore_py._spec.binding import likeness
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Iterator
 
-    import numpy as np
-
-__all__ = ["CachedChunk", "ChunkCache", "needed_since"]
+__all__ = ["CachedChunk", "ChunkCache", "Writes", "needed_since"]
 
 T = TypeVar("T")
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
 class _Entry(Protocol):
@@ -51,7 +53,7 @@ class CachedChunk:
         time: seconds since the epoch.
     """
 
-    chunk: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None
+    chunk: Array | None
     generation: bytes
     time: float
 
@@ -68,6 +70,24 @@ class _Scope:
     store: object
     form: object
     companion: ReferenceType[object] | None = None
+
+
+class Writes:
+    """The writes of one key that are under way, see `ChunkCache.writing`."""
+
+    __slots__ = ("began", "count", "made", "single")
+
+    def __init__(self) -> None:
+        self.began = time.time()
+        self.count = 0
+        self.single = True
+        self.made: CachedChunk | None = None
+
+    def stored(self, chunk: Array, generation: bytes) -> None:
+        """This chunk is what is stored now, at `generation`."""
+        # Whoever changes it from now on is not seen by who trusts what is kept.
+        found = None if generation == NO_VALUE else chunk
+        self.made = CachedChunk(found, generation, self.began)
 
 
 #: How many arrays at one path, in different stores or forms, are told apart.
@@ -87,11 +107,12 @@ class ChunkCache(Forkable):
         self._held_bytes = 0
         self._scopes: Remembered[list[_Scope]] = Remembered(1024)
         self._flights: dict[Hashable, Flight[CachedChunk]] = {}
+        self._writes: dict[Hashable, Writes] = {}
         self._mutex = Mutex()
         super().__init__()
 
     def after_fork(self) -> None:
-        self._flights = {}  # they went on in the parent
+        self._flights, self._writes = {}, {}  # they went on in the parent
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -130,6 +151,28 @@ class ChunkCache(Forkable):
             yield
         finally:
             self._leave(key, flight)
+
+    @contextmanager
+    def writing(self, key: Hashable) -> Iterator[Writes]:
+        """Around a write: what was kept is forgotten, and what was `stored` is kept instead.
+
+        Of several writes at a time nobody knows which was the last, so then nothing is kept.
+        """
+        with self._mutex:
+            writes = self._writes.setdefault(key, Writes())
+            writes.single = not writes.count and writes.single
+            writes.count += 1
+        try:
+            yield writes
+        finally:
+            with self._mutex:
+                writes.count -= 1
+                if not writes.count and self._writes.get(key) is writes:
+                    del self._writes[key]
+                made = writes.made if writes.single else None
+                self._outdate(key)
+                if made is not None:
+                    self._keep(key, made)
 
     async def current(
         self,
@@ -205,23 +248,31 @@ class ChunkCache(Forkable):
         """Keep an entry and drop the least recently used ones that no longer fit."""
         with self._mutex:
             flight = self._flights.get(key)
-            if flight is not None and flight.outdated:
-                return
-            self._drop(key)
-            if entry.size_bytes > self.limit_bytes:
-                return
-            self._entries[key] = entry
-            self._held_bytes += entry.size_bytes
-            while self._held_bytes > self.limit_bytes:
-                self._drop(next(iter(self._entries)))
+            if flight is None or not flight.outdated:
+                self._keep(key, entry)
 
     def drop(self, key: Hashable) -> None:
-        """Forget an entry, if there is one, and what is being read to replace it."""
+        """Forget an entry, if there is one, and what is being read or written to replace it."""
         with self._mutex:
-            flight = self._flights.get(key)
-            if flight is not None:
-                flight.outdated = True
-            self._drop(key)
+            writes = self._writes.get(key)
+            if writes is not None:
+                writes.single = False
+            self._outdate(key)
+
+    def _outdate(self, key: Hashable) -> None:
+        flight = self._flights.get(key)
+        if flight is not None:
+            flight.outdated = True
+        self._drop(key)
+
+    def _keep(self, key: Hashable, entry: _Entry) -> None:
+        self._drop(key)
+        if entry.size_bytes > self.limit_bytes:
+            return
+        self._entries[key] = entry
+        self._held_bytes += entry.size_bytes
+        while self._held_bytes > self.limit_bytes:
+            self._drop(next(iter(self._entries)))
 
     def _drop(self, key: Hashable) -> None:
         entry = self._entries.pop(key, None)

@@ -8,7 +8,7 @@ decoded anew. Chunks are kept as whole decoded arrays that nobody writes to.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,15 +19,16 @@ from tensorstore_py._chunked.read import Reader, work_of_each_shape
 from tensorstore_py._runtime.fan_out import fan_out, offload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
+    from contextlib import AbstractContextManager
 
     from tensorstore_py._chunked.array import ChunkedArray
-    from tensorstore_py._chunked.cache import ChunkCache
+    from tensorstore_py._chunked.cache import ChunkCache, Writes
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import Cell
 
-__all__ = ["CachedReads", "forget", "forget_cell"]
+__all__ = ["CachedReads", "PoolPart"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -74,15 +75,28 @@ class CachedReads:
         )
 
 
-def forget(cache: ChunkCache, scope: object, array: ChunkedArray, axes: Sequence[Axis]) -> None:
-    """Drop what the pool holds of the chunks that a selection touches: they were written to."""
-    for step in make_plan(axes, array.grid).steps():
-        forget_cell(cache, scope, array, step.cell)
+class PoolPart(NamedTuple):
+    """What a pool holds of one array; `scope` is what stands for the array there."""
 
+    cache: ChunkCache
+    scope: object
 
-def forget_cell(cache: ChunkCache, scope: object, array: ChunkedArray, cell: Cell) -> None:
-    """Drop what the pool holds of one chunk; of a shard its index, without which nothing counts."""
-    cache.drop((scope, cell) if array.sharded is None else index_key(scope, cell))
+    def writing(self, array: ChunkedArray, cell: Cell) -> AbstractContextManager[Writes]:
+        """Around a write of one chunk, see `ChunkCache.writing`."""
+        return self.cache.writing(self._key(array, cell))
+
+    def forget(self, array: ChunkedArray, axes: Sequence[Axis]) -> None:
+        """Drop the chunks that a selection touches: they were written to."""
+        for step in make_plan(axes, array.grid).steps():
+            self.forget_cell(array, step.cell)
+
+    def forget_cell(self, array: ChunkedArray, cell: Cell) -> None:
+        """Drop one chunk."""
+        self.cache.drop(self._key(array, cell))
+
+    def _key(self, array: ChunkedArray, cell: Cell) -> Hashable:
+        """Of a shard its index is what counts: without it, nothing else does."""
+        return (self.scope, cell) if array.sharded is None else index_key(self.scope, cell)
 
 
 class _CachedReader(Reader):

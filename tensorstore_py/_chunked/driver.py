@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorstore_py._chunked.array import ChunkedArray, Limits
 from tensorstore_py._chunked.cache import ChunkCache, needed_since
-from tensorstore_py._chunked.cached import CachedReads, forget, forget_cell
+from tensorstore_py._chunked.cached import CachedReads, PoolPart
 from tensorstore_py._chunked.merging import MergedUpdates
 from tensorstore_py._chunked.metadata import MetadataFile
 from tensorstore_py._chunked.read import read_into
@@ -59,13 +59,13 @@ Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
 class _Known(NamedTuple, Generic[M]):
-    """What follows from the metadata as last known; `scope` is the array's in the cache pool."""
+    """What follows from the metadata as last known; `pool` is the array's part of the cache."""
 
     state: MetadataState[M]
     array: ChunkedArray
     source: StoredChunks
     bounds: IndexDomain
-    scope: object
+    pool: PoolPart | None
 
 
 class ChunkedDriver(Driver, Generic[M]):
@@ -128,14 +128,16 @@ class ChunkedDriver(Driver, Generic[M]):
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
-        scope = self._scope(state) if self._cache.limit_bytes else None
-        return _Known(state, array, source, bounds, scope)
+        return _Known(state, array, source, bounds, self._pool_part(state))
 
-    def _scope(self, state: MetadataState[M]) -> object:
+    def _pool_part(self, state: MetadataState[M]) -> PoolPart | None:
         """The array's part of the cache pool, the same for every size that it may have."""
+        if not self._cache.limit_bytes:
+            return None
         unsized = self._spec.resized(state.metadata, (0,) * len(state.layout.grid))
         form = (self._spec.layout_variant, self._spec.serialize_metadata(unsized))
-        return self._cache.scope(self._file.prefix, self._spec.store_spec(), form)
+        scope = self._cache.scope(self._file.prefix, self._spec.store_spec(), form)
+        return PoolPart(self._cache, scope)
 
     @property
     def domain(self) -> IndexDomain:
@@ -232,10 +234,10 @@ class ChunkedDriver(Driver, Generic[M]):
         selection = select(resolved)
         view = selection.view(out)
         apart = not np.may_share_memory(view, out) and out.size > 0
-        if self._cache.limit_bytes:
+        if known.pool is not None:
             bound = self._spec.recheck_cached_data
             since = needed_since(bound, self._opened)
-            reads = CachedReads(self._cache, known.scope, array, since)
+            reads = CachedReads(*known.pool, array, since)
             await reads.read_into(selection.axes, view)
         else:
             await read_into(array, selection.axes, view)
@@ -254,17 +256,17 @@ class ChunkedDriver(Driver, Generic[M]):
             return
         view = view[(0,) * selection.free]
         try:
-            await write_from(array, known.source, self._merged, selection.axes, view)
+            pool = known.pool
+            await write_from(array, known.source, self._merged, selection.axes, view, pool)
         finally:
             if self._transaction is not None:
                 self._overlay.changing(partial(self._outside().forget, selection.axes))
-            elif self._cache.limit_bytes:
-                forget(self._cache, known.scope, array, selection.axes)
 
     def forget(self, axes: Sequence[Axis]) -> None:
         """Drop from the cache pool what a selection touches: a transaction has changed it."""
-        if self._cache.limit_bytes:
-            forget(self._cache, self._known.scope, self._known.array, axes)
+        pool = self._known.pool
+        if pool is not None:
+            pool.forget(self._known.array, axes)
 
     async def resize(self, request: ResizeRequest) -> None:
         before, _ = await self._reshape(lambda layout: new_shape(layout, request))
@@ -278,7 +280,9 @@ class ChunkedDriver(Driver, Generic[M]):
             )
 
     def _forget_cell(self, cell: Cell) -> None:
-        forget_cell(self._cache, self._known.scope, self._known.array, cell)
+        pool = self._known.pool
+        if pool is not None:
+            pool.forget_cell(self._known.array, cell)
 
     def _forget_cell_later(self, cell: Cell) -> None:
         self._overlay.changing(partial(self._outside()._forget_cell, cell))

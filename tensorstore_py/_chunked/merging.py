@@ -14,6 +14,7 @@ from tensorstore_py._interface.update import merged
 from tensorstore_py._runtime.gate import Gate
 
 if TYPE_CHECKING:
+    from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import KvStore
     from tensorstore_py._interface.update import Update
 
@@ -23,13 +24,14 @@ __all__ = ["MergedUpdates"]
 class _Waiting:
     """One update on its way."""
 
-    __slots__ = ("done", "error", "gone", "update")
+    __slots__ = ("done", "error", "gone", "stamp", "update")
 
     def __init__(self, update: Update) -> None:
         self.update = update
         self.done = False
         self.gone = False  # nobody wants it to be made any more
         self.error: Exception | None = None
+        self.stamp: TimestampedStorageGeneration | None = None
 
 
 class MergedUpdates(Gate):
@@ -44,8 +46,11 @@ class MergedUpdates(Gate):
         self._store = store
         self._waiting: dict[str, list[_Waiting]] = {}
 
-    async def update(self, key: str, update: Update) -> None:
+    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration | None:
         """Make an update, with others of the same key if there are any.
+
+        Returns:
+            The new stamp, if it was made by itself.
 
         Raises:
             Whatever the store, or one of the updates that were made together, raises.
@@ -61,13 +66,16 @@ class MergedUpdates(Gate):
             self._give_up(key, mine)
         if mine.error is not None:
             raise mine.error
+        return mine.stamp
 
     async def _store_all(self, key: str) -> None:
         with self._mutex:
             batch = self._waiting.pop(key)
         error: Exception | None = None
         try:
-            await self._store.update(key, merged([each.update for each in batch]))
+            stamp = await self._store.update(key, merged([each.update for each in batch]))
+            if len(batch) == 1:
+                batch[0].stamp = stamp
         except Exception as failure:  # noqa: BLE001 - it is everybody's
             error = failure
         except BaseException:

@@ -31,6 +31,10 @@ class CachePool(ResourceModel):
 
     total_bytes_limit: NonNegativeInt = 0
 
+    @property
+    def remembers(self) -> bool:
+        return self.total_bytes_limit > 0
+
     def create(self) -> ChunkCache:
         return ChunkCache(self.total_bytes_limit)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.source import Cell, StoredChunks
     from tensorstore_py._interface.kvstore import Buffer, KvStore
 
-__all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate"]
+__all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate", "ShownUpdate"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -122,8 +122,37 @@ class ChunkUpdate(_PartsUpdate[ChunkPart]):
     __slots__ = ()
 
     async def _apply(self, stored: Buffer | None) -> Buffer | None:
-        work = partial(_encoded, self.array, self._parts, stored)
-        return await offload(self._source.inline, work)
+        return await offload(self._source.inline, partial(self._encoded, stored))
+
+    def _encoded(self, stored: Buffer | None) -> Buffer | None:
+        return _encoded(self.array, self._parts, stored)
+
+
+class ShownUpdate(ChunkUpdate):
+    """A `ChunkUpdate` that shows what it made of the chunk.
+
+    Attributes:
+        made: the whole chunk as last applied, which nobody writes to.
+    """
+
+    __slots__ = ("made",)
+
+    def __init__(
+        self, array: ChunkedArray, source: StoredChunks, cell: Cell, parts: Sequence[ChunkPart]
+    ) -> None:
+        super().__init__(array, source, cell, parts)
+        self.made: Array | None = None
+
+    def _encoded(self, stored: Buffer | None) -> Buffer | None:
+        whole = len(self._parts) == 1 and self._parts[0].step.whole
+        with self.array.limits.copying:
+            chunk = _changed(self.array, self._parts, stored)
+            # Values that replace all of it are their owner's, who may change them any time.
+            made = chunk.copy() if whole else chunk
+            data = _encode(self.array, made, stored)
+        made.flags.writeable = False
+        self.made = made
+        return data
 
 
 class ShardUpdate(_PartsUpdate[ShardPart]):
@@ -230,22 +259,30 @@ def _encoded(
         stored: the chunk's present bytes, where the rest of it matters.
     """
     with array.limits.copying:
-        chain = array.chain
-        if len(parts) == 1 and parts[0].step.whole:
-            chunk = parts[0].values
-        else:
-            if stored is None:
-                chunk = array.filled_chunk()
-            else:
-                chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
-                chain.decode_into(stored, chunk)
-            for step, values in parts:
-                chunk[step.inside] = values
-        if chain.to_bytes.partial:
-            return chain.encode_over(chunk, stored, keep_fill=array.store_fill)
-        if not array.store_fill and array.is_fill(chunk):
-            return None
-        return chain.encode(chunk)
+        return _encode(array, _changed(array, parts, stored), stored)
+
+
+def _changed(array: ChunkedArray, parts: Sequence[ChunkPart], stored: Buffer | None) -> Array:
+    """The whole chunk with its new values; these themselves where they replace all of it."""
+    if len(parts) == 1 and parts[0].step.whole:
+        return parts[0].values
+    chain = array.chain
+    if stored is None:
+        chunk = array.filled_chunk()
+    else:
+        chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
+        chain.decode_into(stored, chunk)
+    for step, values in parts:
+        chunk[step.inside] = values
+    return chunk
+
+
+def _encode(array: ChunkedArray, chunk: Array, stored: Buffer | None) -> Buffer | None:
+    if array.chain.to_bytes.partial:
+        return array.chain.encode_over(chunk, stored, keep_fill=array.store_fill)
+    if not array.store_fill and array.is_fill(chunk):
+        return None
+    return array.chain.encode(chunk)
 
 
 def _stored_chunks(sharded: Sharded, stored: Buffer | None) -> dict[int, Buffer]:

@@ -15,7 +15,13 @@ import numpy as np
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._chunked.uneven import EachShape
-from tensorstore_py._chunked.update import ChunkPart, ChunkUpdate, ShardPart, ShardUpdate
+from tensorstore_py._chunked.update import (
+    ChunkPart,
+    ChunkUpdate,
+    ShardPart,
+    ShardUpdate,
+    ShownUpdate,
+)
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._runtime.fan_out import fan_out
 
@@ -24,10 +30,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tensorstore_py._chunked.array import ChunkedArray
+    from tensorstore_py._chunked.cached import PoolPart
     from tensorstore_py._chunked.merging import MergedUpdates
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import StoredChunks
+    from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.update import Update
 
 __all__ = ["write_from"]
@@ -41,6 +49,7 @@ async def write_from(
     merged: MergedUpdates,
     axes: Sequence[Axis],
     view: Array,
+    pool: PoolPart | None = None,
 ) -> None:
     """Store the elements that `axes` select.
 
@@ -50,6 +59,7 @@ async def write_from(
         merged: where this process's own writers of one chunk meet.
         axes: the selection's axes, see `selection`.
         view: the working view of the new values, one axis for each of `axes`, of the array's dtype.
+        pool: where chunks are kept decoded, if they are.
 
     Raises:
         DataLossError: a chunk that must be changed in part is corrupt; names its key.
@@ -58,7 +68,7 @@ async def write_from(
     kind = _Writer if array.sharded is None else _ShardWriter
 
     def work_of(part: ChunkedArray) -> Callable[[Step], Coroutine[Any, Any, None]]:
-        return kind(part, source, merged, plan, view).work()
+        return kind(part, source, merged, plan, view, pool).work()
 
     work = work_of(array) if array.shapes is None else EachShape(array, work_of).step
     await fan_out(source.inline, plan.steps(), work, count=plan.count, width=source.width)
@@ -67,7 +77,7 @@ async def write_from(
 class _Writer:
     """One write to an array whose chunks are encoded whole."""
 
-    __slots__ = ("_array", "_merged", "_plan", "_source", "_view")
+    __slots__ = ("_array", "_merged", "_plan", "_pool", "_source", "_view")
 
     def __init__(
         self,
@@ -76,12 +86,14 @@ class _Writer:
         merged: MergedUpdates,
         plan: Plan,
         view: Array,
+        pool: PoolPart | None,
     ) -> None:
         self._array = array
         self._source = source
         self._merged = merged
         self._plan = plan
         self._view = view
+        self._pool = pool
 
     def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
         """The body of a step, which waits for memory if that could run out."""
@@ -102,7 +114,18 @@ class _Writer:
 
     async def step(self, step: Step) -> None:
         """Store one chunk."""
-        update = self.update(step)
+        pool = self._pool
+        if pool is None:
+            await self._store(step, self.update(step))
+            return
+        with pool.writing(self._array, step.cell) as writes:
+            update = self.update(step)
+            stamp = await self._store(step, update)
+            if stamp is not None and isinstance(update, ShownUpdate) and update.made is not None:
+                writes.stored(update.made, stamp.generation)
+
+    async def _store(self, step: Step, update: Update) -> TimestampedStorageGeneration | None:
+        """Store one chunk; its new stamp if that of just this change is known."""
         if step.full and not self._array.chain.to_bytes.partial:
             # Beyond the bounds known here may be what somebody who grew the array stored since.
             careful = self._array.growing and not all(piece.whole for piece in step.pieces)
@@ -112,13 +135,16 @@ class _Writer:
                 data = await update.apply(None)
                 stamp = await self._source.write(step.cell, data, if_equal=condition)
                 if not careful or stamp.generation != UNKNOWN:
-                    return
-        await self._merged.update(self._source.key(step.cell), update)
+                    return stamp
+        return await self._merged.update(self._source.key(step.cell), update)
 
     def update(self, step: Step) -> Update:
         """What becomes of the chunk."""
         part = ChunkPart(step, self._view[(..., *step.outside)])
-        return ChunkUpdate(self._array, self._source, step.cell, (part,))
+        # What is read back through a codec that rounds is not what was written.
+        shown = self._pool is not None and self._array.chain.exact()
+        kind = ShownUpdate if shown else ChunkUpdate
+        return kind(self._array, self._source, step.cell, (part,))
 
 
 class _ShardWriter(_Writer):

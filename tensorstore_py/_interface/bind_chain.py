@@ -158,6 +158,8 @@ class _OverBytes(BytesToBytes):
         codec: bound to `OPAQUE`.
     """
 
+    exact = False  # it may be one that rounds
+
     def __init__(self, codec: ArrayToBytes) -> None:
         self._codec = codec
 

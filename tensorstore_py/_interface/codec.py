@@ -72,6 +72,8 @@ class ArrayToArray(ABC):
     """A bound array-to-array codec, such as a transpose."""
 
     encoded: ChunkType
+    #: Whether decoding gives back, bit by bit, what was encoded.
+    exact: bool = False
 
     @abstractmethod
     def encode(self, array: Array) -> Array:
@@ -100,6 +102,8 @@ class ArrayToBytes(ABC):
     #: Whether encoded chunks hold more than the array, such as other fields of a record. Then a
     #: chunk is never written without a look at what is stored: see `encode_over`.
     partial: bool = False
+    #: Whether decoding gives back, bit by bit, what was encoded.
+    exact: bool = False
 
     @abstractmethod
     def encode(self, array: Array) -> Buffer:
@@ -140,6 +144,9 @@ class ArrayToBytes(ABC):
 
 class BytesToBytes(ABC):
     """A bound bytes-to-bytes codec, such as a compressor or a checksum."""
+
+    #: Whether decoding gives back the very bytes that were encoded.
+    exact: bool = True
 
     @abstractmethod
     def encode(self, data: Buffer) -> Buffer:

@@ -131,6 +131,11 @@ class CodecChain:
         """
         return self._from_bytes(self._decompressed(data))
 
+    def exact(self) -> bool:
+        """Whether it is certain that decoding gives back, bit by bit, what was encoded."""
+        stages = (*self.to_array, self.to_bytes, *self.compressors)
+        return not self.to_bytes.partial and all(stage.exact for stage in stages)
+
     def encoded_size(self) -> int | None:
         """Size in bytes of every encoded chunk, if it does not depend on the values."""
         size = self.to_bytes.encoded_size

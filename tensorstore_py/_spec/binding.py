@@ -1,6 +1,6 @@
 """Binding specs to a context and back: resource members as live handles, or as JSON again.
 
-All four walks go over nested models, arrays and objects, and return the model they were given
+All walks go over nested models, arrays and objects, and return the model they were given
 if nothing changed. Unbinding numbers shared resources so that binding the result again shares
 exactly what was shared: a resource that had a key keeps it unless two contend for it; one that
 is met twice gets `kind#0`, `kind#1`, ...; one that is met once is printed in place.
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
     from tensorstore_py._spec.context import Context
 
-__all__ = ["bind", "is_bound", "likeness", "spec_json", "strip_context", "unbind"]
+__all__ = [
+    "bind",
+    "is_bound",
+    "likeness",
+    "spec_json",
+    "strip_context",
+    "unbind",
+    "with_own_memory",
+]
 
 M = TypeVar("M", bound=Model)
 AnyResource = Resource[object] | ResourceSpec
@@ -108,6 +116,20 @@ def strip_context(model: M) -> M:
         if fresh is not value:
             updates[name] = fresh
     return model.replace(**updates) if updates else model
+
+
+def with_own_memory(model: M) -> M:
+    """The model with another resource like it for each that merely remembers what is elsewhere."""
+    renewed: dict[Resource[object], Resource[object]] = {}
+
+    def visit(value: object) -> object:
+        if isinstance(value, Resource):
+            if value.spec.remembers and value not in renewed:
+                renewed[value] = Resource(value.spec)
+            return renewed.get(value, value)
+        return _map_members(value, visit) if isinstance(value, Model) else value
+
+    return _map_members(model, visit)
 
 
 def is_unbound(model: Model) -> bool:

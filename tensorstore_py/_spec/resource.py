@@ -54,6 +54,11 @@ class ResourceModel(Model):
     unseen: ClassVar[bool] = False
     json_form: ClassVar[Mapping[str, object] | None] = None
 
+    @property
+    def remembers(self) -> bool:
+        """Whether it keeps what can be had anew, so that who wants a copy gets another one."""
+        return False
+
     @classmethod
     def default(cls) -> Self:
         """The resource that a context has when nothing is said of it."""

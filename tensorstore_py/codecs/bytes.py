@@ -69,6 +69,7 @@ class Bytes(ArrayToBytes):
     """
 
     encoded_size: int
+    exact = True
 
     def __init__(self, chunk: ChunkType, endian: str) -> None:
         self.encoded_size = chunk.size_bytes

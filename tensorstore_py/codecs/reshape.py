@@ -154,6 +154,8 @@ class Reshape(ArrayToArray):
         encoded: the chunk in its new shape.
     """
 
+    exact = True
+
     def __init__(self, decoded: ChunkType, encoded: ChunkType) -> None:
         self._shape = decoded.shape
         self.encoded = encoded

@@ -95,6 +95,8 @@ class Transpose(ArrayToArray):
         chunk: the decoded chunk.
     """
 
+    exact = True
+
     def __init__(self, order: tuple[int, ...], chunk: ChunkType) -> None:
         shape = tuple(chunk.shape[dimension] for dimension in order)
         self.encoded = ChunkType(shape, chunk.dtype, chunk.fill_value)

@@ -57,6 +57,20 @@ def test_a_deep_copy_is_a_handle_on_the_same_array():
     assert store.read().result().tolist() == [5, 5]
 
 
+def test_a_deep_copy_remembers_by_itself(tmp_path):
+    context = ts.Context({"cache_pool": {"total_bytes_limit": 1_000_000}})
+    spec = {"driver": "zarr3", "kvstore": tmp_path.as_uri(), "recheck_cached_data": False}
+    store = ts.open(spec, create=True, dtype="uint8", shape=[2], context=context).result()
+    store[0] = 42
+    apart = copy.deepcopy(store)
+    assert [each[0].read().result() for each in (store, apart)] == [42, 42]
+
+    store[0] = 43
+
+    assert [each[0].read().result() for each in (store, apart)] == [43, 42]
+    assert copy.copy(store) is store
+
+
 def test_what_was_resized_is_opened_with_its_bounds_of_today(store):
     store.resize(exclusive_max=[9, None]).result()
 

@@ -294,6 +294,46 @@ class TestWrites:
         assert array[5].read().result() == 99
         assert store.reads["a/c/0"] == 1
 
+    @pytest.mark.parametrize("bound", [True, False])
+    def test_what_was_written_is_kept_and_not_decoded(self, store, decoded, bound):
+        array = filled(store, recheck_cached_data=bound)
+        array[0:9] = np.arange(50, 59, dtype="uint8")  # two whole chunks and a part of the third
+        store.reset()
+        decoded[0] = 0
+        assert array.read().result().tolist() == [*range(50, 59), 10, 11, 12]
+        assert sum(store.bytes_read[key] for key in CHUNKS) == 0
+        assert (chunk_reads(store), decoded) == (dict.fromkeys(CHUNKS, 1) if bound else {}, [0])
+
+    def test_what_was_written_stays_what_it_was(self, store):
+        array = filled(store, recheck_cached_data=False)
+        mine = np.full(12, 50, "uint8")
+        array.write(mine).result()
+        mine[:] = 0
+        assert array.read().result().tolist() == [50] * 12
+
+    def test_a_chunk_of_nothing_but_the_fill_value_is_missing(self, store):
+        members = {"fill_missing_data_reads": False}
+        array = filled(store, recheck_cached_data=False, members=members)
+        array[0:4] = 0
+        with pytest.raises(NotFoundError, match="a/c/0"):
+            array[:4].read().result()
+
+    def test_several_at_a_time_leave_nothing(self, store):
+        array = filled(store, recheck_cached_data=False)
+        for future in [array[number].write(number + 50) for number in range(4)]:
+            future.result()
+        assert array[:4].read().result().tolist() == [50, 51, 52, 53]
+
+    def test_what_a_codec_rounds_is_read_back(self, store):
+        values = np.linspace(0, 1, 12).astype("float32")
+        codec = ts.CodecSpec({"driver": "zarr", "filters": [{"id": "bitround", "keepbits": 3}]})
+        options = {"dtype": "float32", "shape": [12], "codec": codec, "context": pool()}
+        array = opened(store, driver="zarr", create=True, recheck_cached_data=False, **options)
+        array.write(values).result()
+        found = array.read().result()
+        assert found.tolist() != values.tolist()
+        assert found.tolist() == opened(store, driver="zarr").read().result().tolist()
+
     def test_those_of_another_handle_in_the_context_are_seen(self, store):
         filled(store)
         context = pool()

@@ -44,6 +44,8 @@ class BlockCodec(ArrayToBytes):
         '00000002 00000002 00000001 00010002'
     """
 
+    exact = True
+
     def __init__(self, chunk: ChunkType, compression: CodecModel) -> None:
         assert isinstance(compression, CompressionSpec)
         self._shape = chunk.shape

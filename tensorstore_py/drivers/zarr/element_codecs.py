@@ -35,6 +35,7 @@ class FilteredElements(BytesToBytes):
         self._codec = codec
         self._chunk = chunk
         self._size = codec.encoded.size_bytes
+        self.exact = codec.exact
 
     def encode(self, data: Buffer) -> Buffer:
         return _memory(self._codec.encode(_elements(data, self._chunk)))
@@ -58,6 +59,7 @@ class SerializedElements(BytesToBytes):
 
     def __init__(self, codec: ArrayToBytes, chunk: ChunkType) -> None:
         self._codec = codec
+        self.exact = codec.exact
         self._chunk = chunk
 
     def encode(self, data: Buffer) -> Buffer:
