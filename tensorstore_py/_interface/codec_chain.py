@@ -133,8 +133,9 @@ class CodecChain:
 
     def exact(self) -> bool:
         """Whether it is certain that decoding gives back, bit by bit, what was encoded."""
-        stages = (*self.to_array, self.to_bytes, *self.compressors)
-        return not self.to_bytes.partial and all(stage.exact for stage in stages)
+        serialized = self.to_bytes.exact and not self.to_bytes.partial
+        converted = all(codec.exact for codec in self.to_array)
+        return serialized and converted and all(codec.exact for codec in self.compressors)
 
     def encoded_size(self) -> int | None:
         """Size in bytes of every encoded chunk, if it does not depend on the values."""

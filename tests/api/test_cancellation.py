@@ -192,7 +192,7 @@ def test_inline_at_any_operation_of_the_store(prepare, atomic, cached, monkeypat
     monkeypatch.setattr("tensorstore_py._runtime.start.hand_in", lambda _: None)
     world = World(Hooked, atomic, cached, 10**6)
     after = reached(world, prepare)
-    numbers = []
+    numbers: list[int] = []
 
     def cancel(*_):
         numbers[-1] -= 1

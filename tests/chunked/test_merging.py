@@ -101,6 +101,7 @@ async def test_the_stamp_is_given_to_who_was_alone():
     store = loop_store()
     merged = MergedUpdates(store)
     stamp = await merged.update("k", Append(b"y"))
+    assert stamp is not None
     assert stamp.generation == (await store.read("k")).stamp.generation
     stamps = await asyncio.gather(*(merged.update("k", Append(b"z")) for _ in range(4)))
     assert stamps[1:] == [None] * 3

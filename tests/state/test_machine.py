@@ -5,6 +5,7 @@ write, read, resize and append, and have transactions open at the same time. Tim
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -369,7 +370,7 @@ CASES = settings(
 
 
 def machine(driver, inline):
-    kind = type("Machine", (Machine,), {"driver": driver, "inline": inline})
+    kind: Any = type("Machine", (Machine,), {"driver": driver, "inline": inline})
     kind.TestCase.settings = CASES
     return kind.TestCase
 
