@@ -226,6 +226,28 @@ class KvStore(ABC):
             if stamp.generation != UNKNOWN:
                 return stamp
 
+    async def write_after(
+        self, key: str, keep: int, tail: Buffer, *, if_equal: bytes
+    ) -> TimestampedStorageGeneration:
+        """Store a value that begins as the present one and goes on otherwise, atomically.
+
+        For what grows at its end, such as an archive. The default reads what is kept and writes
+        all of it; stores override it to move the bytes themselves.
+
+        Args:
+            key: the whole key.
+            keep: how many bytes of the present value to keep; it has as many at least.
+            tail: what comes behind them.
+            if_equal: only if the stored generation is this one.
+
+        Returns:
+            As `write`.
+        """
+        head = await self.read(key, ByteRange(0, keep), if_equal=if_equal)
+        if head.state != "value":
+            return TimestampedStorageGeneration.now(UNKNOWN)
+        return await self.write(key, b"".join((head.value, tail)), if_equal=if_equal)
+
     async def write_together(
         self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
     ) -> str | None:

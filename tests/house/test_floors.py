@@ -12,12 +12,13 @@ PLUG_INS = ("codecs", "kvstores", "drivers")
 # A codec library is known to the one codec that wraps it, so that it can be replaced there. The two
 # deflate formats are two codecs over one library, and so are its checksums, and the three kinds of
 # objects of variable length. What servers state of their answers is a checksum of its own floor.
+# Entries of zip archives are bare streams, which no codec has.
 CODEC_LIBRARIES = {
-    "bz2": {"codecs/bz2.py"},
+    "bz2": {"codecs/bz2.py", "kvstores/zip/methods.py"},
     "google_crc32c": {"_net/digests.py", "codecs/crc32c.py"},
     "gzip": {"codecs/gzip.py"},
     "isal": {"codecs/gzip.py", "codecs/zlib.py"},
-    "lzma": {"codecs/lzma.py"},
+    "lzma": {"codecs/lzma.py", "kvstores/zip/methods.py"},
     "numcodecs.blosc": {"codecs/blosc.py"},
     "numcodecs.lz4": {"codecs/lz4.py"},
     "numcodecs.zstd": {"codecs/zstd.py"},
@@ -28,7 +29,13 @@ CODEC_LIBRARIES = {
     "pcodec": {"codecs/pcodec.py"},
     "pickle": {"codecs/pickle.py"},
     "zfpy": {"codecs/zfpy.py"},
-    "zlib": {"codecs/adler32.py", "codecs/crc32.py", "codecs/gzip.py", "codecs/zlib.py"},
+    "zlib": {
+        "codecs/adler32.py",
+        "codecs/crc32.py",
+        "codecs/gzip.py",
+        "codecs/zlib.py",
+        "kvstores/zip/methods.py",
+    },
 }
 
 

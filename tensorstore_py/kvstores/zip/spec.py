@@ -1,14 +1,16 @@
 """The JSON of the zip store: an archive in a value of another store, and its URL.
 
-Values only. What opens it comes with the store; `auto` knows an archive by its first bytes.
+Opening asks nothing of the other store. All who open one archive through one cache pool share what
+is known of it. `auto` knows an archive by its first bytes.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
+from tensorstore_py.kvstores.zip.store import SharedArchive, ZipStore
 from tensorstore_py.plugin import (
-    CachePool,
+    ChunkCache,
     KvStoreField,
     KvStoreSpec,
     Places,
@@ -42,12 +44,20 @@ class ZipSpec(KvStoreSpec):
 
     base: KvStoreField
     compression: Literal["store", "deflate", "zstd", "xz"] = "deflate"
-    cache_pool: Resource[CachePool] = ResourceField("cache_pool")
+    cache_pool: Resource[ChunkCache] = ResourceField("cache_pool")
     data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
 
     @classmethod
     def detects(cls, head: bytes) -> bool:
         return head.startswith(_SIGNATURES)
+
+    def open(self) -> ZipStore:
+        cache, where = self.cache_pool.value, self.base
+        scope = cache.scope(where.path, where, "zip")
+        shared = cache.companion(
+            scope, lambda: SharedArchive(where.open(), where.path, cache, (scope, "directory"))
+        )
+        return ZipStore(shared, self.compression, self.data_copy_concurrency.value)
 
     def to_url(self) -> str:
         return f"{self.base.to_url()}|zip:{encode_path(self.path)}"

@@ -2,7 +2,7 @@ import pytest
 import tensorstore as reference
 
 import tensorstore_py as ts
-from tensorstore_py.kvstores.zip import ZipSpec
+from tensorstore_py.kvstores.zip import ZipSpec, ZipStore
 
 PRINTED = [
     "memory://a.zip|zip:b c",
@@ -49,5 +49,32 @@ def test_an_archive_is_known_by_its_first_bytes():
     context = ts.Context()
     kvstore = ts.KvStore.open("memory://", context=context).result()
     kvstore["a.zip"] = b"PK\x05\x06" + bytes(18)
-    with pytest.raises(ts.UnsupportedError, match='"zip" cannot be opened by this version'):
+    with pytest.raises(ts.NotFoundError, match=r'no array found at the zip archive "a\.zip"'):
         ts.open("memory://a.zip", context=context).result()
+
+
+def archive_of(kvstore: ts.KvStore) -> object:
+    assert isinstance(kvstore.store, ZipStore)
+    return kvstore.store._archive
+
+
+def test_all_who_open_an_archive_share_what_is_known_of_it():
+    context = ts.Context()
+    first = ts.KvStore.open("memory://a.zip|zip:x/", context=context).result()
+    second = ts.KvStore.open("memory://a.zip|zip:y", context=context).result()
+    other = ts.KvStore.open("memory://b.zip|zip:", context=context).result()
+
+    assert archive_of(first) is archive_of(second)
+    assert archive_of(first) is not archive_of(other)
+    assert first.store.inline
+
+
+def test_a_cache_pool_keeps_what_is_known_of_an_archive():
+    context = ts.Context({"cache_pool": {"total_bytes_limit": 100_000}})
+    first = ts.KvStore.open("memory://a.zip|zip:", context=context).result()
+    first["a"] = b"1"
+    archive = archive_of(first)
+    del first
+
+    again = ts.KvStore.open("memory://a.zip|zip:", context=context).result()
+    assert archive_of(again) is archive

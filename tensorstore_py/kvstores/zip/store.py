@@ -1,0 +1,194 @@
+"""The zip store: the entries of an archive as keys and values.
+
+What it answers is what the archive has at that time: an entry is read on the condition that the
+archive was not replaced, and that there is no such entry is not said before the archive was looked
+at again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from tensorstore_py.errors import DataLossError, OutOfRangeError, UnsupportedError
+from tensorstore_py.kvstores.zip.archive import Archive, Fetched
+from tensorstore_py.kvstores.zip.commits import Change, Commits
+from tensorstore_py.kvstores.zip.directory import Directory
+from tensorstore_py.kvstores.zip.methods import Packed, pack
+from tensorstore_py.kvstores.zip.names import encode_name
+from tensorstore_py.plugin import (
+    ALL,
+    NO_VALUE,
+    UNKNOWN,
+    WHOLE,
+    Buffer,
+    ByteRange,
+    ChunkCache,
+    KeyRange,
+    KvStore,
+    ListEntry,
+    Places,
+    ReadResult,
+    TimestampedStorageGeneration,
+    encode_key,
+    holds,
+    offload,
+)
+
+__all__ = ["SharedArchive", "ZipStore"]
+
+Compression = Literal["store", "deflate", "zstd", "xz"]
+Results = list[ReadResult]
+
+
+class SharedArchive:
+    """What all stores of one archive share: what is known of it, and who waits to change it.
+
+    Args:
+        base: where the archive is.
+        key: of the archive there.
+        cache: where it is kept when nobody has it open any more.
+        name: what it is kept under.
+    """
+
+    def __init__(
+        self, base: KvStore, key: str, cache: ChunkCache | None = None, name: Hashable = None
+    ) -> None:
+        self.archive = Archive(base, key, self._keep)
+        self.commits = Commits(self.archive)
+        self._cache = cache
+        self._name = name
+
+    def _keep(self, directory: Directory) -> None:
+        if self._cache is not None and self._cache.limit_bytes:
+            self._cache.put(self._name, _Kept(self, directory.size_bytes))
+
+
+class _Kept(NamedTuple):
+    """What the cache pool keeps."""
+
+    shared: SharedArchive
+    size_bytes: int
+
+
+class ZipStore(KvStore):
+    """See the head of this file.
+
+    Args:
+        shared: the archive.
+        compression: how new entries are compressed.
+        places: for compressing and decompressing; each holds one while it runs.
+    """
+
+    atomic = True
+
+    def __init__(
+        self,
+        shared: SharedArchive,
+        compression: Compression = "deflate",
+        places: Places | None = None,
+    ) -> None:
+        self._shared = shared  # as long as somebody has it, others find it
+        self._archive = shared.archive
+        self._commits = shared.commits
+        self._compression = compression
+        self._places = Places(64) if places is None else places
+        base = self._archive.base
+        self.inline = base.inline
+        self.width = base.width
+        if base.place is not None:
+            self.place = f"{base.place}|{self._archive.key}|zip"
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        results = await self._read(key, (byte_range,), if_equal, if_not_equal)
+        return results[0]
+
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
+        return await self._read(key, ranges, None, None) if ranges else []
+
+    async def _read(
+        self,
+        key: str,
+        ranges: Sequence[ByteRange],
+        if_equal: bytes | None,
+        if_not_equal: bytes | None,
+    ) -> Results:
+        began = time.time()
+        directory = await self._archive.latest()
+        while True:
+            entry = directory.keys.get(key)
+            generation = NO_VALUE if entry is None else entry.generation
+            unwanted = generation == if_not_equal or not holds(if_equal, generation)
+            fresh = directory.time >= began
+            if entry is not None and not unwanted:
+                try:
+                    found = await self._archive.fetch(directory, entry, ranges, self._places)
+                except (OutOfRangeError, DataLossError, UnsupportedError):
+                    if fresh:
+                        raise
+                else:
+                    if found is not None:
+                        return _values(found, generation)
+                    began = time.time()
+            elif fresh:
+                state: Literal["missing", "unspecified"]
+                state = "missing" if entry is None else "unspecified"
+                stamp = TimestampedStorageGeneration(generation, directory.time)
+                return [ReadResult(state, b"", stamp.copy()) for _ in ranges]
+            directory = await self._archive.since(began)
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        conditions = {} if if_equal is None else {key: if_equal}
+        change = Change({key: await self._packed(key, value)}, conditions)
+        await self._commits.make(change)
+        generation = UNKNOWN if change.failed is not None else change.generations[key]
+        return TimestampedStorageGeneration(generation, change.time)
+
+    async def write_together(
+        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        packed = {key: await self._packed(key, value) for key, value in values.items()}
+        change = Change(packed, conditions)
+        await self._commits.make(change)
+        return change.failed
+
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        await self._commits.make(Change({}, {}, key_range))
+
+    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        directory = await self._archive.since(time.time())
+        for key in sorted(directory.keys, key=encode_key):
+            if key in key_range:
+                yield ListEntry(key, directory.keys[key].size)
+
+    def describe_key(self, key: str) -> str:
+        archive = f"the zip archive {self._archive.describe()}"
+        return f"{super().describe_key(key)} in {archive}" if key else archive
+
+    async def _packed(self, key: str, value: Buffer | None) -> Packed | None:
+        if value is None:
+            return None
+        encode_name(key)
+
+        def compress() -> Packed:
+            with self._places:
+                return pack(value, self._compression)
+
+        return await offload(self.inline, compress)
+
+
+def _values(found: Fetched, generation: bytes) -> Results:
+    return [
+        ReadResult("value", value, TimestampedStorageGeneration(generation, found.time))
+        for value in found.values
+    ]

@@ -1,0 +1,160 @@
+import asyncio
+import io
+import zipfile
+
+import pytest
+
+import tensorstore_py as ts
+from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.kvstores.zip.store import SharedArchive, ZipStore
+from tensorstore_py.plugin import NO_VALUE, UNKNOWN, KeyRange
+from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore, drive
+
+
+@pytest.fixture
+def shared():
+    return SharedMap()
+
+
+def stored(shared):
+    return shared.entries["a.zip"][0]
+
+
+def opened(base):
+    return ZipStore(SharedArchive(base, "a.zip"))
+
+
+def write(store, key, value, **condition):
+    return drive(store, lambda: store.write(key, value, **condition))
+
+
+def test_new_entries_go_behind_the_old_ones(shared):
+    base = CountingStore(MemoryStore(shared))
+    store = opened(base)
+    write(store, "a", bytes(range(256)) * 100)
+    first = stored(shared)
+    write(store, "b", b"b")
+
+    with zipfile.ZipFile(io.BytesIO(first)) as archive:
+        start = archive.start_dir
+    assert stored(shared)[:start] == first[:start]
+
+
+def test_an_archive_is_packed_anew_when_a_quarter_is_wasted(shared):
+    base = MemoryStore(shared)
+    store = ZipStore(SharedArchive(base, "a.zip"), "store")
+    for key in "abcdefghij":
+        write(store, key, key.encode() * 1000)
+    full = len(stored(shared))
+
+    sizes = []
+    for key in "abcdefghij":
+        write(store, key, None)
+        sizes.append(len(stored(shared)))
+
+    assert sizes[0] > full - 1000
+    assert sizes[4] < full * 0.7
+    assert sizes[-1] == 22
+
+
+def test_two_writers_of_one_archive_undo_nothing_of_each_other(shared):
+    stores = [opened(MemoryStore(shared)) for _ in range(2)]
+    for number in range(10):
+        write(stores[number % 2], f"k{number}", b"%d" % number)
+    stale = write(stores[0], "k9", b"late", if_equal=NO_VALUE)
+
+    assert stale.generation == UNKNOWN
+    with zipfile.ZipFile(io.BytesIO(stored(shared))) as archive:
+        assert len(archive.namelist()) == 10
+
+
+def test_of_those_who_wait_together_each_learns_its_own_outcome(shared):
+    store = opened(LoopStore(MemoryStore(shared)))
+    write(store, "a", b"0")
+
+    async def together():
+        return await asyncio.gather(
+            store.write("x", b"0"),
+            *(store.write("a", b"%d" % number, if_equal=NO_VALUE) for number in range(3)),
+            *(store.write("b", b"%d" % number, if_equal=NO_VALUE) for number in range(3)),
+        )
+
+    stamps = drive(store, together)
+
+    failed = [stamp.generation == UNKNOWN for stamp in stamps]
+    assert failed[:4] == [False, True, True, True]
+    assert sorted(failed[4:]) == [False, True, True]
+
+
+def test_generations_differ_even_for_equal_values_at_one_time(shared, monkeypatch):
+    monkeypatch.setattr("tensorstore_py.kvstores.zip.commits.time.time", lambda: 1.0e9)
+    store = opened(MemoryStore(shared))
+
+    seen = {write(store, "a", b"same").generation for _ in range(10)}
+
+    assert len(seen) == 10
+
+
+def test_a_failed_replacement_is_an_error_for_all_who_waited_and_only_for_them(shared):
+    base = FaultyStore(MemoryStore(shared))
+    store = opened(base)
+    write(store, "a", b"1")
+    before = stored(shared)
+    base.fail("write", ts.PermissionDeniedError("no"))
+    with pytest.raises(ts.PermissionDeniedError):
+        write(store, "b", b"2")
+
+    assert stored(shared) == before
+    write(store, "b", b"2")
+    assert len(stored(shared)) > len(before)
+
+
+def test_whoever_is_cancelled_leaves_the_others_be(shared):
+    store = opened(LoopStore(MemoryStore(shared)))
+
+    async def cancel_one():
+        first, second, third = (
+            asyncio.ensure_future(store.write(key, key.encode())) for key in "abc"
+        )
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.gather(second, third)
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+    drive(store, cancel_one)
+
+    with zipfile.ZipFile(io.BytesIO(stored(shared))) as archive:
+        assert {"b", "c"} <= set(archive.namelist())
+
+
+def test_deleting_nothing_writes_nothing(shared):
+    base = CountingStore(MemoryStore(shared))
+    store = opened(base)
+
+    write(store, "a", None)
+    drive(store, lambda: store.delete_range(KeyRange.prefix("x")))
+
+    assert not base.writes
+    write(store, "a", b"1")
+    drive(store, lambda: store.delete_range(KeyRange.prefix("x")))
+    assert base.writes["a.zip"] == 1
+
+
+def test_directories_and_comments_stay(shared):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("d/", b"")
+        archive.writestr("d/a", b"x" * 1000)
+        archive.writestr("d/b", b"x")
+        archive.comment = b"hello"
+    base = MemoryStore(shared)
+    drive(base, lambda: base.write("a.zip", file.getvalue()))
+
+    write(opened(base), "d/a", None)
+
+    with zipfile.ZipFile(io.BytesIO(stored(shared))) as archive:
+        assert archive.namelist() == ["d/", "d/b"]
+        assert archive.comment == b"hello"
+        assert len(stored(shared)) < 500
