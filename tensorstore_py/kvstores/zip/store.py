@@ -108,26 +108,38 @@ class ZipStore(KvStore):
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        results = await self._read(key, (byte_range,), if_equal, if_not_equal)
+        results = await self._read(key, (byte_range,), time.time(), if_equal, if_not_equal)
+        return results[0]
+
+    async def read_as_of(
+        self,
+        key: str,
+        byte_range: ByteRange,
+        staleness_bound: float,
+        *,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        results = await self._read(key, (byte_range,), staleness_bound, None, if_not_equal)
         return results[0]
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        return await self._read(key, ranges, None, None) if ranges else []
+        return await self._read(key, ranges, time.time()) if ranges else []
 
     async def _read(
         self,
         key: str,
         ranges: Sequence[ByteRange],
-        if_equal: bytes | None,
-        if_not_equal: bytes | None,
+        since: float,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
     ) -> Results:
-        began = time.time()
+        """Parts of the value as it was at `since` or later, in s since 1970."""
         directory = await self._archive.latest()
         while True:
             entry = directory.keys.get(key)
             generation = NO_VALUE if entry is None else entry.generation
             unwanted = generation == if_not_equal or not holds(if_equal, generation)
-            fresh = directory.time >= began
+            fresh = directory.time >= since
             if entry is not None and not unwanted:
                 try:
                     found = await self._archive.fetch(directory, entry, ranges, self._places)
@@ -137,13 +149,13 @@ class ZipStore(KvStore):
                 else:
                     if found is not None:
                         return _values(found, generation)
-                    began = time.time()
+                    since = time.time()
             elif fresh:
                 state: Literal["missing", "unspecified"]
                 state = "missing" if entry is None else "unspecified"
                 stamp = TimestampedStorageGeneration(generation, directory.time)
                 return [ReadResult(state, b"", stamp.copy()) for _ in ranges]
-            directory = await self._archive.since(began)
+            directory = await self._archive.since(since)
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None

@@ -1,5 +1,6 @@
 import asyncio
 import io
+import time
 import zipfile
 
 import numpy as np
@@ -108,6 +109,22 @@ def test_what_is_known_to_be_current_is_not_sent_again(base):
 
     assert read(store, "nothing").state == "missing"
     assert base.bytes_read["a.zip"] == sent
+
+
+def test_an_old_answer_takes_no_request_where_it_will_do(base):
+    store = opened(base, zipped({"a": b"1"}))
+    generation = read(store, "a").stamp.generation
+    asked = base.reads["a.zip"]
+
+    def old(key, bound=0.0):
+        return drive(
+            store, lambda: store.read_as_of(key, WHOLE, bound, if_not_equal=generation)
+        ).state
+
+    assert (old("nothing"), old("a")) == ("missing", "unspecified")
+    assert base.reads["a.zip"] == asked
+    assert old("nothing", time.time()) == "missing"
+    assert base.reads["a.zip"] == asked + 1
 
 
 def test_a_replaced_archive_is_noticed(base):
