@@ -295,6 +295,31 @@ class KvStore(ABC):
         """
         raise UnsupportedError(f"{type(self).__name__} cannot list its keys")
 
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        """Yield what is right below a prefix, each name once, in no promised order.
+
+        The default lists all keys with the prefix. Stores that can tell names without that, which
+        is nearly all, override it: whoever looks for the arrays of a group does not want to hear
+        of their chunks.
+
+        Args:
+            prefix: ends in `/`, or is empty.
+
+        Yields:
+            The rest of a key, or its first part with the `/` after it if it has several. A key
+            that is the prefix itself has no name.
+
+        Raises:
+            UnsupportedError: the store cannot list its keys.
+        """
+        seen = set()
+        async for entry in self.list(KeyRange.prefix(prefix)):
+            first, slash, _ = entry.key[len(prefix) :].partition("/")
+            name = first + slash
+            if name and name not in seen:
+                seen.add(name)
+                yield name
+
     def describe_key(self, key: str) -> str:
         """How to name `key` to a person, in error messages."""
         return repr(encode_key(key).decode("utf-8", "backslashreplace")).replace("'", '"')

@@ -189,6 +189,31 @@ class Overlay(KvStore):
             if value is not None:
                 yield ListEntry(key, memoryview(value).nbytes)
 
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        self._check()
+        changed: dict[str, list[str]] = {}
+        for key in dict(self._staged):
+            if key.startswith(prefix):
+                first, slash, _ = key[len(prefix) :].partition("/")
+                changed.setdefault(first + slash, []).append(key)
+        async for name in self.base.list_directory(prefix):
+            if name not in changed:
+                yield name
+        for name, keys in changed.items():
+            if name and await self._any_left(prefix + name, keys):
+                yield name
+
+    async def _any_left(self, start: str, keys: list[str]) -> bool:
+        """Whether anything is at a key, or below a directory, of which some keys are staged."""
+        for key in keys:
+            staged = self._staged.get(key)
+            if staged is None or await self._value(key, staged, listing=True) is not None:
+                return True
+        if start.endswith("/"):
+            async for _ in self.list(KeyRange.prefix(start)):
+                return True
+        return False
+
     def describe_key(self, key: str) -> str:
         return self.base.describe_key(key)
 

@@ -167,3 +167,11 @@ class MemoryStore(KvStore):
         for key in sorted(sizes, key=encode_key):
             if key in key_range:
                 yield ListEntry(key, sizes[key])
+
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        with self._shared.mutex:
+            keys = [key for key in self._shared.entries if key.startswith(prefix)]
+        size = len(prefix)
+        parts = (key[size:].partition("/") for key in keys)
+        for name in sorted({first + slash for first, slash, _ in parts if first or slash}):
+            yield name

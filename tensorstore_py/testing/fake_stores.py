@@ -73,6 +73,11 @@ class StoreAround(KvStore):
         async for entry in self.base.list(key_range):
             yield entry
 
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        """List one level of the base."""
+        async for name in self.base.list_directory(prefix):
+            yield name
+
     def describe_key(self, key: str) -> str:
         """What the base calls the key."""
         return self.base.describe_key(key)
@@ -92,6 +97,7 @@ class CountingStore(StoreAround):
         bytes_written: bytes that writes were given.
         deletes: calls of `write` with None.
         lists: the ranges that were listed.
+        directories: the prefixes of which one level was listed.
         delete_ranges: the ranges that were deleted.
 
     Example:
@@ -116,6 +122,7 @@ class CountingStore(StoreAround):
         self.bytes_written: Counter[str] = Counter()
         self.deletes: Counter[str] = Counter()
         self.lists: Counter[KeyRange] = Counter()
+        self.directories: Counter[str] = Counter()
         self.delete_ranges: Counter[KeyRange] = Counter()
 
     async def read(
@@ -172,6 +179,12 @@ class CountingStore(StoreAround):
         self.lists[key_range] += 1
         async for entry in super().list(key_range):
             yield entry
+
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        """List one level of the base, and count."""
+        self.directories[prefix] += 1
+        async for name in super().list_directory(prefix):
+            yield name
 
 
 @dataclass(slots=True)
@@ -285,6 +298,13 @@ class FaultyStore(StoreAround):
             yield entry
         self._raise_afterwards("list")
 
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        """List one level of the base, unless told otherwise."""
+        self._raise_before("list")
+        async for name in super().list_directory(prefix):
+            yield name
+        self._raise_afterwards("list")
+
     def _as_altered(self, key: str, result: ReadResult) -> ReadResult:
         change = self._altered.get(key)
         if change is not None and result.state == "value":
@@ -364,3 +384,9 @@ class LoopStore(StoreAround):
         await asyncio.sleep(0)
         async for entry in super().list(key_range):
             yield entry
+
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        """Suspend, then list one level of the base."""
+        await asyncio.sleep(0)
+        async for name in super().list_directory(prefix):
+            yield name

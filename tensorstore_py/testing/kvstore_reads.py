@@ -332,6 +332,17 @@ class KvStoreListSuite(KvStoreReadSuite):
 
         assert self.keys(store, prefix) == tuple(sorted(self.odd_keys))
 
+    @pytest.mark.parametrize("start", ["", "a/", "a/x/", "b/", "c/", "zz/"])
+    def test_lists_one_level(self, store: KvStore, prefix: str, start: str) -> None:
+        self.filled(store, prefix, self.tree, VALUE)
+
+        async def collect() -> list[str]:
+            return [name async for name in store.list_directory(prefix + start)]
+
+        below = [key[len(start) :] for key in self.tree if key.startswith(start)]
+        expected = {first + slash for first, slash, _ in (key.partition("/") for key in below)}
+        assert sorted(drive(store, collect)) == sorted(expected)
+
     def test_a_listing_may_be_left_early(self, store: KvStore, prefix: str) -> None:
         self.filled(store, prefix, self.tree, VALUE)
 

@@ -306,3 +306,27 @@ def test_what_was_dropped_is_gone():
     overlay.drop()
     assert overlay.changed == []
     assert get(overlay, "a") is None
+
+
+def test_one_level_shows_what_is_staged_in_it():
+    base = CountingStore(memory())
+    for key in ("a/b/1", "a/c/1", "z/1"):
+        run_inline(base.write(key, b"1"))
+    store = over(base)
+
+    async def names(prefix):
+        return [name async for name in store.list_directory(prefix)]
+
+    run_inline(store.write("a/b/1", None))
+    run_inline(store.write("a/new", b"2"))
+
+    run_inline(store.write("a/d/1", b"2"))
+    run_inline(store.write("a/c/2", None))
+    run_inline(store.write("z/1", None))
+
+    assert sorted(run_inline(names("a/"))) == ["c/", "d/", "new"]
+    assert sorted(run_inline(names(""))) == ["a/"]
+    base.reset()
+    assert run_inline(names("z/")) == []
+    assert sorted(run_inline(names("a/d/"))) == ["1"]
+    assert (base.directories, base.lists) == ({"z/": 1, "a/d/": 1}, {})

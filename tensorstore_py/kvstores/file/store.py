@@ -27,7 +27,7 @@ from tensorstore_py.kvstores.file.staging import (
     sync_directory,
     write_all,
 )
-from tensorstore_py.kvstores.file.tree import delete_tree, walk
+from tensorstore_py.kvstores.file.tree import delete_tree, names_in, walk
 from tensorstore_py.plugin import (
     ALL,
     NO_VALUE,
@@ -138,6 +138,13 @@ class FileStore(KvStore):
         try:
             for entry in walk(key_range):
                 yield entry
+        except OSError as error:
+            raise translate(error, "list", error.filename or "") from error
+
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        try:
+            for name in names_in(prefix):
+                yield name
         except OSError as error:
             raise translate(error, "list", error.filename or "") from error
 

@@ -16,7 +16,7 @@ from tensorstore_py.kvstores.file.locking import acquire
 from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX
 from tensorstore_py.plugin import KeyRange, ListEntry, encode_key
 
-__all__ = ["delete_tree", "walk"]
+__all__ = ["delete_tree", "names_in", "walk"]
 
 _GONE = (FileNotFoundError, NotADirectoryError)
 
@@ -25,6 +25,24 @@ def walk(key_range: KeyRange) -> Iterator[ListEntry]:
     """The keys of the range with their sizes, directory by directory, sorted within each."""
     if not key_range.empty:
         yield from _walk(_start(key_range), key_range)
+
+
+def names_in(directory: str) -> Iterator[str]:
+    """The names in a directory, sorted; those of directories that hold a key end in `/`.
+
+    Args:
+        directory: ends in `/`, or is empty.
+    """
+    for entry in _scan(directory):
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                inner = f"{entry.name}/"
+                if next(_walk(directory + inner, KeyRange.prefix(directory + inner)), None):
+                    yield inner
+            elif not entry.name.endswith(LOCK_SUFFIX) and stat.S_ISREG(entry.stat().st_mode):
+                yield entry.name
+        except _GONE:
+            continue
 
 
 def delete_tree(key_range: KeyRange, *, break_locks: bool) -> None:

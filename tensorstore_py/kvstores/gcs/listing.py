@@ -16,7 +16,7 @@ from tensorstore_py.plugin import ListEntry
 if TYPE_CHECKING:
     from tensorstore_py.plugin import Buffer, KeyRange
 
-__all__ = ["listing_parameters", "page_entries"]
+__all__ = ["directory_parameters", "listing_parameters", "page_entries", "page_prefixes"]
 
 _PAGE: Final = 1000
 _FIELDS: Final = "items(name,size),nextPageToken"
@@ -45,6 +45,25 @@ def listing_parameters(key_range: KeyRange) -> dict[str, str]:
     if high:
         asked["endOffset"] = high
     return asked
+
+
+def directory_parameters(prefix: str) -> dict[str, str]:
+    """What to ask for one level.
+
+    Args:
+        prefix: ends in `/`, or is empty; names cannot be sent that are no text.
+
+    Example:
+        >>> directory_parameters("a/")["delimiter"]
+        '/'
+    """
+    asked = {"maxResults": str(_PAGE), "fields": f"prefixes,{_FIELDS}", "delimiter": "/"}
+    return asked | ({"prefix": prefix} if prefix else {})
+
+
+def page_prefixes(body: Buffer) -> list[str]:
+    """What further names begin with, in a page of one level that `page_entries` has accepted."""
+    return [str(prefix) for prefix in json.loads(bytes(body)).get("prefixes", ())]
 
 
 def _sendable(bound: bytes) -> str:

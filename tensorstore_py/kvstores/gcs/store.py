@@ -26,7 +26,12 @@ from tensorstore_py.kvstores.gcs.generations import (
     is_condition,
     number_of,
 )
-from tensorstore_py.kvstores.gcs.listing import listing_parameters, page_entries
+from tensorstore_py.kvstores.gcs.listing import (
+    directory_parameters,
+    listing_parameters,
+    page_entries,
+    page_prefixes,
+)
 from tensorstore_py.kvstores.gcs.names import check_key
 from tensorstore_py.kvstores.gcs.pacing import GcsPacer
 from tensorstore_py.kvstores.gcs.places import Bucket
@@ -220,7 +225,20 @@ class GcsStore(KvStore):
         """The entries of a range, page by page; no more than one is held."""
         if key_range.empty:
             return
-        asked = listing_parameters(key_range)
+        async for entries, _ in self._asked(listing_parameters(key_range)):
+            yield [entry for entry in entries if entry.key in key_range]
+
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        size = len(prefix)
+        async for entries, body in self._asked(directory_parameters(prefix)):
+            for name in page_prefixes(body):
+                yield name[size:]
+            for entry in entries:
+                if len(entry.key) > size:
+                    yield entry.key[size:]
+
+    async def _asked(self, asked: dict[str, str]) -> AsyncIterator[tuple[Entries, Buffer]]:
+        """The pages of an answer, each asked for when the one before it was looked at."""
         prefix = asked.get("prefix", "")
         action = "list" if prefix else f"list {self.describe_key('')} at"
         while True:
@@ -228,7 +246,7 @@ class GcsStore(KvStore):
             request = HttpRequest("GET", url, _HEADERS, action=action, key=prefix)
             response = await self._client.send(request, {200})
             entries, token = page_entries(response.body)
-            yield [entry for entry in entries if entry.key in key_range]
+            yield entries, response.body
             if not token:
                 return
             if token == asked.get("pageToken"):

@@ -16,10 +16,13 @@ from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.s3.address import encode
 from tensorstore_py.plugin import KeyRange, ListEntry, decode_key
 
-__all__ = ["Page", "first_query", "next_query", "parse_page"]
+__all__ = ["Page", "directory_query", "first_query", "next_query", "parse_page"]
 
 _CONTENTS: Final = re.compile(rb"<Contents>(.*?)</Contents>", re.DOTALL)
 _KEY: Final = re.compile(rb"<Key>(.*?)</Key>", re.DOTALL)
+_PREFIX: Final = re.compile(
+    rb"<CommonPrefixes>\s*<Prefix>(.*?)</Prefix>\s*</CommonPrefixes>", re.DOTALL
+)
 _SIZE: Final = re.compile(rb"<Size>\s*(\d+)\s*</Size>")
 _TOKEN: Final = re.compile(rb"<NextContinuationToken>(.*?)</NextContinuationToken>", re.DOTALL)
 _TRUNCATED: Final = re.compile(rb"<IsTruncated>\s*true\s*</IsTruncated>")
@@ -33,10 +36,12 @@ class Page(NamedTuple):
     Attributes:
         entries: keys and sizes.
         token: what to ask for the next page with; None if this is the last one.
+        prefixes: what further keys begin with, if one level was asked for; end in `/`.
     """
 
     entries: list[ListEntry]
     token: str | None
+    prefixes: tuple[str, ...] = ()
 
 
 def first_query(key_range: KeyRange) -> str:
@@ -52,6 +57,19 @@ def first_query(key_range: KeyRange) -> str:
     if len(low) > len(prefix):
         query += f"&start-after={encode(_before(low), '')}"
     return query
+
+
+def directory_query(prefix: str) -> str:
+    """The query of the first page of one level.
+
+    Args:
+        prefix: ends in `/`, or is empty.
+
+    Example:
+        >>> directory_query("a/")
+        'delimiter=%2F&encoding-type=url&list-type=2&prefix=a%2F'
+    """
+    return f"delimiter=%2F&encoding-type=url&list-type=2&prefix={encode(prefix, '')}"
 
 
 def next_query(query: str, token: str) -> str:
@@ -84,12 +102,14 @@ def parse_page(body: bytes) -> Page:
             raise DataLossError("the server listed something without a key")
         size = _SIZE.search(item)
         entries.append(ListEntry(_text(key[1], is_encoded), int(size[1]) if size else -1))
+    shared = _PREFIX.findall(body)
+    prefixes = tuple(_text(prefix, is_encoded) for prefix in shared)
     if _TRUNCATED.search(body) is None:
-        return Page(entries, None)
+        return Page(entries, None, prefixes)
     token = _TOKEN.search(body)
     if token is None:
         raise DataLossError("the server listed a part and did not say how to go on")
-    return Page(entries, _text(token[1], is_encoded=False))
+    return Page(entries, _text(token[1], is_encoded=False), prefixes)
 
 
 def _text(raw: bytes, is_encoded: bool) -> str:

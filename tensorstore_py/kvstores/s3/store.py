@@ -16,7 +16,13 @@ from tensorstore_py.kvstores.s3.batches import BatchDeletes
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
 from tensorstore_py.kvstores.s3.dialect import error_code
 from tensorstore_py.kvstores.s3.generations import etag_of
-from tensorstore_py.kvstores.s3.listing import first_query, next_query, parse_page
+from tensorstore_py.kvstores.s3.listing import (
+    Page,
+    directory_query,
+    first_query,
+    next_query,
+    parse_page,
+)
 from tensorstore_py.kvstores.s3.writes import S3Writes, stored_generation
 from tensorstore_py.plugin import (
     ALL,
@@ -131,15 +137,26 @@ class S3Store(KvStore):
         if key_range.empty:
             return
         last = key_range.exclusive_max
-        first = first_query(key_range)
+        async for page in self._asked(first_query(key_range)):
+            yield [entry for entry in page.entries if entry.key in key_range]
+            if last and page.entries and encode_key(page.entries[-1].key) >= last:
+                return
+
+    async def _asked(self, first: str) -> AsyncIterator[Page]:
+        """The pages of an answer, each asked for when the one before it was looked at."""
         query: str | None = first
         while query is not None:
             response = await self._bucket.send("GET", "", {}, _LISTED, action="list", query=query)
             page = parse_page(bytes(response.body))
-            yield [entry for entry in page.entries if entry.key in key_range]
-            if last and page.entries and encode_key(page.entries[-1].key) >= last:
-                return
+            yield page
             query = None if page.token is None else next_query(first, page.token)
+
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        size = len(prefix)
+        async for page in self._asked(directory_query(prefix)):
+            for key in (*page.prefixes, *(entry.key for entry in page.entries)):
+                if len(key) > size:
+                    yield key[size:]
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None

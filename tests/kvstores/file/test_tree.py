@@ -6,7 +6,7 @@ import tensorstore as reference
 
 from tensorstore_py.kvstores.file import tree
 from tensorstore_py.kvstores.file.locking import acquire
-from tensorstore_py.kvstores.file.tree import delete_tree, walk
+from tensorstore_py.kvstores.file.tree import delete_tree, names_in, walk
 from tensorstore_py.plugin import ALL, KeyRange
 
 FILES = ("a/1", "a/2", "a/x/3", "a.c", "ab/1", "b", "c/d/e/f")
@@ -176,3 +176,17 @@ def test_a_file_that_appears_meanwhile_stays(root, monkeypatch):
     delete(root)
 
     assert left(root) == ["a", "a/new"]
+
+
+def test_names_in_a_directory_are_those_of_keys(root, tmp_path):
+    (tmp_path / "r" / "empty" / "inside").mkdir(parents=True)
+    (tmp_path / "r" / "b.__lock").write_bytes(b"")
+
+    assert list(names_in(root)) == ["a.c", "a/", "ab/", "b", "c/"]
+    assert list(names_in(f"{root}zz/")) == []
+
+
+def test_one_level_costs_no_walk_through_what_is_below(root, scanned):
+    list(names_in(f"{root}a/"))
+
+    assert scanned == [f"{root}a/", f"{root}a/x/"]

@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.kvstores.gcs.listing import listing_parameters, page_entries
+from tensorstore_py.kvstores.gcs.listing import (
+    directory_parameters,
+    listing_parameters,
+    page_entries,
+    page_prefixes,
+)
 from tensorstore_py.plugin import KeyRange, ListEntry
 
 names = st.text(st.sampled_from("ab/!~éü😀\ud7ff\ue000\uffff"), min_size=1, max_size=4)
@@ -80,3 +85,13 @@ def test_reads_a_page():
 def test_what_is_no_page_is_an_error(body):
     with pytest.raises(DataLossError, match="no listing"):
         page_entries(body)
+
+
+def test_what_one_level_is_asked_for_and_tells():
+    asked = directory_parameters("a/")
+
+    assert (asked["prefix"], asked["delimiter"]) == ("a/", "/")
+    assert "prefix" not in directory_parameters("")
+    body = b'{"prefixes": ["a/b/", "a/c/"], "items": [{"name": "a/x", "size": "3"}]}'
+    assert page_prefixes(body) == ["a/b/", "a/c/"]
+    assert page_prefixes(b"{}") == []

@@ -144,13 +144,25 @@ class FakeS3:
             key for key in sorted(self.values, key=str.encode) if key.startswith(prefix)
             and key.encode() > after.encode()
         ]  # fmt: skip
-        shown, is_cut = keys[: self.page], len(keys) > self.page
+        delimiter = query.get("delimiter", "")
+        groups = {}
+        for key in keys:  # by what an answer shows of them
+            first, found, _ = key[len(prefix) :].partition(delimiter or "\n")
+            is_group = bool(delimiter and found)
+            groups.setdefault(prefix + first + found if is_group else key, []).append(key)
+        pages, is_cut = list(groups)[: self.page], len(groups) > self.page
+        shown = [name for name in pages if groups[name] == [name]]
         items = "".join(
             f"<Contents><Key>{quote(key, safe='/')}</Key><Size>{len(self.values[key].body)}</Size>"
             f"<ETag>{escape(self.values[key].etag)}</ETag></Contents>"
             for key in shown
         )
-        last = escape(shown[-1]) if is_cut else ""
+        items += "".join(
+            f"<CommonPrefixes><Prefix>{quote(name, safe='/')}</Prefix></CommonPrefixes>"
+            for name in pages
+            if name not in shown
+        )
+        last = escape(groups[pages[-1]][-1]) if is_cut else ""
         token = f"<NextContinuationToken>{last}</NextContinuationToken>" * is_cut
         body = (
             '<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult '

@@ -1,7 +1,7 @@
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.kvstores.s3.listing import first_query, next_query, parse_page
+from tensorstore_py.kvstores.s3.listing import directory_query, first_query, next_query, parse_page
 from tensorstore_py.plugin import ALL, KeyRange, ListEntry
 
 HEAD = b'<?xml version="1.0"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
@@ -51,7 +51,7 @@ def test_a_page():
 def test_a_page_of_a_server_that_does_not_encode():
     found = parse_page(page(b"<Contents><Key>a+b&amp;c%20</Key><Size>1</Size></Contents>"))
 
-    assert found == ([ListEntry("a+b&c%20", 1)], None)
+    assert found == ([ListEntry("a+b&c%20", 1)], None, ())
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,16 @@ def test_a_page_of_a_server_that_does_not_encode():
 def test_what_is_no_page_is_not_taken_for_an_empty_one(body):
     with pytest.raises(ts.DataLossError):
         parse_page(body)
+
+
+def test_a_page_of_one_level():
+    assert directory_query("a b/") == "delimiter=%2F&encoding-type=url&list-type=2&prefix=a%20b%2F"
+
+    body = page(
+        b"<EncodingType>url</EncodingType><IsTruncated>false</IsTruncated><Prefix>a</Prefix>",
+        b"<Contents><Key>a%20b/x</Key></Contents>",
+        b"<CommonPrefixes><Prefix>a%20b/c/</Prefix></CommonPrefixes>",
+        b"<CommonPrefixes>\n  <Prefix>a%20b/%C3%A9/</Prefix>\n</CommonPrefixes>",
+    )
+
+    assert parse_page(body) == ([ListEntry("a b/x", -1)], None, ("a b/c/", "a b/é/"))
