@@ -37,7 +37,7 @@ from tensorstore_py._interface.adapter import Adapter, AdapterSpec, BaseField
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain, split_chain
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._interface.checksum import Checksum
+from tensorstore_py._interface.checksum import Checksum, ChecksumSpec
 from tensorstore_py._interface.chunk_grid import ChunkAxis, IrregularAxis, RegularAxis
 from tensorstore_py._interface.chunk_grid_model import ChunkGridModel
 from tensorstore_py._interface.chunk_keys import (
@@ -67,7 +67,7 @@ from tensorstore_py._interface.codec_json import (
     parse_codec_list,
 )
 from tensorstore_py._interface.codec_merge import merge_chains, merge_codecs
-from tensorstore_py._interface.counted_items import CountedItems
+from tensorstore_py._interface.counted_items import CountedItems, CountedItemsSpec
 from tensorstore_py._interface.driver import (
     Driver,
     DriverSpec,
@@ -206,6 +206,7 @@ __all__ = [
     "CachedChunk",
     "ChainsByShape",
     "Checksum",
+    "ChecksumSpec",
     "ChunkAxis",
     "ChunkCache",
     "ChunkGridModel",
@@ -221,6 +222,7 @@ __all__ = [
     "CodecSpecModel",
     "ConcurrencyModel",
     "CountedItems",
+    "CountedItemsSpec",
     "CutAxis",
     "DataCopyConcurrency",
     "Driver",

@@ -7,12 +7,14 @@ leave here.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from struct import pack, unpack_from
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from tensorstore_py._interface.codec import BytesToBytes, size_error
+from tensorstore_py._interface.codec import BytesToBytes, BytesToBytesSpec, size_error
+from tensorstore_py._spec.model import model_validator
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
@@ -21,11 +23,38 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tensorstore_py._interface.codec import ChunkType
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["Checksum"]
+__all__ = ["Checksum", "ChecksumSpec"]
 
 _SIZE = 4
+
+
+class ChecksumSpec(BytesToBytesSpec):
+    """Asked: a checksum that may stand at either end.
+
+    Attributes:
+        usual: where it stands if nothing is said.
+        location: where it stands.
+    """
+
+    usual: ClassVar[Literal["start", "end"]] = "start"
+
+    location: Literal["start", "end"] | None = None
+
+    @model_validator(mode="after")
+    def _plain(self) -> Self:
+        # Saying the default and saying nothing is the same, and so must compare.
+        return self.replace(location=None) if self.location == self.usual else self
+
+    @abstractmethod
+    def function(self) -> Callable[[NDArray[np.uint8]], int]:
+        """The checksum of an array of bytes."""
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        name = self.codec_id.removeprefix("numcodecs.")
+        return Checksum(name, self.function(), self.location or self.usual)
 
 
 class Checksum(BytesToBytes):

@@ -7,13 +7,14 @@ allocated for it, and a library never sees data that is too short for the number
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from struct import unpack_from
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tensorstore_py._interface.codec import ArrayToBytes
-from tensorstore_py.errors import DataLossError
+from tensorstore_py._interface.codec import ArrayToBytes, ArrayToBytesSpec
+from tensorstore_py.errors import DataLossError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +22,36 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.codec import Array, ChunkType
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["CountedItems"]
+__all__ = ["CountedItems", "CountedItemsSpec"]
 
 _SIZE = 4
+
+
+class CountedItemsSpec(ArrayToBytesSpec):
+    """Asked: a serializer of strings, or of byte strings, of any length.
+
+    Attributes:
+        items: what it takes, for error messages.
+        not_missing: what stands for missing elements of a chunk that it does not take, and how
+            these are called.
+    """
+
+    items: ClassVar[str]
+    not_missing: ClassVar[tuple[type, str]]
+
+    @abstractmethod
+    def library(self) -> tuple[Callable[[Array], Buffer], Callable[[Buffer], Array]]:
+        """How to encode and decode, see `CountedItems`."""
+
+    def bind(self, chunk: ChunkType) -> ArrayToBytes:
+        found = str(chunk.dtype)
+        other, name = self.not_missing
+        # Objects do not say of which type they are; the one that stands for missing ones does.
+        if chunk.dtype.hasobject and isinstance(chunk.fill_value.item(), other):
+            found = name
+        elif chunk.dtype.hasobject:
+            return CountedItems(self.codec_id, chunk, *self.library())
+        raise SpecError(f'codec "{self.codec_id}" stores {self.items}, but the chunk holds {found}')
 
 
 class CountedItems(ArrayToBytes):

@@ -25,7 +25,7 @@ from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import AbortedError, FailedPreconditionError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
     from typing import Any
 
 __all__ = ["Overlay"]
@@ -203,7 +203,7 @@ class Overlay(KvStore):
             if name and await self._any_left(prefix + name, keys):
                 yield name
 
-    async def _any_left(self, start: str, keys: list[str]) -> bool:
+    async def _any_left(self, start: str, keys: Sequence[str]) -> bool:
         """Whether anything is at a key, or below a directory, of which some keys are staged."""
         for key in keys:
             staged = self._staged.get(key)

@@ -8,31 +8,22 @@ Limits: weak for short data; prefer `crc32` or `crc32c` for new arrays.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING
 from zlib import adler32
 
-import numpy as np
-from numpy.typing import NDArray
+from tensorstore_py.plugin import ChecksumSpec, codec
 
-from tensorstore_py.plugin import (
-    AfterValidator,
-    BytesToBytes,
-    BytesToBytesSpec,
-    Checksum,
-    ChunkType,
-    codec,
-)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Adler32Spec", "NumcodecsAdler32Spec"]
 
-#: Saying the default and saying nothing is the same, and so must compare.
-Location = Annotated[
-    Literal["start", "end"] | None, AfterValidator(lambda at: None if at == "start" else at)
-]
-
 
 @codec("adler32", family="zarr")
-class Adler32Spec(BytesToBytesSpec):
+class Adler32Spec(ChecksumSpec):
     """Asked: `adler32`.
 
     Attributes:
@@ -43,10 +34,8 @@ class Adler32Spec(BytesToBytesSpec):
         {}
     """
 
-    location: Location = None
-
-    def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Checksum("adler32", _checksum, self.location or "start")
+    def function(self) -> Callable[[NDArray[np.uint8]], int]:
+        return lambda data: adler32(data.data)
 
 
 @codec("numcodecs.adler32", family="zarr3")
@@ -57,7 +46,3 @@ class NumcodecsAdler32Spec(Adler32Spec):
         >>> NumcodecsAdler32Spec.codec_id
         'numcodecs.adler32'
     """
-
-
-def _checksum(data: NDArray[np.uint8]) -> int:
-    return adler32(data.data)

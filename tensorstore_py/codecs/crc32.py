@@ -8,31 +8,22 @@ Limits: none. `crc32c` is another polynomial, and another codec.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-import numpy as np
-from numpy.typing import NDArray
+from tensorstore_py.plugin import ChecksumSpec, codec
 
-from tensorstore_py.plugin import (
-    AfterValidator,
-    BytesToBytes,
-    BytesToBytesSpec,
-    Checksum,
-    ChunkType,
-    codec,
-)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Crc32Spec", "NumcodecsCrc32Spec"]
 
-#: Saying the default and saying nothing is the same, and so must compare.
-Location = Annotated[
-    Literal["start", "end"] | None, AfterValidator(lambda at: None if at == "start" else at)
-]
-
 
 @codec("crc32", family="zarr")
-class Crc32Spec(BytesToBytesSpec):
+class Crc32Spec(ChecksumSpec):
     """Asked: `crc32`.
 
     Attributes:
@@ -43,10 +34,8 @@ class Crc32Spec(BytesToBytesSpec):
         {'location': 'end'}
     """
 
-    location: Location = None
-
-    def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Checksum("crc32", _checksum, self.location or "start")
+    def function(self) -> Callable[[NDArray[np.uint8]], int]:
+        return lambda data: crc32(data.data)
 
 
 @codec("numcodecs.crc32", family="zarr3")
@@ -57,7 +46,3 @@ class NumcodecsCrc32Spec(Crc32Spec):
         >>> NumcodecsCrc32Spec.codec_id
         'numcodecs.crc32'
     """
-
-
-def _checksum(data: NDArray[np.uint8]) -> int:
-    return crc32(data.data)

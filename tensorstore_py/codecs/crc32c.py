@@ -10,29 +10,21 @@ that fail the check never leave here.
 from __future__ import annotations
 
 from functools import cache
-from struct import pack, unpack_from
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tensorstore_py.errors import DataLossError
 from tensorstore_py.plugin import (
-    AfterValidator,
-    Buffer,
     BytesToBytes,
     BytesToBytesSpec,
     Checksum,
+    ChecksumSpec,
     ChunkType,
     codec,
-    size_error,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["Crc32c", "Crc32cSpec", "Crc32cV2Spec", "NumcodecsCrc32cSpec"]
-
-_SIZE = 4
 
 
 @codec("crc32c", family="zarr3")
@@ -49,7 +41,7 @@ class Crc32cSpec(BytesToBytesSpec):
 
 
 @codec("crc32c", family="zarr")
-class Crc32cV2Spec(BytesToBytesSpec):
+class Crc32cV2Spec(ChecksumSpec):
     """Asked: `crc32c`, the way version 2 writes it.
 
     Attributes:
@@ -60,13 +52,10 @@ class Crc32cV2Spec(BytesToBytesSpec):
         {'location': 'start'}
     """
 
-    # Saying the default and saying nothing is the same, and so must compare.
-    location: Annotated[
-        Literal["start", "end"] | None, AfterValidator(lambda at: None if at == "end" else at)
-    ] = None
+    usual = "end"
 
-    def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Checksum("crc32c", checksum_function(), self.location or "end")
+    def function(self) -> Callable[[object], int]:
+        return checksum_function()
 
 
 @codec("numcodecs.crc32c", family="zarr3")
@@ -79,39 +68,11 @@ class NumcodecsCrc32cSpec(Crc32cV2Spec):
     """
 
 
-class Crc32c(BytesToBytes):
+class Crc32c(Checksum):
     """The bound codec."""
 
     def __init__(self) -> None:
-        self._checksum = checksum_function()
-
-    def encode(self, data: Buffer) -> bytes:
-        return b"".join((data, pack("<I", self._checksum(_readable(data)))))
-
-    def decode(self, data: Buffer, size: int | None = None) -> memoryview:
-        stop = len(data) - _SIZE
-        if stop < 0:
-            raise DataLossError(f"{len(data)} bytes are too few to hold a CRC-32C checksum")
-        (stored,) = unpack_from("<I", data, stop)
-        computed = self._checksum(np.frombuffer(data, np.uint8, stop))
-        if stored != computed:
-            raise DataLossError(
-                f"CRC-32C mismatch: stored {stored:#010x}, computed {computed:#010x}"
-            )
-        if size is not None and stop != size:
-            raise size_error(stop, size)
-        return memoryview(data)[:stop]
-
-    def decode_into(self, data: Buffer, out: memoryview) -> None:
-        out[:] = self.decode(data, out.nbytes)
-
-    def encoded_size(self, size: int | None) -> int | None:
-        return None if size is None else size + _SIZE
-
-
-def _readable(data: Buffer) -> object:
-    # The library takes bytes and arrays, but no memoryview; this copies nothing.
-    return data if type(data) is bytes else np.frombuffer(data, np.uint8)
+        super().__init__("CRC-32C", checksum_function(), "end")
 
 
 @cache

@@ -10,29 +10,21 @@ whatever makes Python objects must.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
-from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import (
-    Array,
-    ArrayToBytes,
-    ArrayToBytesSpec,
-    Buffer,
-    ChunkType,
-    CountedItems,
-    codec,
-)
+from tensorstore_py.plugin import CountedItemsSpec, codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tensorstore_py.plugin import Array, Buffer
 
 __all__ = ["VLenBytesSpec"]
 
 
 @codec("vlen-bytes", family="zarr")
 @codec("vlen-bytes", family="zarr3")
-class VLenBytesSpec(ArrayToBytesSpec):
+class VLenBytesSpec(CountedItemsSpec):
     """Asked: `vlen-bytes`. It has no members.
 
     Example:
@@ -40,23 +32,15 @@ class VLenBytesSpec(ArrayToBytesSpec):
         'string'
     """
 
+    items = "byte strings"
+    not_missing = (str, "text")
+
     @property
     def object_type(self) -> str:
         return "string"
 
-    def bind(self, chunk: ChunkType) -> ArrayToBytes:
-        found = str(chunk.dtype)
-        # Objects do not say of which type they are; the one that stands for missing ones does.
-        if chunk.dtype.hasobject and isinstance(chunk.fill_value.item(), str):
-            found = "text"
-        elif chunk.dtype.hasobject:
-            return CountedItems("vlen-bytes", chunk, *_library())
-        raise SpecError(f'codec "vlen-bytes" stores byte strings, but the chunk holds {found}')
+    def library(self) -> tuple[Callable[[Array], Buffer], Callable[[Buffer], Array]]:
+        from numcodecs.vlen import VLenBytes  # noqa: PLC0415 - takes 60 ms
 
-
-@cache
-def _library() -> tuple[Callable[[Array], Buffer], Callable[[Buffer], Array]]:
-    from numcodecs.vlen import VLenBytes  # noqa: PLC0415 - takes 60 ms
-
-    library = VLenBytes()
-    return library.encode, library.decode
+        codec = VLenBytes()
+        return codec.encode, codec.decode
