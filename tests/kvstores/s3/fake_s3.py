@@ -145,7 +145,7 @@ class FakeS3:
             and key.encode() > after.encode()
         ]  # fmt: skip
         delimiter = query.get("delimiter", "")
-        groups = {}
+        groups: dict[str, list[str]] = {}
         for key in keys:  # by what an answer shows of them
             first, found, _ = key[len(prefix) :].partition(delimiter or "\n")
             is_group = bool(delimiter and found)
