@@ -153,6 +153,7 @@ from tensorstore_py._spec.model import (
     model_validator,
 )
 from tensorstore_py._spec.open_mode import OpenMode
+from tensorstore_py._spec.options import OptionsModel
 from tensorstore_py._spec.registry import (
     chunk_grid,
     chunk_grids,
@@ -256,6 +257,7 @@ __all__ = [
     "NonNegativeInt",
     "OpenMode",
     "Opened",
+    "OptionsModel",
     "OutOfRange",
     "OuterKeys",
     "OutputIndexMap",

@@ -1,0 +1,109 @@
+"""What the library is to know, and its clients.
+
+The library is loaded when a client is made, that is at the first request. A client is shared by all
+who are bound to the same configuration; so is what it has in memory. The one invariant: secrets go
+in and are never printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.plugin import Duration, OptionsModel, context_resource
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
+
+__all__ = ["ObstoreClients", "ObstoreConfig"]
+
+_DURATIONS: Final = frozenset({"init_backoff", "max_backoff", "retry_timeout"})
+
+
+@context_resource("obstore_config")
+class ObstoreConfig(OptionsModel):
+    """What the library is to know of a service: keys of its own, such as `account_name`.
+
+    `client_options` and `retry_config` are objects among them. Secrets are never printed.
+
+    Example:
+        >>> ObstoreConfig.parse({"account_name": "lab", "account_key": "c2VjcmV0"})
+        ObstoreConfig({'account_name': 'lab'})
+    """
+
+    harmless: ClassVar[frozenset[str]] = frozenset({
+        "account_name", "allow_http", "aws_region", "azure_storage_account_name", "base", "bucket",
+        "connect_timeout", "container_name", "endpoint", "http1_only", "http2_only", "init_backoff",
+        "max_backoff", "max_retries", "pool_idle_timeout", "region", "request_payer",
+        "retry_timeout", "skip_signature", "timeout", "use_emulator", "use_fabric_endpoint",
+        "virtual_hosted_style_request",
+    })  # fmt: skip
+
+    def create(self) -> ObstoreClients:
+        return ObstoreClients(self)
+
+
+class ObstoreClients:
+    """The library's clients, one for each URL, for all who are bound to one `obstore_config`.
+
+    Args:
+        config: what they are told.
+
+    Attributes:
+        made: those that are open, by URL.
+    """
+
+    def __init__(self, config: ObstoreConfig) -> None:
+        self.config = config
+        self.made: dict[str, ObjectStore] = {}
+
+    def open(self, url: str) -> ObjectStore:
+        """The client for a URL.
+
+        Raises:
+            UnsupportedError: the library is not installed, or does not know the scheme.
+            SpecError: it does not like its options.
+        """
+        found = self.made.get(url)
+        return self.made.setdefault(url, self._make(url)) if found is None else found
+
+    def _make(self, url: str) -> ObjectStore:
+        try:
+            from obstore import exceptions, store  # noqa: PLC0415 - only who needs it pays for it
+        except ImportError:
+            raise UnsupportedError(
+                f'cannot open "{url}": that takes the library obstore; pip install '
+                "'tensorstore-py[obstore]'"
+            ) from None
+        options = dict(self.config.values)
+        client_options = options.pop("client_options", None)
+        retry_config = _timed(options.pop("retry_config", None))
+        try:
+            if options or client_options or retry_config:
+                return store.from_url(
+                    url,
+                    config=cast("S3Config", options),  # whichever it is: the library looks at it
+                    client_options=cast("ClientConfig", client_options),
+                    retry_config=retry_config,
+                )
+            return store.from_url(url)
+        except (exceptions.BaseError, ValueError, TypeError, OSError) as error:
+            problem = self.config.hidden(str(error).partition("\n")[0])
+            raise SpecError(f'obstore cannot open "{url}": {problem}', ("config",)) from None
+
+
+def _timed(json: object) -> RetryConfig | None:
+    """The library wants durations as such."""
+    if not isinstance(json, Mapping):
+        return None
+    told: dict[str, object] = {}
+    for name, value in json.items():
+        if isinstance(value, Mapping):
+            told[name] = _timed(value)
+        elif name in _DURATIONS:
+            told[name] = timedelta(seconds=Duration.parse(value).seconds)
+        else:
+            told[name] = value
+    return cast("RetryConfig", told)

@@ -1,0 +1,303 @@
+"""Objects as the library reads, writes and lists them.
+
+Sockets, retries and credentials are the library's. A write under a condition is one that the service
+decides, or it is refused. A conditional *delete* looks first, since the library has none.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tensorstore_py.errors import (
+    DataLossError,
+    OutOfRangeError,
+    SpecError,
+    TensorStoreError,
+    UnsupportedError,
+)
+from tensorstore_py.kvstores.obstore.config import ObstoreClients
+from tensorstore_py.kvstores.obstore.errors import (
+    class_of,
+    first_line,
+    says_missing,
+    says_no,
+    says_unable,
+)
+from tensorstore_py.kvstores.obstore.generations import generation_of, get_options, put_mode
+from tensorstore_py.plugin import (
+    ALL,
+    NO_VALUE,
+    UNKNOWN,
+    WHOLE,
+    Buffer,
+    ByteRange,
+    Gate,
+    KeyRange,
+    KvStore,
+    ListEntry,
+    ReadResult,
+    TimestampedStorageGeneration,
+    holds,
+    offload,
+    read_coalesced,
+)
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+__all__ = ["ObstoreStore"]
+
+Results = list[ReadResult]
+
+_PAGE: Final = 1000
+_BAD_KEY: Final = re.compile(r"(^|/)(\.{0,2})(/|$)")
+#: Who checks a condition here and then writes, key by key.
+_turns: Final = Gate(inline=False)
+
+
+class ObstoreStore(KvStore):
+    """Objects below a URL.
+
+    Args:
+        clients: where the library's client comes from.
+        url: of the bucket or container.
+        use_conditional_write: False: a condition is checked here, before an unconditional write,
+            which is safe for one writing process at a time.
+    """
+
+    inline = False
+
+    def __init__(
+        self, clients: ObstoreClients, url: str, *, use_conditional_write: bool | None = None
+    ) -> None:
+        self._clients = clients
+        self._url = url
+        self._service_decides = use_conditional_write is not False
+        self.place = None if url.startswith("memory:") else f"obstore:{url}"
+
+    def describe_key(self, key: str) -> str:
+        return f'"{self._url.rstrip("/")}/{key}"'
+
+    # Reading.
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        _check_key(key)
+        if byte_range.start == byte_range.stop:
+            return await self._look(key, byte_range, if_equal, if_not_equal)
+        options = get_options(byte_range, if_equal, if_not_equal)
+        now = time.time()
+        try:
+            client = await self._client()
+            found = await client.get_async(key, options=options)
+            meta = found.meta
+            generation = generation_of(meta)
+            stamp = TimestampedStorageGeneration(generation, now)
+            if not holds(if_equal, generation) or generation == if_not_equal:
+                return ReadResult("unspecified", b"", stamp)
+            span = byte_range.resolve(meta["size"])
+            value = memoryview(await found.bytes_async())
+        except Exception as error:
+            unread = _without_value(error, if_not_equal, now)
+            if unread is not None:
+                return unread
+            if "range" in options and not isinstance(error, TensorStoreError):
+                # Nothing is left there, or there is no such part: each service says that otherwise.
+                looked = await self._look(key, byte_range, if_equal, if_not_equal)
+                if looked.state != "value" or byte_range.stop is None:
+                    return looked
+            raise self._typed(error, "read", key) from error
+        if tuple(found.range) != span or value.nbytes != span[1] - span[0]:
+            raise DataLossError(
+                f"Error reading {self.describe_key(key)}: asked for bytes {span[0]} to {span[1]}, "
+                f"got {value.nbytes} bytes of {tuple(found.range)}"
+            )
+        return ReadResult("value", value, stamp)
+
+    async def _look(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        """What a read of no bytes finds.
+
+        Raises:
+            OutOfRangeError: the range reaches outside the value.
+        """
+        now = time.time()
+        try:
+            meta = await (await self._client()).head_async(key)
+        except Exception as error:
+            if says_missing(error):
+                return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
+            raise self._typed(error, "read", key) from error
+        stamp = TimestampedStorageGeneration(generation_of(meta), now)
+        if not holds(if_equal, stamp.generation) or stamp.generation == if_not_equal:
+            return ReadResult("unspecified", b"", stamp)
+        try:
+            start, stop = byte_range.resolve(meta["size"])
+        except OutOfRangeError as error:
+            raise self._typed(error, "read", key) from error
+        if start < stop and not byte_range.is_whole:  # it has grown since
+            return await self.read(key, byte_range, if_equal=stamp.generation)
+        return ReadResult("value", b"", stamp)
+
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
+        async def read(byte_range: ByteRange) -> ReadResult:
+            return await self.read(key, byte_range)
+
+        return await read_coalesced(read, ranges, width=self.width)
+
+    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        if key_range.empty:
+            return
+        directory = key_range.common_prefix().rpartition("/")[0]
+        try:
+            pages = (await self._client()).list(directory or None, chunk_size=_PAGE)
+            async for page in pages:
+                for meta in page:
+                    if meta["path"] in key_range:
+                        yield ListEntry(meta["path"], meta["size"])
+        except Exception as error:
+            if not says_missing(error):
+                raise self._typed(error, "list", directory) from error
+
+    # Writing.
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        _check_key(key)
+        condition = None if if_equal == UNKNOWN else if_equal
+        if condition is None and self._service_decides:
+            return await self._store(key, value, None)
+        if value is not None and self._service_decides:
+            return await self._store(key, value, condition)
+        async with _turns.hold((self._url, key)):
+            if condition is not None:
+                present = await self._look(key)
+                if present.stamp.generation != condition:
+                    return TimestampedStorageGeneration.now(UNKNOWN)
+            return await self._store(key, value, None)
+
+    async def _store(
+        self, key: str, value: Buffer | None, condition: bytes | None
+    ) -> TimestampedStorageGeneration:
+        action = "delete" if value is None else "write"
+        try:
+            client = await self._client()
+            if value is None:
+                await client.delete_async(key)
+                return TimestampedStorageGeneration.now(NO_VALUE)
+            mode = put_mode(condition)
+            if mode is None:
+                return TimestampedStorageGeneration.now(UNKNOWN)
+            flat = _flat(value, is_kept=self._url.startswith("memory:"))
+            told = await client.put_async(key, flat, mode=mode)
+        except Exception as error:
+            if value is None and says_missing(error):
+                return TimestampedStorageGeneration.now(NO_VALUE)
+            if condition is not None and says_no(error):
+                return TimestampedStorageGeneration.now(UNKNOWN)
+            if condition is not None and says_unable(error):
+                raise UnsupportedError(
+                    f"cannot write {self.describe_key(key)} under a condition: the service has no "
+                    f"conditional writes, so that two writers could undo each other's work; if "
+                    f'there is only one, say so by "use_conditional_write": false'
+                ) from error
+            raise self._typed(error, action, key) from error
+        if told["e_tag"] is None and told["version"] is None:
+            return (await self._look(key)).stamp
+        return TimestampedStorageGeneration.now(generation_of(told))
+
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        keys = []
+        async for entry in self.list(key_range):
+            keys.append(entry.key)
+            if len(keys) == _PAGE:
+                await self._delete_all(keys)
+                keys = []
+        await self._delete_all(keys)
+
+    async def _delete_all(self, keys: Sequence[str]) -> None:
+        try:
+            await (await self._client()).delete_async(keys)
+        except Exception as error:
+            if not says_missing(error):
+                raise self._typed(error, "delete", keys[0]) from error
+            for key in keys:  # somebody deleted one of them meanwhile
+                await self._store(key, None, None)
+
+    async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:
+        if not isinstance(target, ObstoreStore) or target.home != self.home:
+            return False
+        _check_key(target_key)
+        try:
+            await (await self._client()).copy_async(key, target_key)
+        except Exception as error:
+            if not says_missing(error):
+                raise self._typed(error, "copy", key) from error
+        return True
+
+    @property
+    def home(self) -> tuple[object, str]:
+        """Equal for stores that one client serves."""
+        return self._clients, self._url
+
+    async def _client(self) -> ObjectStore:
+        made = self._clients.made.get(self._url)
+        if made is None:  # loading the library takes a while, which would hold the loop up
+            made = await offload(False, lambda: self._clients.open(self._url))
+        return made
+
+    def _typed(self, error: Exception, action: str, key: str) -> Exception:
+        """The error of ours for one of the library's."""
+        if isinstance(error, SpecError | UnsupportedError):
+            return error
+        kind = class_of(error)
+        problem = self._clients.config.hidden(first_line(error))
+        return kind(f"cannot {action} {self.describe_key(key)}: {problem}")
+
+
+def _without_value(error: Exception, if_not_equal: bytes | None, now: float) -> ReadResult | None:
+    """What a read that failed found; None if it found out nothing."""
+    if says_missing(error):
+        return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
+    kind = type(error).__name__
+    if kind == "NotModifiedError" and if_not_equal is not None:
+        return ReadResult("unspecified", b"", TimestampedStorageGeneration(if_not_equal, now))
+    if kind == "PreconditionError":
+        return ReadResult("unspecified", b"", TimestampedStorageGeneration(UNKNOWN, now))
+    return None
+
+
+def _check_key(key: str) -> None:
+    """Make sure that the library takes a key for what it is.
+
+    Raises:
+        SpecError: it would drop parts of it, or refuses it.
+    """
+    if _BAD_KEY.search(key) or not key.isprintable():
+        raise SpecError(
+            f'obstore cannot have the key "{key!s}": its parts must not be empty, ".", ".." or '
+            "have control characters; use another key"
+        )
+
+
+def _flat(value: Buffer, *, is_kept: bool) -> Buffer:
+    """The bytes of any buffer; the library takes no others."""
+    if is_kept or isinstance(value, bytes):
+        return bytes(value)
+    view = memoryview(value)
+    return view if view.ndim == 1 and view.format == "B" else view.cast("B")

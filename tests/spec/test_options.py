@@ -1,0 +1,53 @@
+import pickle
+
+import pytest
+
+from tensorstore_py._spec.options import OptionsModel
+from tensorstore_py.errors import SpecError
+
+
+class Options(OptionsModel):
+    harmless = frozenset({"region", "hosts"})
+
+
+GIVEN = {
+    "region": "north",
+    "key": "swordfish",
+    "list": ["trout-1", 5],
+    "client": {"hosts": ["a", "b"], "token": "pike-22"},
+    "none": {"of": {"these": "x"}},
+}
+
+
+def test_only_what_is_harmless_is_printed():
+    options = Options.parse(GIVEN)
+    shown = {"client": {"hosts": ["a", "b"]}, "region": "north"}
+
+    assert options.to_json() == options.spec_json(True) == shown
+    assert repr(options) == str(options) == f"Options({shown})"
+    assert options.values["key"] == "swordfish"
+    assert options.values["client"] == {"hosts": ("a", "b"), "token": "pike-22"}
+
+
+def test_a_pickle_has_no_secrets():
+    copy = pickle.loads(pickle.dumps(Options.parse(GIVEN)))
+
+    assert copy == Options.parse({"region": "north", "client": {"hosts": ["a", "b"]}})
+
+
+def test_secrets_and_queries_are_taken_out_of_texts():
+    options = Options.parse(GIVEN)
+
+    said = "swordfish for pike-22, trout-1 north x at https://host/a?sig=1&b=2 ended"
+    text = options.hidden(said)
+    assert text == "... for ..., ... north x at https://host/a?... ended"
+
+
+@pytest.mark.parametrize("json", ["key", 5, ["a"]])
+def test_anything_but_an_object_is_refused(json):
+    with pytest.raises(SpecError, match="expected an object"):
+        Options.parse(json)
+
+
+def test_nothing_said_is_nothing_printed():
+    assert Options.default().to_json(include_defaults=True) == {}
