@@ -1,34 +1,36 @@
-"""Copying one array to another, block by block along the target's write chunks.
+"""Copying one array to another, block by block (`copy_blocks`).
 
-Only the blocks being copied are in memory, within the target's `memory_limit`. The two drivers may
-have different temperaments: each body runs where it belongs, and this one waits for it without
-holding a loop up.
+Several blocks are on their way at a time, so that one is read while another is written. Only these
+are in memory, within the target's `memory_limit`. The two drivers may have different temperaments:
+each body runs where it belongs, and this one waits for it without holding a loop up.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise, product
-from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, OutputIndexMethod
-from tensorstore_py._runtime.fan_out import fan_out, offload
-from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._api.copy_blocks import Block, Blocks
+from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap
+from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py.errors import MismatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator
-    from typing import Any, TypeVar
+    from collections.abc import Callable
+    from typing import Any
 
     import numpy as np
 
     from tensorstore_py._interface.driver import Driver
 
-    T = TypeVar("T")
-
 __all__ = ["copy_array"]
 
 Box = tuple[tuple[int, int], ...]
+
+#: A block is larger than this only if a single chunk of the target is.
+_BLOCK_BYTES: Final = 2**26
+#: So much is on its way at a time, in two blocks or more, and in so many at most.
+_IN_FLIGHT_BYTES: Final = 2**28
+_BLOCKS: Final = 64
 
 
 async def copy_array(
@@ -53,36 +55,34 @@ async def copy_array(
     """
     inline = source.inline and target.inline
     aligned = _aligned(source_transform, target_transform)
+    there, here = source.data_type.array_dtype, target.data_type.array_dtype
+    item_bytes = here.itemsize + (there.itemsize if there != here else 0)
     budget = target.memory or source.memory
-    blocks = None if budget is None else budget.blocks
-    item_bytes = target.data_type.array_dtype.itemsize
+    memory = None if budget is None else budget.blocks
+    most = _BLOCK_BYTES if memory is None else min(_BLOCK_BYTES, memory.limit // 4)
+    blocks = Blocks(target, target_transform, source, aligned, max(1, most // item_bytes))
 
-    async def counted_copy(box: Box) -> None:
-        size = item_bytes * prod(high - low for low, high in box)
-        if blocks is None or not blocks.matters(inline, size):
-            await copy(box)
+    async def counted_copy(block: Block) -> None:
+        size = item_bytes * block.size
+        if memory is None or not memory.matters(inline, size):
+            await copy(block)
             return
-        await blocks.take(inline, size)
+        await memory.take(inline, size)
         try:
-            await copy(box)
+            await copy(block)
         finally:
-            blocks.release(size)
+            memory.release(size)
 
-    async def copy(box: Box) -> None:
-        part = aligned[_within_bounds(box, aligned)]
-        data = await _within(inline, source.inline, lambda: source.read(part, "C"))
-        block = target_transform[_box_domain(box)]
-        await _within(inline, target.inline, lambda: target.write(block, convert(data)))
+    async def copy(block: Block) -> None:
+        part = aligned[_within_bounds(block.bounds, aligned)]
+        data = await within(inline, source.inline, lambda: source.read(part, "C"))
+        to = target_transform[_box_domain(block.bounds)]
+        data = convert(data)
+        await within(inline, target.inline, lambda: target.write(to, data))
 
-    boxes = list(_boxes(target, target_transform))
-    await fan_out(inline, boxes, counted_copy, count=len(boxes), width=None if inline else 8)
-
-
-async def _within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Await a body of temperament `there` from one of temperament `here`."""
-    if there and not here:
-        return await offload(False, lambda: run_inline(body()))
-    return await body()
+    # Reading a block and writing it both use all threads, or many requests, by themselves.
+    width = max(2, min(_BLOCKS, _IN_FLIGHT_BYTES // max(1, item_bytes * blocks.largest)))
+    await fan_out(inline, blocks, counted_copy, count=blocks.count, width=width)
 
 
 def _aligned(source: IndexTransform, target: IndexTransform) -> IndexTransform:
@@ -154,50 +154,3 @@ def _box_domain(box: Box) -> IndexDomain:
     return IndexDomain(
         inclusive_min=[low for low, _ in box], exclusive_max=[high for _, high in box]
     )
-
-
-def _boxes(target: Driver, transform: IndexTransform) -> Iterator[Box]:
-    """The input domain cut along the target's write chunks."""
-    chunk = target.schema.chunk_layout.write_chunk.shape
-    cuts = [
-        [(low, low + extent)] if extent else []
-        for low, extent in zip(transform.input_origin, transform.input_shape, strict=True)
-    ]
-    for output, each in enumerate(transform.maps):
-        if each.method != OutputIndexMethod.single_input_dimension:
-            continue
-        dim = each.input_dimension
-        assert dim is not None
-        if not cuts[dim] or each.stride not in (1, -1):
-            continue
-        low, high = cuts[dim][0][0], cuts[dim][-1][1]
-        size = chunk[output] if chunk is not None else None
-        edges = _starts(target, output, each, (low, high), size)
-        cuts[dim] = list(pairwise(sorted({low, *edges, high})))
-    yield from product(*cuts)
-
-
-def _starts(
-    target: Driver, dim: int, each: OutputIndexMap, bounds: tuple[int, int], size: int | None
-) -> Iterable[int]:
-    """Where, along an input dimension, the target's chunks begin or, backwards, end.
-
-    Args:
-        target: what is written to.
-        dim: its dimension.
-        each: from the input dimension to it, of stride 1 or -1.
-        bounds: the input dimension's.
-        size: of the chunks, if it is one.
-    """
-    low, high = bounds
-    forward = each.stride == 1
-    if size:
-        # where offset + stride * i crosses a multiple of size
-        first = (-(each.offset + low) if forward else each.offset - low + 1) % size
-        return range(low + first, high, size)
-    if forward:
-        starts = target.chunk_starts(dim, each.offset + low, each.offset + high)
-        return (start - each.offset for start in starts)
-    beyond = each.offset + 1
-    starts = target.chunk_starts(dim, beyond - high, beyond - low)
-    return (beyond - start for start in starts)

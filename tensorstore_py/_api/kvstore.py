@@ -23,9 +23,8 @@ from tensorstore_py._interface.key_range import KeyRange as PlainRange
 from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.transaction import Transaction
-from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.future import Future
-from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind, spec_json
 from tensorstore_py._spec.context import Context
@@ -100,9 +99,9 @@ class KvStore:
             UnsupportedError: the store cannot be opened in this installation.
             FailedPreconditionError: the transaction is not open.
         """
-        within = as_transaction(transaction)
+        staged = as_transaction(transaction)
         model = bind(kvstore_spec.Spec(spec).model, as_context(context))
-        return Future(KvStore.of(model, model.open(), within))
+        return Future(KvStore.of(model, model.open(), staged))
 
     # What it is.
 
@@ -193,9 +192,9 @@ class KvStore:
             >>> store["a"]
             b'1'
         """
-        within = as_transaction(transaction)
+        staged = as_transaction(transaction)
         plain = self._store.base if isinstance(self._store, Overlay) else self._store
-        return KvStore.of(self._model, plain, within)
+        return KvStore.of(self._model, plain, staged)
 
     def _begin(
         self,
@@ -352,24 +351,19 @@ class KvStore:
         from_path, to_path = self.path, target.path
         inline = source.inline and sink.inline
 
-        async def within(store: promise.KvStore, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
-            if store.inline and not inline:
-                return await offload(False, lambda: run_inline(body()))
-            return await body()
-
         async def keys() -> Sequence[str]:
             return [entry.key async for entry in source.list(wanted)]
 
         async def copy_one(key: str) -> None:
             copied = to_path + key.removeprefix(from_path)
-            if await within(source, lambda: source.copy_to(key, sink, copied)):
+            if await within(inline, source.inline, lambda: source.copy_to(key, sink, copied)):
                 return
-            found = await within(source, lambda: source.read(key))
+            found = await within(inline, source.inline, lambda: source.read(key))
             if found.state == "value":
-                await within(sink, lambda: sink.write(copied, found.value))
+                await within(inline, sink.inline, lambda: sink.write(copied, found.value))
 
         async def body() -> None:
-            found = await within(source, keys)
+            found = await within(inline, source.inline, keys)
             width = None if inline else max(source.width, sink.width)
             await fan_out(inline, found, copy_one, count=len(found), width=width)
 

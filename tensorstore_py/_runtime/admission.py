@@ -32,7 +32,7 @@ _Queue: TypeAlias = "deque[tuple[int, Callable[[], object]]]"
 
 #: A thread works on one chunk at a time, and there are fewer threads than this: what is smaller
 #: than such a part of the limit cannot exceed it together.
-_THREADS: Final = max(64, 2 * width())
+_THREADS: Final = max(64, 3 * width())
 
 #: More threads than this are never inside at once, whatever the limit.
 _MOST: Final = 4096

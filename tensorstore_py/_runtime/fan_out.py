@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.start import Job, current_job, run_within
-from tensorstore_py._runtime.workers import submit
+from tensorstore_py._runtime.workers import carry_on, compute, submit
 from tensorstore_py._runtime.workers import width as pool_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
 
-__all__ = ["fan_out", "offload", "within"]
+__all__ = ["fan_out", "offload", "set_aside", "within"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -190,9 +190,41 @@ async def _pump(
 
 
 async def offload(inline: bool, function: Callable[[], T]) -> T:
-    """Run CPU work off the loop: on the pool for loop bodies, right here for inline ones."""
+    """Run CPU work off the loop: on a thread for loop bodies, right here for inline ones.
+
+    Args:
+        inline: the caller's temperament.
+        function: waits for no other work, nor for memory that such work may hold.
+    """
     if inline:
         return function()
+    return await _on_thread(compute, function)
+
+
+async def set_aside(function: Callable[[], T]) -> T:
+    """Run something that may wait, for whatever it likes, off the loop."""
+    return await _on_thread(submit, function)
+
+
+async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Await a body of temperament `there` from one of temperament `here`, holding no loop up.
+
+    If the caller is cancelled, a body elsewhere stops at its next step, and is not waited for.
+
+    Args:
+        here: whether the caller is inline; then the body must be, too.
+        there: whether the body is.
+        body: makes the coroutine.
+    """
+    if there and not here:
+        job = Job(body)
+        job.claim_for_pool()
+        carry_on(job.run)
+        return await job.settle.future
+    return await body()
+
+
+async def _on_thread(hand_in: Callable[[Callable[[], None]], None], function: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -213,18 +245,5 @@ async def offload(inline: bool, function: Callable[[], T]) -> T:
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, *outcome)
 
-    submit(work)
+    hand_in(work)
     return await done
-
-
-async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Await a body of temperament `there` from one of temperament `here`, holding no loop up.
-
-    Args:
-        here: whether the caller is inline; then the body must be, too.
-        there: whether the body is.
-        body: makes the coroutine.
-    """
-    if there and not here:
-        return await offload(False, lambda: run_inline(body()))
-    return await body()

@@ -11,7 +11,7 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING
 
-from tensorstore_py._runtime.fan_out import offload
+from tensorstore_py._runtime.fan_out import set_aside
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import FailedPreconditionError
@@ -63,7 +63,7 @@ class UserFunction:
             return self._waited(self._function(*arguments))
         if not self.inline:
             return await self._awaited(self._function(*arguments))
-        return await self._awaited(await offload(False, lambda: self._function(*arguments)))
+        return await self._awaited(await set_aside(lambda: self._function(*arguments)))
 
     def _waited(self, found: object) -> object:
         if isinstance(found, Future):

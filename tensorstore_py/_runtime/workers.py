@@ -1,9 +1,13 @@
-"""The worker pool: a few threads that run inline work and CPU work.
+"""The worker pools: a few threads for each kind of work, by what it may wait for.
 
-Threads start on demand, up to `width()`, and are daemons. At exit, work that was handed in is
-finished within `EXIT_GRACE_S`; what is still running then is abandoned, so that exit never
-hangs, and work handed in later runs at once where it is handed in, since no thread can be started
-any more. A forked child starts with no threads and an empty queue.
+What is begun anew may wait for memory (`submit`). What the loop hands over for work that holds
+memory must not stand behind that: a part of a copy, which may take more of it, has a pool of its
+own (`carry_on`), and plain computations, which wait for nobody, have another (`compute`). So
+whoever holds what others wait for finds a thread. Threads are daemons and start on demand, up to
+`width()` in each pool. At exit, work that was handed in is finished within `EXIT_GRACE_S`; what is
+still running then is abandoned, so that exit never hangs, and work handed in later runs at once
+where it is handed in, since no thread can be started any more. A forked child starts with no
+threads and empty queues.
 """
 
 from __future__ import annotations
@@ -20,7 +24,16 @@ from tensorstore_py._runtime.fork import on_fork
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["EXIT_GRACE_S", "is_closed", "on_worker", "submissions", "submit", "width"]
+__all__ = [
+    "EXIT_GRACE_S",
+    "carry_on",
+    "compute",
+    "is_closed",
+    "on_worker",
+    "submissions",
+    "submit",
+    "width",
+]
 
 EXIT_GRACE_S: Final = 30.0
 
@@ -30,7 +43,8 @@ class _Here(local):
 
 
 class _Pool:
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.reset()
 
     def reset(self) -> None:
@@ -54,7 +68,7 @@ class _Pool:
         # Counted from hand-in to end: a thread between two jobs must never pass for a free one.
         self.unfinished += 1
         if len(self.threads) < min(self.unfinished, width()):
-            name = f"tensorstore_py-worker-{len(self.threads)}"
+            name = f"tensorstore_py-{self.name}-{len(self.threads)}"
             thread = Thread(target=self._serve, args=(self.queue,), name=name, daemon=True)
             self.threads.append(thread)
             thread.start()
@@ -71,12 +85,11 @@ class _Pool:
             with self.lock:
                 self.unfinished -= 1
 
-    def close(self) -> None:
+    def close(self, until: float) -> None:
         with self.lock:
             self.closed = True
             for _ in self.threads:
                 self.queue.put(None)
-        until = monotonic() + EXIT_GRACE_S
         for thread in self.threads:
             thread.join(max(0.0, until - monotonic()))
 
@@ -90,7 +103,7 @@ def width() -> int:
 
 
 def on_worker() -> bool:
-    """Whether this thread is one of the pool's."""
+    """Whether this thread is one of the pools'."""
     return _here.worker
 
 
@@ -104,9 +117,19 @@ def submit(work: Callable[[], None]) -> None:
     _pool.submit(work)
 
 
+def carry_on(work: Callable[[], None]) -> None:
+    """`submit` for a part of other work, which may hold memory that new work waits for."""
+    _carrying.submit(work)
+
+
+def compute(work: Callable[[], None]) -> None:
+    """`submit` for work that waits for no other work, nor for memory that such work may hold."""
+    _computing.submit(work)
+
+
 def submissions() -> int:
-    """How often `submit` was called in this process: what the laws about the hot path count."""
-    return _pool.submitted
+    """How often work was handed in to this process: what the laws about the hot path count."""
+    return sum(pool.submitted for pool in _pools)
 
 
 def _cores() -> int:
@@ -116,6 +139,18 @@ def _cores() -> int:
 
 
 _width = _cores()
-_pool = _Pool()
-on_fork(_pool.reset)
-atexit.register(_pool.close)
+_pool = _Pool("worker")
+_carrying = _Pool("carrier")
+_computing = _Pool("computer")
+_pools = (_pool, _carrying, _computing)  # each may need those after it
+
+
+def _close() -> None:
+    until = monotonic() + EXIT_GRACE_S
+    for pool in _pools:
+        pool.close(until)
+
+
+for _each in _pools:
+    on_fork(_each.reset)
+atexit.register(_close)

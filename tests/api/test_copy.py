@@ -183,6 +183,53 @@ class TestCosts:
         target[3:3].write(source[5:5]).result()
         assert [store.reads.total() + store.writes.total() for store in stores] == [0, 0]
 
+    @pytest.mark.parametrize("backward", [False, True])
+    def test_large_chunks_of_the_source_are_read_once(self, stores, backward):
+        source, target = created(stores[0], [12, 8], [6, 8]), created(stores[1], [12, 8], [3, 2])
+        source.write(np.arange(96, dtype="uint8").reshape(12, 8)).result()
+        stores[0].reset()
+        (target[::-1] if backward else target).write(source).result()
+        assert stores[0].reads == {"a/c/0/0": 1, "a/c/1/0": 1}
+
+
+@st.composite
+def nested(draw, shape):
+    """Members of a zarr3 spec whose chunks are shards in shards, or no shards at all."""
+    chunk = [draw(st.integers(1, 3)) for _ in shape]
+    codecs = None
+    for _ in range(draw(st.integers(0, 2))):
+        inner = {"chunk_shape": chunk, "codecs": codecs or ["bytes"]}
+        codecs = [{"name": "sharding_indexed", "configuration": inner}]
+        chunk = [size * draw(st.integers(1, 3)) for size in chunk]
+    grid = {"name": "regular", "configuration": {"chunk_shape": chunk}}
+    metadata = {"chunk_grid": grid, "shape": shape, "data_type": "int16"}
+    return {"metadata": {**metadata, **({"codecs": codecs} if codecs else {})}}
+
+
+@given(st.data(), st.lists(st.integers(1, 9), min_size=1, max_size=3), st.booleans())
+def test_no_limit_is_too_small_for_a_copy(data, shape, shared):
+    """Neither here nor there, whatever the chunks, and with two copies at a time."""
+    limit = st.integers(1, 3000)
+    contexts = [
+        ts.Context({"memory_limit": {"limit_bytes": data.draw(limit)}}) for _ in range(2 - shared)
+    ]
+    arrays = []
+    for path in ("a/", "b/", "c/"):
+        store = counting(data.draw(st.booleans()))
+        members = data.draw(nested(shape))
+        context = contexts[len(arrays) % len(contexts)]
+        arrays.append(opened(store, path=path, members=members, create=True, context=context))
+    source, *targets = arrays
+    values = np.arange(1, source.size + 1, dtype="int16").reshape(shape)
+    source.write(values).result(timeout=20)
+    copies = [target.write(source) for target in targets]
+    for each, target in zip(copies, targets, strict=True):
+        each.result(timeout=20)
+        np.testing.assert_array_equal(target.read().result(timeout=20), values)
+    for each in arrays:
+        memory = each._driver.memory
+        assert (memory.held, memory.blocks.held) == (0, 0)
+
 
 class TestErrors:
     def test_extents_that_differ_are_named(self, stores):

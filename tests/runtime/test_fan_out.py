@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from tensorstore_py._runtime.fan_out import fan_out, offload, within
+from tensorstore_py._runtime.fan_out import fan_out, offload, set_aside, within
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.workers import on_worker, submissions, width
@@ -278,6 +278,56 @@ class TestOffload:
             assert start(False, quiet).result() is None
         finally:
             go_on.set()
+
+
+async def one():
+    return 1
+
+
+@pytest.mark.parametrize(
+    "part", [lambda: offload(False, lambda: 1), lambda: within(False, True, one)]
+)
+def test_parts_of_what_is_under_way_go_on_while_all_workers_wait(part):
+    """As for memory that is held for such parts."""
+    go_on = occupy_workers()
+    try:
+        assert start(False, part).result(10) == 1
+    finally:
+        go_on.set()
+
+
+def test_a_body_elsewhere_stops_with_who_waits_for_it():
+    begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
+    done: list[int] = []
+
+    async def step(each):
+        done.append(each)
+        begun.set()
+        go_on.wait()
+
+    async def body():
+        try:
+            await fan_out(True, range(100), step, count=100, width=1)
+        finally:
+            over.set()
+
+    future = start(False, lambda: within(False, True, body))
+    begun.wait()
+    future.cancel()
+    start(False, quiet).result()
+    go_on.set()
+    over.wait()
+    assert done == [0]
+
+
+def test_what_is_set_aside_may_wait_for_computations():
+    def wait():
+        return [start(False, lambda: offload(False, on_worker)).result(10) for _ in range(3)]
+
+    async def body():
+        return await asyncio.gather(*(set_aside(wait) for _ in range(2 * width())))
+
+    assert start(False, body).result(30) == [[True] * 3] * (2 * width())
 
 
 class TestWithin:

@@ -1,0 +1,131 @@
+"""Laws of the blocks of a copy: they are the whole of it, and cost as little as they can."""
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tensorstore_py as ts
+from tensorstore_py._api.copy_blocks import Blocks
+from tests.chunked.stores import counting, created, opened
+
+
+def blocks(target, source, most=10**6, to=None, from_=None):
+    to = target.domain if to is None else target[to].domain
+    from_ = source.domain if from_ is None else from_
+    return Blocks(
+        target._driver,
+        target._transform[to],
+        source._driver,
+        source._transform[from_],
+        most,
+    )
+
+
+def array(shape, chunk, path="a/"):
+    return created(counting(), shape, chunk, path=path)
+
+
+def shapes(found):
+    return [tuple(high - low for low, high in block.bounds) for block in found]
+
+
+@st.composite
+def cases(draw):
+    shape = [draw(st.integers(1, 12)) for _ in range(draw(st.integers(1, 3)))]
+    chunks = [[draw(st.integers(1, 5)) for _ in shape] for _ in range(2)]
+    return shape, chunks, draw(st.integers(1, 200))
+
+
+@given(cases())
+def test_they_are_all_of_it_once_and_each_chunk_of_the_target_is_in_one(case):
+    shape, (mine, theirs), most = case
+    found = blocks(array(shape, mine), array(shape, theirs), most)
+    count = np.zeros(shape, int)
+    chunks = set()
+    for block in found:
+        count[tuple(slice(*bounds) for bounds in block.bounds)] += 1
+        assert block.size <= max(most, prod(mine))
+        assert block.size <= found.largest
+        touched = [
+            range(low // size, -(-high // size))
+            for (low, high), size in zip(block.bounds, mine, strict=True)
+        ]
+        cells = {tuple(cell) for cell in np.stack(np.meshgrid(*touched), -1).reshape(-1, len(mine))}
+        assert len(cells) == block.chunks
+        assert not cells & chunks
+        chunks |= cells
+    assert (count == 1).all()
+    assert found.count == len(list(found))
+    assert found.chunks == len(chunks)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "most", "expected"),
+    [
+        ([4, 4], [4, 4], 999, (4, 4)),
+        ([4, 4], [2, 1], 999, (4, 4)),
+        ([2, 4], [8, 4], 999, (8, 4)),
+        ([4, 4], [6, 4], 999, (12, 4)),
+        ([2, 2], [8, 8], 999, (8, 8)),
+        ([2, 2], [8, 8], 32, (8, 4)),
+        ([8, 8], [2, 2], 10, (8, 8)),
+    ],
+)
+def test_they_grow_as_far_as_that_saves_decoding(mine, theirs, most, expected):
+    found = blocks(array([24, 24], mine), array([24, 24], theirs), most)
+    assert shapes(found)[0] == expected
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 7, -1, -2, -3])
+def test_views_are_cut_where_chunks_begin(stride):
+    target = array([40], [6])
+    view = target[::stride]
+    source = array([view.shape[0]], [1], "b/")
+    found = Blocks(target._driver, view._transform, source._driver, source._transform, 1)
+    cells = [
+        {
+            (stride * i) // 6 if stride > 0 else (39 + stride * (i - low)) // 6
+            for i in range(*bounds)
+        }
+        for low in [view.domain.inclusive_min[0]]
+        for (bounds,) in [block.bounds for block in found]
+    ]
+    if stride in (1, -1):
+        assert all(len(each) == 1 for each in cells)
+    flat = [cell for each in cells for cell in each]
+    assert len(flat) == len(set(flat))
+
+
+def test_without_chunks_they_are_those_of_the_source():
+    target = ts.array(np.zeros((9, 9), "uint8"))
+    found = blocks(target, array([9, 9], [4, 9]), 40)
+    assert sum(block.size for block in found) == 81
+    assert max(block.size for block in found) <= 40
+
+
+def test_dimensions_that_an_index_array_arranges_are_cut_to_size():
+    target = array([30], [10])
+    view = target[[5, 3, 9, 11, 29, 0, 1, 2]]
+    source = array([8], [8], "b/")
+    found = Blocks(target._driver, view._transform, source._driver, source._transform, 3)
+    assert max(block.size for block in found) <= 3
+
+
+def test_chunks_of_different_sizes():
+    sizes = {"kind": "inline", "chunk_shapes": [[2, 5, 1, 4]]}
+    grid = {"chunk_grid": {"name": "rectilinear", "configuration": sizes}}
+    target = opened(
+        counting(), path="t/", members={"metadata": grid}, create=True, dtype="uint8", shape=[12]
+    )
+    found = blocks(target, array([12], [1]), 1)
+    assert shapes(found) == [(2,), (5,), (1,), (4,)]
+
+
+def test_very_many_are_never_in_memory():
+    shape = [10**7, 10**7]
+    found = blocks(array(shape, [1000, 1000]), array(shape, [500, 2000], "b/"), 10**7)
+    assert found.count == 10**8 // 2
+    assert next(iter(found)).bounds == ((0, 1000), (0, 2000))
