@@ -209,7 +209,7 @@ class TensorStore(Indexable):
             raise PermissionDeniedError("not opened for reading; open it with read=True")
         driver = self._driver
         if batch is None and driver.transaction is None:  # as nearly always
-            return start(driver.inline, partial(driver.read, self._transform, order))
+            return start(driver.inline, driver.reading(self._transform, order))
         if batch is not None:
             driver = driver.batched(as_batch(batch))
         return self._begin(partial(driver.read, self._transform, order), batch=batch)

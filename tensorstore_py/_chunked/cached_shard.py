@@ -163,7 +163,7 @@ class _CachedInnerReader(Reader):
             step_bytes=len(missed) * self.step_bytes() // max(1, len(wanted)),
         )
 
-    async def _read_one(self, batch: Batch) -> None:
+    async def _read_one(self, batch: Batch[Step]) -> None:
         """As `_read_batch`; of several readers who want this chunk at a time one fetches it."""
         shard, (step, _, _) = self._shard, batch.members[0]
 
@@ -180,14 +180,14 @@ class _CachedInnerReader(Reader):
             raise ShardChangedError
         await offload(shard.inline, partial(self.copy, step, entry.chunk))
 
-    async def _read_batch(self, batch: Batch) -> None:
+    async def _read_batch(self, batch: Batch[Step]) -> None:
         """Fetch neighbouring inner chunks in one request, decode and keep them."""
         for (step, _, _), entry in zip(batch.members, await self._decoded(batch), strict=True):
             assert entry.chunk is not None
             self._cache.put((self._scope, step.cell), entry)
             self.copy(step, entry.chunk)
 
-    async def _decoded(self, batch: Batch) -> list[CachedChunk]:
+    async def _decoded(self, batch: Batch[Step]) -> list[CachedChunk]:
         shard, memory = self._shard, self.memory
         size = batch.stop - batch.start + len(batch.members) * self.step_bytes()
         counted = memory.matters(shard.inline, size)
@@ -200,7 +200,7 @@ class _CachedInnerReader(Reader):
             if counted:
                 memory.release(size)
 
-    def _decode_all(self, batch: Batch, data: memoryview) -> list[CachedChunk]:
+    def _decode_all(self, batch: Batch[Step], data: memoryview) -> list[CachedChunk]:
         decoded = []
         for step, start, stop in batch.members:
             chunk = self.decoded(step, data[start - batch.start : stop - batch.start])

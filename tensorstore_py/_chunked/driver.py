@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tensorstore_py._chunked.metadata import MetadataFile
 from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.resize import delete_outside, new_shape
 from tensorstore_py._chunked.selection import select
+from tensorstore_py._chunked.small_shard import small_reads
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._chunked.statistics import count_stored
 from tensorstore_py._chunked.uneven import ArraysByShape
@@ -37,11 +38,12 @@ from tensorstore_py.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from tensorstore_py._chunked.layout import ArrayLayout
     from tensorstore_py._chunked.metadata_cache import MetadataState
     from tensorstore_py._chunked.selection import Axis
+    from tensorstore_py._chunked.small_reads import SmallReads
     from tensorstore_py._chunked.source import Cell
     from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._index import IndexDomain, IndexTransform
@@ -103,6 +105,14 @@ class ChunkedDriver(Driver, Generic[M]):
         self._cache = spec.cache_pool.value if transaction is None else _NOTHING_KEPT
         self._mutex = Mutex()
         self._batch: Batch | None = None
+        # With a pool, chunks are shared there; metadata that is asked for again at each read is
+        # not known when a read is asked for.
+        self._shares = (
+            transaction is None
+            and not self._cache.limit_bytes
+            and (assumed or spec.recheck_cached_metadata in ("open", False))
+        )
+        self._small: SmallReads | None = None
         # Until a transaction is committed others may make the array grow, and use more of a chunk.
         self._known = self._bound(state, growing=transaction is not None)
 
@@ -188,6 +198,7 @@ class ChunkedDriver(Driver, Generic[M]):
     def batched(self, batch: Batch) -> ChunkedDriver[M]:
         reads = copy(self)
         reads._batch = batch
+        reads._shares = False
         reads._known = reads._bound(self._known.state, growing=self._known.array.growing)
         return reads
 
@@ -199,15 +210,7 @@ class ChunkedDriver(Driver, Generic[M]):
         return overlay
 
     def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
-        layout = self._known.state.layout
-        if layout.chains is None or dim >= len(layout.grid):
-            return ()
-        axis = layout.grid[dim]
-        high = min(high, axis.extent)
-        if low + 1 >= high:
-            return ()
-        cells = range(axis.cell(low) + 1, axis.cell(high - 1) + 1)
-        return [axis.start(cell) for cell in cells]
+        return self._known.state.layout.chunk_starts(dim, low, high)
 
     def spec(self) -> ChunkedSpec[M]:
         with suppress(FailedPreconditionError):  # then it is of what it was
@@ -222,6 +225,19 @@ class ChunkedDriver(Driver, Generic[M]):
         else:
             await self._refresh()
         return self.domain
+
+    def reading(
+        self, transform: IndexTransform, order: str
+    ) -> Callable[[], Coroutine[Any, Any, Array]]:
+        if self._shares:
+            with suppress(FailedPreconditionError):  # the read will say so
+                array, small = self._current().array, self._small
+                if small is None or small.array is not array:
+                    small = self._small = small_reads(array)
+                read = None if small is None else small.asked(transform, order)
+                if read is not None:
+                    return read
+        return partial(self.read, transform, order)
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         known = await self._recheck_metadata()
@@ -381,20 +397,6 @@ class ChunkedDriver(Driver, Generic[M]):
                 if state.layout is known.state.layout:
                     self._known = known._replace(state=state)
                 else:
-                    _check_same_array(known.state.layout, state.layout, self._file.describe())
+                    known.state.layout.check_same_array(state.layout, self._file.describe())
                     self._known = self._bound(state, growing=True)
         return self._known
-
-
-def _check_same_array(before: ArrayLayout, now: ArrayLayout, where: str) -> None:
-    """Refuse to go on if the array was replaced by one of another form under our hands.
-
-    Raises:
-        FailedPreconditionError: it was; names the key, what was there and what is.
-    """
-    if before.data_type != now.data_type or before.domain.rank != now.domain.rank:
-        raise FailedPreconditionError(
-            f"metadata at {where} was replaced: it was {before.data_type.name} of rank "
-            f"{before.domain.rank} and is {now.data_type.name} of rank {now.domain.rank} now; "
-            "open the array again"
-        )

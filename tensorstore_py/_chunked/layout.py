@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -61,6 +62,33 @@ class ArrayLayout:
     def fill_value(self) -> NDArray[np.generic]:
         """What missing chunks read as."""
         return self.chain.chunk.fill_value
+
+    def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
+        """Where chunks begin in between, if they are not of one size."""
+        if self.chains is None or dim >= len(self.grid):
+            return ()
+        axis = self.grid[dim]
+        high = min(high, axis.extent)
+        if low + 1 >= high:
+            return ()
+        return [axis.start(cell) for cell in range(axis.cell(low) + 1, axis.cell(high - 1) + 1)]
+
+    def check_same_array(self, now: ArrayLayout, where: str) -> None:
+        """Refuse to go on if the array was replaced by one of another form under our hands.
+
+        Args:
+            now: what is there now.
+            where: names the metadata.
+
+        Raises:
+            FailedPreconditionError: it was replaced; names the key, what was there and what is.
+        """
+        if self.data_type != now.data_type or self.domain.rank != now.domain.rank:
+            raise FailedPreconditionError(
+                f"metadata at {where} was replaced: it was {self.data_type.name} of rank "
+                f"{self.domain.rank} and is {now.data_type.name} of rank {now.domain.rank} now; "
+                "open the array again"
+            )
 
 
 class Remembered(Generic[T]):

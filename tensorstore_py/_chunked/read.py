@@ -31,10 +31,19 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.shard import Batch
+    from tensorstore_py._chunked.source import Cell
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._runtime.admission import Bytes
 
-__all__ = ["Reader", "ShardReader", "read_into", "work_of_each_shape"]
+__all__ = [
+    "Reader",
+    "ShardReader",
+    "corrupt_chunk",
+    "missing_chunk",
+    "read_into",
+    "unchanged",
+    "work_of_each_shape",
+]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -170,11 +179,7 @@ class Reader:
     def fill(self, step: Step) -> None:
         """Put the fill value where the chunk would be."""
         if not self._array.fill_missing:
-            where = self._array.source.describe(step.cell)
-            raise NotFoundError(
-                f"chunk {step.cell} stored at {where} is missing; "
-                'with "fill_missing_data_reads": true it would read as the fill value'
-            )
+            raise missing_chunk(self._array, step.cell)
         chunk = self._array.chain.chunk
         fill = chunk.fill_value
         if fill.ndim:
@@ -183,7 +188,41 @@ class Reader:
 
     def corrupt(self, step: Step, error: DataLossError) -> DataLossError:
         """The codec's complaint, with the key in front."""
-        return DataLossError(f"Error reading {self._array.source.describe(step.cell)}: {error}")
+        return corrupt_chunk(self._array, step.cell, error)
+
+
+def corrupt_chunk(array: ChunkedArray, cell: Cell, error: DataLossError) -> DataLossError:
+    """The codec's complaint, with the key in front."""
+    return DataLossError(f"Error reading {array.source.describe(cell)}: {error}")
+
+
+def missing_chunk(array: ChunkedArray, cell: Cell) -> NotFoundError:
+    """What is said of a chunk that is missing, where it must not be."""
+    return NotFoundError(
+        f"chunk {cell} stored at {array.source.describe(cell)} is missing; "
+        'with "fill_missing_data_reads": true it would read as the fill value'
+    )
+
+
+async def unchanged(
+    read: Callable[[], Coroutine[Any, Any, None]], where: Callable[[], str]
+) -> None:
+    """Read a shard, again if it is replaced meanwhile.
+
+    Args:
+        read: reads it from the beginning.
+        where: names it.
+
+    Raises:
+        AbortedError: it was replaced again and again; names its key.
+    """
+    for _ in range(_SHARD_ATTEMPTS):
+        try:
+            await read()
+        except ShardChangedError:
+            continue
+        return
+    raise AbortedError(f"shard {where()} was replaced {_SHARD_ATTEMPTS} times while being read")
 
 
 class ShardReader(Reader):
@@ -205,16 +244,11 @@ class ShardReader(Reader):
         return self.step  # memory is taken for what is fetched at a time, below
 
     async def step(self, step: Step) -> None:
-        for _ in range(_SHARD_ATTEMPTS):
-            try:
-                await self.read_shard(step)
-            except ShardChangedError:
-                continue
-            except DataLossError as error:
-                raise self.corrupt(step, error) from error
-            return
-        where = self._array.source.describe(step.cell)
-        raise AbortedError(f"shard {where} was replaced {_SHARD_ATTEMPTS} times while being read")
+        describe = partial(self._array.source.describe, step.cell)
+        try:
+            await unchanged(partial(self.read_shard, step), describe)
+        except DataLossError as error:
+            raise self.corrupt(step, error) from error
 
     async def read_shard(self, step: Step) -> None:
         """Read what is wanted of one shard.
@@ -248,7 +282,7 @@ class ShardReader(Reader):
         )
 
 
-async def _read_batch(reader: Reader, shard: OpenShard, batch: Batch) -> None:
+async def _read_batch(reader: Reader, shard: OpenShard, batch: Batch[Step]) -> None:
     """Fetch neighbouring inner chunks in one request and decode them."""
     memory, size = reader.memory, batch.stop - batch.start + reader.step_bytes()
     counted = memory.matters(shard.inline, size)

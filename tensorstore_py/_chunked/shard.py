@@ -8,7 +8,7 @@ selection, and inner steps into few requests.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -171,12 +171,23 @@ class OpenShard(ChunkSource):
         return f"inner chunk {cell} of shard {self._outer.describe(self._cell)}"
 
 
-class Batch(NamedTuple):
+class InCell(Protocol):
+    """Something that is about one chunk."""
+
+    @property
+    def cell(self) -> Cell:
+        """Which chunk."""
+
+
+C = TypeVar("C", bound=InCell)
+
+
+class Batch(NamedTuple, Generic[C]):
     """Inner chunks that are fetched in one request: `[start, stop)` of the shard's bytes."""
 
     start: int
     stop: int
-    members: list[tuple[Step, int, int]]
+    members: list[tuple[C, int, int]]
 
 
 def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -231,7 +242,7 @@ def descend(axes: Sequence[Axis], step: Step, view: Array) -> tuple[list[Axis], 
     return descend_axes(axes, step), view[index]
 
 
-def batches(shard: OpenShard, steps: Iterable[Step]) -> tuple[list[Batch], list[Step]]:
+def batches(shard: OpenShard, steps: Iterable[C]) -> tuple[list[Batch[C]], list[C]]:
     """Group inner steps into few requests, and name those whose chunks are not stored."""
     stored = []
     missing = []
@@ -242,7 +253,7 @@ def batches(shard: OpenShard, steps: Iterable[Step]) -> tuple[list[Batch], list[
         else:
             stored.append((step, *extent))
     stored.sort(key=lambda member: member[1])
-    grouped: list[Batch] = []
+    grouped: list[Batch[C]] = []
     for member in stored:
         _, start, stop = member
         last = grouped[-1] if grouped else None

@@ -8,7 +8,8 @@ the store at the bottom: its coroutines are started where that says.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from tensorstore_py._index import IndexDomain, IndexTransform
 from tensorstore_py._interface.kvstore import KvStoreSpec
@@ -23,7 +24,7 @@ from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from typing import Self
 
     import numpy as np
@@ -145,6 +146,20 @@ class Driver(ABC):
             OutOfRangeError: it selects something outside the array as it is now.
             DataLossError: what is stored is corrupt; names the key.
         """
+
+    def reading(
+        self, transform: IndexTransform, order: str
+    ) -> Callable[[], Coroutine[Any, Any, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]]:
+        """A read that is asked for now; what it gives is as of now or later.
+
+        Args:
+            transform: as for `read`.
+            order: as for `read`.
+
+        Returns:
+            What makes its coroutine, once; an `Announced` if others are to know of it before.
+        """
+        return partial(self.read, transform, order)
 
     async def write(
         self,

@@ -7,6 +7,7 @@ result runs to its end. A loop body becomes a task on the library's loop.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from contextvars import copy_context
 from threading import Lock, local
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -20,7 +21,7 @@ from tensorstore_py._runtime.workers import submit
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-__all__ = ["Deferred", "Job", "current_job", "run_within", "start", "together"]
+__all__ = ["Announced", "Deferred", "Job", "current_job", "run_within", "start", "together"]
 
 T = TypeVar("T")
 
@@ -33,6 +34,37 @@ _here = _Here()
 
 
 _NOBODY: Settleable[Any] = Settleable()
+
+
+class Announced(ABC):
+    """A body that others count on before it begins.
+
+    Example:
+        >>> class Told(Announced):
+        ...     async def __call__(self):
+        ...         return 42
+        ...
+        ...     def withdraw(self):
+        ...         print("never mind")
+        >>> start(True, Told()).cancel()
+        never mind
+        True
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    async def __call__(self) -> object:
+        """The work."""
+
+    @abstractmethod
+    def withdraw(self) -> None:
+        """It will never begin: its Future was cancelled before."""
+
+
+def _withdraw(body: object) -> None:
+    if isinstance(body, Announced):
+        body.withdraw()
 
 
 class Job(Generic[T]):
@@ -93,7 +125,8 @@ class Job(Generic[T]):
         """Ask the running body to stop between two steps."""
         self.cancelled = True
         with self._lock:
-            self._body = None
+            body, self._body = self._body, None
+        _withdraw(body)
 
 
 def current_job() -> Job[Any] | None:
@@ -146,7 +179,7 @@ class _LoopTask(Generic[T]):
         self, loop: asyncio.AbstractEventLoop, body: Callable[[], Coroutine[Any, Any, T]]
     ) -> None:
         self._loop = loop
-        self._body = body
+        self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._task: asyncio.Task[None] | None = None
         self.settle: Settleable[T] = Settleable()
         self.settle.attach(None, self._stop, None)
@@ -161,8 +194,10 @@ class _LoopTask(Generic[T]):
             self._task = self._loop.create_task(self._follow())
 
     async def _follow(self) -> None:
+        body, self._body = self._body, None
+        assert body is not None  # a task begins once
         try:
-            self.settle.value(await self._body())
+            self.settle.value(await body())
         except BaseException as error:  # the error is the outcome
             self.settle.error(error)
 
@@ -170,6 +205,8 @@ class _LoopTask(Generic[T]):
         self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
+        body, self._body = self._body, None
+        _withdraw(body)
         if self._task is not None:
             self._task.cancel()
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tensorstore_py._runtime.loop import library_loop
-from tensorstore_py._runtime.start import Deferred, current_job, start
+from tensorstore_py._runtime.start import Announced, Deferred, current_job, start
 from tensorstore_py._runtime.workers import width
 from tests.runtime.processes import occupy_workers
 
@@ -214,3 +214,44 @@ class TestDeferred:
         assert operation.future.cancel()
         Deferred.begin_all([operation])
         assert operation.future.cancelled()
+
+
+class Told(Announced):
+    """Says what became of it."""
+
+    def __init__(self):
+        self.events = []
+
+    async def __call__(self):
+        self.events.append("ran")
+        return 42
+
+    def withdraw(self):
+        self.events.append("withdrawn")
+
+
+class TestAnnounced:
+    @pytest.mark.parametrize("inline", [True, False])
+    def test_it_runs_and_is_not_withdrawn(self, inline):
+        told = Told()
+        assert start(inline, told).result() == 42
+        assert told.events == ["ran"]
+
+    def test_it_is_withdrawn_if_it_was_cancelled_before(self):
+        free = occupy_workers()
+        told = Told()
+        assert start(True, told).cancel()
+        assert told.events == ["withdrawn"]
+        free.set()
+
+    def test_on_the_loop_too(self):
+        told, busy = Told(), threading.Event()
+        library_loop().call_soon_threadsafe(busy.wait)
+        assert start(False, told).cancel()
+        busy.set()
+
+        async def settled():
+            return None
+
+        start(False, settled).result()
+        assert told.events == ["withdrawn"]

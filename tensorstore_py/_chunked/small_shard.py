@@ -1,0 +1,135 @@
+"""Small reads of shards that are under way at one time: each shard is opened once for all of them.
+
+Who comes to a shard first reads its index, and then what all who want anything of it by then want:
+neighbouring inner chunks in one request, each decoded once. All is of one generation of the shard.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorstore_py._chunked.box import cut, within
+from tensorstore_py._chunked.read import corrupt_chunk, unchanged
+from tensorstore_py._chunked.shard import OpenShard, batches, inner_array
+from tensorstore_py._chunked.small_reads import SmallReads, Want, copy_wanted, fill_wanted
+from tensorstore_py._interface.sharded import Sharded
+from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py.errors import DataLossError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tensorstore_py._chunked.array import ChunkedArray
+    from tensorstore_py._chunked.box import Cut
+    from tensorstore_py._chunked.shard import Batch
+    from tensorstore_py._chunked.source import Cell
+    from tensorstore_py._interface.codec_chain import CodecChain
+
+__all__ = ["SmallShardReads", "small_reads"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+class _Inner:
+    """An inner chunk, and what is wanted of it."""
+
+    __slots__ = ("cell", "wanted")
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+        self.wanted: list[tuple[Array, Cut]] = []
+
+
+class SmallShardReads(SmallReads):
+    """See the head of this file.
+
+    Args:
+        array: its chunks are shards of one shape, whose inner chunks are no shards.
+    """
+
+    def __init__(self, array: ChunkedArray) -> None:
+        assert array.sharded is not None
+        self._sharded: Sharded = array.sharded
+        super().__init__(array)
+
+    @property
+    def unit(self) -> CodecChain:
+        return self._sharded.inner
+
+    async def serve(self, cell: Cell, wants: Sequence[Want]) -> None:
+        array = self.array
+        try:
+            await unchanged(
+                partial(self._read_shard, cell, wants), partial(array.source.describe, cell)
+            )
+        except DataLossError as error:
+            raise corrupt_chunk(array, cell, error) from error
+
+    async def _read_shard(self, cell: Cell, wants: Sequence[Want]) -> None:
+        array = self.array
+        shard = await OpenShard.open(array.source, cell, self._sharded)
+        if shard is None:
+            fill_wanted(array, cell, [(want.out, want.cut) for want in wants])
+            return
+        inner = inner_array(array, self._sharded, shard)
+        fetched, missing = batches(shard, self._by_inner_chunk(wants))
+        for each in missing:
+            fill_wanted(inner, each.cell, each.wanted)
+        members = sum(len(batch.members) for batch in fetched)
+        await fan_out(
+            self.inline,
+            fetched,
+            partial(self._read_batch, inner, shard),
+            count=len(fetched),
+            width=array.source.width,
+            step_bytes=members * self.step_bytes // max(1, len(fetched)),
+        )
+
+    def _by_inner_chunk(self, wants: Sequence[Want]) -> Iterable[_Inner]:
+        shape = self.unit.chunk.shape
+        found: dict[Cell, _Inner] = {}
+        for want in wants:
+            box, offsets = within(want.cut)
+            for part in cut(box, shape, offsets):
+                inner = found.get(part.cell)
+                if inner is None:
+                    inner = found[part.cell] = _Inner(part.cell)
+                inner.wanted.append((want.out, part))
+        return found.values()
+
+    async def _read_batch(
+        self, inner: ChunkedArray, shard: OpenShard, batch: Batch[_Inner]
+    ) -> None:
+        """Fetch neighbouring inner chunks in one request, decode them and copy what is wanted."""
+        memory, size = inner.limits.memory, batch.stop - batch.start + self.step_bytes
+        counted = memory.matters(shard.inline, size)
+        if counted:
+            await memory.take(shard.inline, size)
+        try:
+            data = memoryview(await shard.fetch(batch.start, batch.stop))
+
+            def decode() -> None:
+                for each, start, stop in batch.members:
+                    part = data[start - batch.start : stop - batch.start]
+                    try:
+                        copy_wanted(inner, part, each.wanted)
+                    except DataLossError as error:
+                        raise corrupt_chunk(inner, each.cell, error) from error
+
+            await offload(shard.inline, decode)
+        finally:
+            if counted:
+                memory.release(size)
+
+
+def small_reads(array: ChunkedArray) -> SmallReads | None:
+    """What the small reads of an array share; None if its chunks are too various for that."""
+    if array.shapes is not None:
+        return None
+    sharded = array.sharded
+    if sharded is None:
+        return SmallReads(array)
+    return None if isinstance(sharded.inner.to_bytes, Sharded) else SmallShardReads(array)
