@@ -5,7 +5,8 @@ import json
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.errors import DataLossError, MismatchError, UnsupportedError
+from tensorstore_py.errors import DataLossError, MismatchError
+from tests.drivers.documents import Documents, no_documents
 
 DOCUMENT = {
     "dimensions": [5, 4],
@@ -20,22 +21,9 @@ REQUIRED = ("dimensions", "blockSize", "dataType", "compression")
 KEY = '"a/attributes.json"'
 BLOSC = {"type": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
 
-#: Text that is no document.
-TEXTS: dict[str, str | bytes] = {
-    "nothing": "",
-    "space": "  ",
-    "open": "{",
-    "comma": '{"a": 1,}',
-    "text": "n5",
-    "no utf-8": b"\xff\xfe",
-    "cut": json.dumps(DOCUMENT)[:-20],
-    "two": json.dumps(DOCUMENT) * 2,
-    "deep": "[" * 100_000,
-    "null": "null",
-    "array": "[]",
-    "number": "2",
-    "string": '"n5"',
-}
+TEXTS = no_documents(DOCUMENT, "n5")
+DOCUMENTS = Documents("n5", "attributes.json")
+refusal = DOCUMENTS.refusal
 
 #: Member and value: whatever it is, the error names the member.
 VALUES: dict[str, list] = {
@@ -77,15 +65,6 @@ VALUES: dict[str, list] = {
 CASES = [(name, value) for name, values in VALUES.items() for value in values]
 
 
-def refusal(data: str | bytes, **members: object) -> Exception:
-    context = ts.Context()
-    store = ts.KvStore.open("memory://a/", context=context).result()
-    store["attributes.json"] = data
-    with pytest.raises((DataLossError, UnsupportedError)) as raised:
-        ts.open({"driver": "n5", "kvstore": "memory://a/", **members}, context=context).result()
-    return raised.value
-
-
 def test_there_are_enough_of_them() -> None:
     assert len(TEXTS) + len(CASES) + len(REQUIRED) > 120
 
@@ -109,9 +88,7 @@ def test_a_member_that_is_missing_is_named(name: str) -> None:
 @pytest.mark.parametrize("document", [{"n5": "2.5.1"}, {}, {"note": [1]}])
 @pytest.mark.parametrize("url", ["memory://a/|n5:", "memory://a/"])
 def test_a_group_is_told_apart(url: str, document: dict) -> None:
-    context = ts.Context()
-    store = ts.KvStore.open("memory://a/", context=context).result()
-    store["attributes.json"] = json.dumps(document)
+    context = DOCUMENTS.stored(json.dumps(document))
 
     with pytest.raises(MismatchError, match=rf"^Error opening {KEY}: this is a group"):
         ts.open(url, context=context).result()
@@ -144,12 +121,8 @@ def test_a_wrong_value_is_named_with_its_key_and_member(name: str, value: object
     ],
 )
 def test_what_does_not_match_is_named_with_its_key(members: dict, problem: str) -> None:
-    context = ts.Context()
-    store = ts.KvStore.open("memory://a/", context=context).result()
-    store["attributes.json"] = json.dumps(DOCUMENT)
+    error = refusal(json.dumps(DOCUMENT), **members)
 
-    with pytest.raises(MismatchError) as raised:
-        ts.open({"driver": "n5", "kvstore": "memory://a/", **members}, context=context).result()
-
-    assert KEY in str(raised.value)
-    assert problem in str(raised.value)
+    assert type(error) is MismatchError
+    assert KEY in str(error)
+    assert problem in str(error)

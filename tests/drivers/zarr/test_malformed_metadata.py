@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-import tensorstore_py as ts
 from tensorstore_py.errors import DataLossError, MismatchError, UnsupportedError
+from tests.drivers.documents import Documents, no_documents
 
 DOCUMENT = {
     "zarr_format": 2,
@@ -20,22 +20,9 @@ DOCUMENT = {
 }
 KEY = '"a/.zarray"'
 
-#: Text that is no document.
-TEXTS: dict[str, str | bytes] = {
-    "nothing": "",
-    "space": "  ",
-    "open": "{",
-    "comma": '{"a": 1,}',
-    "text": "zarr",
-    "no utf-8": b"\xff\xfe",
-    "cut": json.dumps(DOCUMENT)[:-20],
-    "two": json.dumps(DOCUMENT) * 2,
-    "deep": "[" * 100_000,
-    "null": "null",
-    "array": "[]",
-    "number": "2",
-    "string": '"zarr"',
-}
+TEXTS = no_documents(DOCUMENT, "zarr")
+DOCUMENTS = Documents("zarr", ".zarray")
+refusal = DOCUMENTS.refusal
 
 #: Member and value: whatever it is, the error names the member.
 VALUES: dict[str, list] = {
@@ -122,15 +109,6 @@ FILL_VALUES = [
 CASES = [(name, value) for name, values in VALUES.items() for value in values]
 
 
-def refusal(data: str | bytes, **members: object) -> Exception:
-    context = ts.Context()
-    store = ts.KvStore.open("memory://a/", context=context).result()
-    store[".zarray"] = data
-    with pytest.raises((DataLossError, UnsupportedError)) as raised:
-        ts.open({"driver": "zarr", "kvstore": "memory://a/", **members}, context=context).result()
-    return raised.value
-
-
 def test_there_are_enough_of_them() -> None:
     assert len(TEXTS) + len(CASES) + len(FILL_VALUES) + len(DOCUMENT) - 1 > 200
 
@@ -207,15 +185,11 @@ def test_pickles_are_refused_by_key_and_member() -> None:
     ],
 )
 def test_what_does_not_match_is_named_with_its_key(members: dict, problem: str) -> None:
-    context = ts.Context()
-    store = ts.KvStore.open("memory://a/", context=context).result()
-    store[".zarray"] = json.dumps(DOCUMENT)
+    error = refusal(json.dumps(DOCUMENT), **members)
 
-    with pytest.raises(MismatchError) as raised:
-        ts.open({"driver": "zarr", "kvstore": "memory://a/", **members}, context=context).result()
-
-    assert KEY in str(raised.value)
-    assert problem in str(raised.value)
+    assert type(error) is MismatchError
+    assert KEY in str(error)
+    assert problem in str(error)
 
 
 @pytest.mark.parametrize("size", [1, 100, 10_000])

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-import tensorstore_py as ts
 from tensorstore_py.errors import DataLossError, MismatchError
+from tests.drivers.documents import Documents, no_documents
 
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 DOCUMENT = {
@@ -23,22 +23,9 @@ DOCUMENT = {
 OPTIONAL = ("attributes", "dimension_names")
 KEY = '"a/zarr.json"'
 
-#: Text that is no document.
-TEXTS: dict[str, str | bytes] = {
-    "nothing": "",
-    "space": "  ",
-    "open": "{",
-    "comma": '{"a": 1,}',
-    "text": "zarr",
-    "no utf-8": b"\xff\xfe",
-    "cut": json.dumps(DOCUMENT)[:-20],
-    "two": json.dumps(DOCUMENT) * 2,
-    "deep": "[" * 100_000,
-    "null": "null",
-    "array": "[]",
-    "number": "3",
-    "string": '"zarr"',
-}
+TEXTS = no_documents(DOCUMENT, "zarr")
+DOCUMENTS = Documents("zarr3", "zarr.json")
+refusal = DOCUMENTS.refusal
 
 
 def grid(*args: object, **configuration: object) -> dict:
@@ -231,23 +218,8 @@ FILL_VALUES: list[tuple[object, object]] = [
 CASES = [(name, value) for name, values in VALUES.items() for value in values]
 
 
-def refusal(data: str | bytes, **members: object) -> Exception:
-    context = ts.Context()
-    store = ts.KvStore.open("memory://a/", context=context).result()
-    store["zarr.json"] = data
-    with pytest.raises((DataLossError, MismatchError)) as raised:
-        ts.open({"driver": "zarr3", "kvstore": "memory://a/", **members}, context=context).result()
-    return raised.value
-
-
 def test_the_document_itself_is_right() -> None:
-    context = ts.Context()
-    store = ts.KvStore.open("memory://a/", context=context).result()
-    store["zarr.json"] = json.dumps(DOCUMENT)
-
-    array = ts.open({"driver": "zarr3", "kvstore": "memory://a/"}, context=context).result()
-
-    assert array.shape == (4, 6)
+    assert DOCUMENTS.opened(json.dumps(DOCUMENT)).shape == (4, 6)
 
 
 def test_there_are_enough_of_them() -> None:
