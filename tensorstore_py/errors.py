@@ -8,7 +8,7 @@ Nothing here imports anything: this is the ground floor.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -139,11 +139,19 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
         ' (did you mean "zarr3"?)'
         >>> did_you_mean("qqq", ["zarr", "zarr3"])
         ' (one of: "zarr", "zarr3")'
+        >>> did_you_mean("zarr", ["zarr2", "zarr3"])
+        ' (did you mean "zarr2" or "zarr3"?)'
     """
     names = sorted(allowed)
     near = get_close_matches(found, names, n=1, cutoff=0.6)
     if near:
-        return f' (did you mean "{near[0]}"?)'
+        best = _likeness(found, near[0])
+        near = [name for name in names if _likeness(found, name) == best]
+        return " (did you mean " + " or ".join(f'"{name}"' for name in near) + "?)"
     if names and len(names) <= 24:
         return " (one of: " + ", ".join(f'"{name}"' for name in names) + ")"
     return ""
+
+
+def _likeness(found: str, name: str) -> float:
+    return SequenceMatcher(a=name, b=found).ratio()
