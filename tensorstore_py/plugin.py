@@ -123,6 +123,7 @@ from tensorstore_py._net.signing import HttpSigner
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
 from tensorstore_py._runtime.gate import Gate, Mutex
+from tensorstore_py._runtime.loop import on_loop_end
 from tensorstore_py._runtime.private_loop import run_coroutine
 from tensorstore_py._runtime.rates import Rate, Rates
 from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -359,6 +360,7 @@ __all__ = [
     "normalised",
     "number_to_json",
     "offload",
+    "on_loop_end",
     "output_box",
     "parse_codec_json",
     "parse_codec_list",

@@ -1,7 +1,7 @@
 """Objects as the library reads, writes and lists them.
 
-Sockets, retries and credentials are the library's. A write under a condition is one that the service
-decides, or it is refused. A conditional *delete* looks first, since the library has none.
+Sockets, retries and credentials are the library's. A write under a condition is one that the
+service decides, or it is refused. A conditional *delete* looks first, since the library has none.
 """
 
 from __future__ import annotations
@@ -172,6 +172,19 @@ class ObstoreStore(KvStore):
         except Exception as error:
             if not says_missing(error):
                 raise self._typed(error, "list", directory) from error
+
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        try:
+            client = await self._client()
+            found = await client.list_with_delimiter_async(prefix.rstrip("/") or None)
+        except Exception as error:
+            if says_missing(error):
+                return
+            raise self._typed(error, "list", prefix) from error
+        for path in found["common_prefixes"]:
+            yield path[len(prefix) :].rstrip("/") + "/"
+        for meta in found["objects"]:
+            yield meta["path"][len(prefix) :]
 
     # Writing.
 

@@ -8,7 +8,8 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py.kvstores.obstore import ObstoreClients, ObstoreConfig, ObstoreStore
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange
-from tensorstore_py.testing import KvStoreSuite, drive
+from tensorstore_py.testing import FaultServer, KvStoreSuite, drive
+from tests.kvstores.s3.fake_s3 import FakeS3
 
 BAD = ("", "/a", "a/", "a//b", ".", "a/..", "a/./b", "a\x01")
 
@@ -32,6 +33,23 @@ class TestOnDisk(ObstoreSuite):
     @pytest.fixture
     def prefix(self, tmp_path):
         return f"{str(tmp_path)[1:]}/"
+
+
+class TestOnS3(ObstoreSuite):
+    """Real requests, to a server that answers as S3 does."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls):
+        server = FaultServer(FakeS3().handle, ())
+        with server.running():
+            options = {"endpoint": server.url, "region": "x", "skip_signature": True}
+            config = ObstoreConfig.parse({**options, "client_options": {"allow_http": True}})
+            yield ObstoreStore(ObstoreClients(config), "s3://bucket")
+
+    @pytest.fixture
+    def prefix(self, tmp_path):
+        return f"{tmp_path.name}/"
 
 
 class TestOfAServiceThatIsTold(ObstoreSuite):

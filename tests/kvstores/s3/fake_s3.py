@@ -152,13 +152,16 @@ class FakeS3:
             groups.setdefault(prefix + first + found if is_group else key, []).append(key)
         pages, is_cut = list(groups)[: self.page], len(groups) > self.page
         shown = [name for name in pages if groups[name] == [name]]
+        is_encoded = query.get("encoding-type") == "url"
+        word = (lambda text: quote(text, safe="/")) if is_encoded else escape
         items = "".join(
-            f"<Contents><Key>{quote(key, safe='/')}</Key><Size>{len(self.values[key].body)}</Size>"
-            f"<ETag>{escape(self.values[key].etag)}</ETag></Contents>"
+            f"<Contents><Key>{word(key)}</Key><Size>{len(self.values[key].body)}</Size>"
+            f"<ETag>{escape(self.values[key].etag)}</ETag>"
+            "<LastModified>2020-01-01T00:00:00.000Z</LastModified></Contents>"
             for key in shown
         )
         items += "".join(
-            f"<CommonPrefixes><Prefix>{quote(name, safe='/')}</Prefix></CommonPrefixes>"
+            f"<CommonPrefixes><Prefix>{word(name)}</Prefix></CommonPrefixes>"
             for name in pages
             if name not in shown
         )
@@ -166,7 +169,8 @@ class FakeS3:
         token = f"<NextContinuationToken>{last}</NextContinuationToken>" * is_cut
         body = (
             '<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult '
-            'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><EncodingType>url</EncodingType>'
+            'xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+            f"{'<EncodingType>url</EncodingType>' * is_encoded}"
             f"<IsTruncated>{str(is_cut).lower()}</IsTruncated>{token}{items}</ListBucketResult>"
         )
         return Reply(200, body.encode())
@@ -177,14 +181,16 @@ class FakeS3:
         digest = b64encode(hashlib.md5(request.body).digest()).decode()
         if request.headers.get("content-md5") != digest:
             return error(400, "InvalidDigest")
-        failed = ""
+        answers = ""
+        quiet = b"<Quiet>true</Quiet>" in request.body
         for raw in _LISTED.findall(request.body):
             key = unescape(raw.decode())
             if key.endswith("locked"):
-                failed += f"<Error><Key>{escape(key)}</Key><Code>AccessDenied</Code></Error>"
+                answers += f"<Error><Key>{escape(key)}</Key><Code>AccessDenied</Code></Error>"
             else:
                 self.values.pop(key, None)
-        return Reply(200, f"<DeleteResult>{failed}</DeleteResult>".encode())
+                answers += "" if quiet else f"<Deleted><Key>{escape(key)}</Key></Deleted>"
+        return Reply(200, f"<DeleteResult>{answers}</DeleteResult>".encode())
 
     def _copy(self, request, key):
         source = unquote(request.headers["x-amz-copy-source"]).removeprefix("/")

@@ -1,0 +1,110 @@
+"""The JSON of the fsspec store: where, and how it opens.
+
+Opening loads what fsspec has for the scheme, and sends nothing. A URL of another store's scheme
+(`s3://`) is fine in `url`, but by itself it means that other store.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.kvstores.fsspec.options import FsspecFiles
+from tensorstore_py.kvstores.fsspec.store import FsspecStore
+from tensorstore_py.plugin import (
+    AfterValidator,
+    KvStoreSpec,
+    Resource,
+    ResourceField,
+    decode_path,
+    encode_path,
+    kvstore,
+    model_validator,
+)
+
+__all__ = ["FsspecSpec"]
+
+#: Those that are no other store's.
+_SCHEMES: Final = (
+    "box", "dbfs", "dropbox", "ftp", "gdrive", "github", "hdfs", "hf", "oci", "oss", "sftp", "smb",
+    "ssh", "webdav", "webhdfs",
+)  # fmt: skip
+#: Its URLs have the repository where others have a password.
+_WITH_COLON: Final = frozenset({"github"})
+
+
+def _check_url(url: str) -> str:
+    scheme, mark, _ = url.partition("://")
+    if not mark or not scheme:
+        raise SpecError(f'"{url}" is no URL; write it like "ftp://host/path"')
+    try:
+        password = urlsplit(url.rpartition("::")[2]).password
+    except ValueError:
+        raise SpecError(f'"{url}" is no URL; write it like "ftp://host/path"') from None
+    if password is not None and scheme not in _WITH_COLON:
+        raise SpecError('a URL is printed, passwords are not to be: use "storage_options"')
+    return url
+
+
+@kvstore("fsspec", schemes=_SCHEMES)
+class FsspecSpec(KvStoreSpec):
+    """`{"driver": "fsspec", "url": "ftp://host/data/", "storage_options": {"timeout": 5}}`.
+
+    Attributes:
+        url: where, as fsspec takes it; its path goes to `path`.
+        storage_options: what the file system is told; see `FsspecStorageOptions`.
+        use_conditional_write: false: there is only one process that writes, so that conditions may
+            be checked here; by default only those are taken that the file system decides.
+
+    Example:
+        >>> FsspecSpec.from_url("ftp://host/a%20b/")
+        {'driver': 'fsspec', 'url': 'ftp://host', 'path': 'a b/'}
+    """
+
+    url: Annotated[str, AfterValidator(_check_url)]
+    storage_options: Resource[FsspecFiles] = ResourceField("fsspec_storage_options")
+    use_conditional_write: bool | None = None
+
+    @model_validator(mode="after")
+    def _normal(self) -> FsspecSpec:
+        root, above = _split(self.url)
+        between = "/" if above and self.path and not above.endswith("/") else ""
+        object.__setattr__(self, "url", root)
+        object.__setattr__(self, "path", above + between + self.path)
+        return self
+
+    def open(self) -> FsspecStore:
+        shared = self.storage_options.value
+        return FsspecStore(
+            shared.open(self.url),
+            self.url,
+            hidden=shared.options.hidden,
+            use_conditional_write=self.use_conditional_write,
+        )
+
+    def to_url(self) -> str:
+        if self.url.partition("://")[0] not in _SCHEMES:
+            raise UnsupportedError(
+                f'an fsspec store of "{self.url}" has no URL form, since its URL means another '
+                "store; use its JSON"
+            )
+        return f"{self.url}/{encode_path(self.path)}"
+
+    @classmethod
+    def from_url(cls, url: str) -> dict[str, object]:
+        for mark in "?#":
+            if mark in url:
+                raise SpecError(f'"{url}" has a "{mark}"; write it as "%{ord(mark):02X}"')
+        root, path = _split(_check_url(url))
+        path = decode_path(path)
+        return {"driver": "fsspec", "url": root, **({"path": path} if path else {})}
+
+
+def _split(url: str) -> tuple[str, str]:
+    """The root of a URL, and the path in it, where that can be told; fsspec decodes none."""
+    if "::" in url or "?" in url:
+        return url, ""
+    scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    return f"{scheme}://{host}", path

@@ -1,0 +1,351 @@
+"""Files as values.
+
+fsspec tells what it knows of a file and the file's data by two requests, and has hardly any writes
+under a condition. So a read looks first and reads then: what it found may be newer than its
+generation, which at worst lets a condition fail; where a generation is asked for, it looks again
+afterwards. Conditions of writes are refused, unless the file system decides them, or the user said
+that nobody else writes; then writers of this process take turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Literal
+
+from tensorstore_py.errors import (
+    AbortedError,
+    OutOfRangeError,
+    SpecError,
+    TensorStoreError,
+    UnsupportedError,
+)
+from tensorstore_py.kvstores.fsspec.errors import class_of
+from tensorstore_py.kvstores.fsspec.files import Files
+from tensorstore_py.kvstores.fsspec.generations import generation_of, is_weak
+from tensorstore_py.plugin import (
+    ALL,
+    NO_VALUE,
+    UNKNOWN,
+    WHOLE,
+    Buffer,
+    ByteRange,
+    Gate,
+    KeyRange,
+    KvStore,
+    ListEntry,
+    ReadResult,
+    TimestampedStorageGeneration,
+    Update,
+    coalesce,
+    encode_key,
+    fan_out,
+    holds,
+)
+
+__all__ = ["FsspecStore"]
+
+Results = list[ReadResult]
+
+#: Their "create" is decided by the service.
+_CREATES: Final = frozenset({"abfs", "abfss", "az", "gcs", "gs"})
+_BAD_KEY: Final = re.compile(r"(^|/)(\.{0,2})(/|$)")
+_ROUNDS: Final = 8
+_PAGE: Final = 256
+#: Who writes in this process, by file; the one gate for threads, the other for tasks of the loop.
+_turns: Final = {inline: Gate(inline=inline) for inline in (False, True)}
+
+
+class FsspecStore(KvStore):
+    """Files of a file system.
+
+    Args:
+        files: where.
+        url: of their root, for messages.
+        hidden: takes secrets out of what the library says.
+        use_conditional_write: False: conditions are checked here, which is safe as long as no other
+            process writes. None or True: the file system decides them, or they are refused.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        url: str,
+        *,
+        hidden: Callable[[str], str] = str,
+        use_conditional_write: bool | None = None,
+    ) -> None:
+        self.inline = files.inline
+        self.place = f"fsspec:{url}"
+        self._files = files
+        self._url = url
+        self._hidden = hidden
+        # What is in this process's memory nobody else writes.
+        self._alone = use_conditional_write is False or files.protocol == "memory"
+        self._weak = True
+
+    def describe_key(self, key: str) -> str:
+        return f'"{self._url.rstrip("/")}/{key}"'
+
+    async def aclose(self) -> None:
+        await self._files.aclose()
+
+    # Reading.
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        results = await self._read(key, (byte_range,), if_equal, if_not_equal)
+        return results[0]
+
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
+        return await self._read(key, ranges, None, None) if ranges else []
+
+    async def _read(
+        self,
+        key: str,
+        ranges: Sequence[ByteRange],
+        if_equal: bytes | None,
+        if_not_equal: bytes | None,
+    ) -> Results:
+        _check_key(key)
+        try:
+            for _ in range(_ROUNDS):
+                now = time.time()
+                info = await self._files.info(key)
+                generation = NO_VALUE if info is None else self._seen(info)
+                stamp = TimestampedStorageGeneration(generation, now)
+                if info is None:
+                    return _without_value("missing", stamp, len(ranges))
+                if not holds(if_equal, generation) or generation == if_not_equal:
+                    return _without_value("unspecified", stamp, len(ranges))
+                size = await self._size(key, info)
+                spans = [ByteRange(*each.resolve(size)) for each in ranges]
+                first = ranges[0]
+                if len(ranges) == 1 and first.stop is None and first.start >= 0:
+                    # To the end, wherever that is by now; if it is elsewhere, once more.
+                    values = await self._fetch_rest(key, spans[0])
+                else:
+                    values = await self._fetch(key, spans)
+                # A part may be one of a later value, but not if it was counted from the end.
+                certain = len(ranges) == 1 and first.start >= 0 and if_equal in (None, UNKNOWN)
+                if values is not None and (certain or await self._is_still(key, generation)):
+                    return [ReadResult("value", value, stamp.copy()) for value in values]
+        except Exception as error:
+            raise self._typed(error, "read", key) from error
+        raise AbortedError(
+            f"cannot read {self.describe_key(key)}: it was replaced {_ROUNDS} times meanwhile; "
+            "read it again when its writer is done"
+        )
+
+    async def _size(self, key: str, info: Mapping[str, object]) -> int:
+        size = info.get("size")
+        return size if isinstance(size, int) else len(await self._files.cat(key, None, None))
+
+    async def _fetch(self, key: str, spans: Sequence[ByteRange]) -> list[Buffer] | None:
+        """The bytes of spans; None if the file is not what it was."""
+        groups = coalesce([each for each in spans if each.start != each.stop])
+        found: dict[ByteRange, bytes] = {}
+
+        async def fetch(wanted: ByteRange) -> None:
+            found[wanted] = await self._files.cat(key, wanted.start, wanted.stop)
+
+        try:
+            wanted = [group.byte_range for group in groups]
+            await fan_out(self.inline, wanted, fetch, count=len(wanted), width=self.width)
+        except FileNotFoundError:
+            return None
+        for group, data in found.items():
+            if group.stop is None or len(data) != group.stop - group.start:
+                return None
+        return [_cut(found, span) for span in spans]
+
+    async def _fetch_rest(self, key: str, span: ByteRange) -> list[Buffer] | None:
+        assert span.stop is not None
+        if span.start == span.stop:
+            return [b""]
+        try:
+            data = await self._files.cat(key, span.start, None)
+        except FileNotFoundError:
+            return None
+        return [data] if len(data) == span.stop - span.start else None
+
+    async def _is_still(self, key: str, generation: bytes) -> bool:
+        info = await self._files.info(key)
+        return info is not None and generation_of(info) == generation
+
+    def _seen(self, info: Mapping[str, object]) -> bytes:
+        self._weak = is_weak(info)
+        return generation_of(info)
+
+    # Listing.
+
+    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
+        if key_range.empty:
+            return
+        waiting = [key_range.common_prefix().rpartition("/")[0]]
+        while waiting:
+            directory = waiting.pop()
+            for entry in await self._entries(directory):
+                key = self._files.key(entry["name"])
+                if entry["type"] != "directory":
+                    if key in key_range:
+                        size = entry.get("size")
+                        yield ListEntry(key, size if isinstance(size, int) else -1)
+                elif key and _overlap(key_range, KeyRange.prefix(f"{key.rstrip('/')}/")):
+                    waiting.append(key.rstrip("/"))
+
+    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
+        for entry in await self._entries(prefix.rstrip("/")):
+            key = self._files.key(entry["name"]).rstrip("/")
+            yield key[len(prefix) :] + ("/" if entry["type"] == "directory" else "")
+
+    async def _entries(self, directory: str) -> Sequence[Mapping[str, Any]]:
+        try:
+            return await self._files.entries(directory)
+        except Exception as error:
+            raise self._typed(error, "list", directory) from error
+
+    # Writing.
+
+    async def write(
+        self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        _check_key(key)
+        condition = None if if_equal == UNKNOWN else if_equal
+        try:
+            if self._alone:
+                async with self._turn(key):
+                    return await self._replace(key, value, condition)
+            if condition is None:
+                return await self._put(key, value)
+            if value is not None and condition == NO_VALUE and self._files.protocol in _CREATES:
+                return await self._put(key, value, create=True)
+        except Exception as error:
+            raise self._typed(error, "delete" if value is None else "write", key) from error
+        raise UnsupportedError(
+            f"cannot write {self.describe_key(key)} under a condition: fsspec has no such "
+            f"writes, so that two writers could undo each other's work; if one process writes only, "
+            f'say so by "use_conditional_write": false'
+        )
+
+    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
+        if update.replaces or not self._alone:
+            return await super().update(key, update)
+        async with self._turn(key):
+            # Whoever is alone need not rely on generations.
+            _, value = await update.apply_in(self, key)
+            try:
+                return await self._replace(key, value, None)
+            except Exception as error:
+                raise self._typed(error, "write", key) from error
+
+    async def delete_range(self, key_range: KeyRange = ALL) -> None:
+        async def delete(key: str) -> None:
+            await self.write(key, None)
+
+        keys = []
+        async for entry in self.list(key_range):
+            keys.append(entry.key)
+            if len(keys) == _PAGE:
+                await fan_out(self.inline, keys, delete, count=len(keys), width=self.width)
+                keys = []
+        await fan_out(self.inline, keys, delete, count=len(keys), width=self.width)
+
+    def _turn(self, key: str) -> AbstractAsyncContextManager[None]:
+        return _turns[self.inline].hold((self._url, key))
+
+    async def _replace(
+        self, key: str, value: Buffer | None, condition: bytes | None
+    ) -> TimestampedStorageGeneration:
+        """Write while nobody else does; two values never have the same generation."""
+        before = NO_VALUE
+        if condition is not None or (self._weak and value is not None):
+            info = await self._files.info(key)
+            before = NO_VALUE if info is None else self._seen(info)
+            if not holds(condition, before):
+                return TimestampedStorageGeneration.now(UNKNOWN)
+        pause_s = 0.001
+        while True:
+            stamp = await self._put(key, value)
+            if stamp.generation != before or value is None:
+                return stamp
+            await self._pause(pause_s)  # its clock has to move on
+            pause_s = min(0.1, 2 * pause_s)
+
+    async def _put(
+        self, key: str, value: Buffer | None, *, create: bool = False
+    ) -> TimestampedStorageGeneration:
+        if value is None:
+            await self._files.remove(key)
+            return TimestampedStorageGeneration.now(NO_VALUE)
+        try:
+            await self._files.pipe(key, value, create=create)
+        except FileExistsError:
+            if not create:
+                raise
+            return TimestampedStorageGeneration.now(UNKNOWN)
+        info = await self._files.info(key)
+        return TimestampedStorageGeneration.now(NO_VALUE if info is None else self._seen(info))
+
+    async def _pause(self, seconds: float) -> None:
+        if self.inline:
+            time.sleep(seconds)
+        else:
+            await asyncio.sleep(seconds)
+
+    def _typed(self, error: Exception, action: str, key: str) -> Exception:
+        """The error of ours for one of a file system's."""
+        if isinstance(error, OutOfRangeError):
+            return OutOfRangeError(f"cannot read {self.describe_key(key)}: {error}")
+        if isinstance(error, TensorStoreError):
+            return error
+        problem = self._hidden(str(error)) or type(error).__name__
+        return class_of(error)(f"cannot {action} {self.describe_key(key)}: {problem}")
+
+
+def _without_value(
+    state: Literal["missing", "unspecified"], stamp: TimestampedStorageGeneration, count: int
+) -> Results:
+    return [ReadResult(state, b"", stamp.copy()) for _ in range(count)]
+
+
+def _cut(found: Mapping[ByteRange, bytes], span: ByteRange) -> Buffer:
+    """A span out of what was fetched."""
+    assert span.stop is not None
+    if span.start == span.stop:
+        return b""
+    for group, data in found.items():
+        assert group.stop is not None
+        if group.start <= span.start and span.stop <= group.stop:
+            if group == span:
+                return data
+            return memoryview(data)[span.start - group.start : span.stop - group.start]
+    raise AssertionError(f"{span} was not fetched")
+
+
+def _overlap(wanted: KeyRange, other: KeyRange) -> bool:
+    low = max(wanted.inclusive_min, other.inclusive_min)
+    ends = [each.exclusive_max for each in (wanted, other) if each.exclusive_max]
+    return not ends or low < min(ends)
+
+
+def _check_key(key: str) -> None:
+    """Make sure that file systems take a key for what it is.
+
+    Raises:
+        SpecError: some would drop parts of it.
+    """
+    if _BAD_KEY.search(key) or "\0" in key or encode_key(key) != key.encode("utf-8", "replace"):
+        raise SpecError(
+            f'an fsspec store cannot have the key "{key!a}": its parts must not be empty, "." or '
+            '"..", and it has to be text; use another key'
+        )

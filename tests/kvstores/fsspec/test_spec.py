@@ -1,0 +1,49 @@
+import pytest
+
+import tensorstore_py as ts
+
+
+@pytest.mark.parametrize(
+    ("url", "json"),
+    [
+        ("ftp://host/a%20b/", {"driver": "fsspec", "url": "ftp://host", "path": "a b/"}),
+        ("sftp://me@host:22/x", {"driver": "fsspec", "url": "sftp://me@host:22", "path": "x"}),
+        ("github://org:repo@/x", {"driver": "fsspec", "url": "github://org:repo@", "path": "x"}),
+        ("hdfs://host", {"driver": "fsspec", "url": "hdfs://host"}),
+    ],
+)
+def test_schemes_that_no_other_store_has(url, json):
+    spec = ts.KvStore.Spec(url)
+
+    assert spec.to_json() == json
+    assert ts.KvStore.Spec(spec.url).to_json() == json
+
+
+def test_the_path_of_the_url_is_the_path():
+    spec = ts.KvStore.Spec({"driver": "fsspec", "url": "s3://bucket/a", "path": "c"})
+
+    assert spec.to_json() == {"driver": "fsspec", "url": "s3://bucket", "path": "a/c"}
+    with pytest.raises(ts.UnsupportedError, match="URL means another store"):
+        _ = spec.url
+
+
+@pytest.mark.parametrize("url", ["simplecache::memory://a/b", "https://host/a?token=1"])
+def test_what_cannot_be_taken_apart_is_the_root(url):
+    assert ts.KvStore.Spec({"driver": "fsspec", "url": url}).to_json()["url"] == url
+
+
+@pytest.mark.parametrize(
+    ("json", "problem"),
+    [
+        ({"url": "nothing"}, "is no URL"),
+        ({"url": "ftp://me:pass@host"}, 'use "storage_options"'),
+        ({"url": "simplecache::ftp://me:pass@host"}, 'use "storage_options"'),
+        ({"url": "ftp://[host"}, "is no URL"),
+        ({"url": "ftp://host", "storage_options": 5}, "expected an object"),
+        ({}, "url"),
+        ("ftp://host/a?b", "%3F"),
+    ],
+)
+def test_bad_specs_are_refused(json, problem):
+    with pytest.raises(ts.SpecError, match=problem):
+        ts.KvStore.Spec({"driver": "fsspec", **json} if isinstance(json, dict) else json)
