@@ -233,8 +233,8 @@ class FsspecStore(KvStore):
             raise self._typed(error, "delete" if value is None else "write", key) from error
         raise UnsupportedError(
             f"cannot write {self.describe_key(key)} under a condition: fsspec has no such "
-            f"writes, so that two writers could undo each other's work; if one process writes only, "
-            f'say so by "use_conditional_write": false'
+            f"writes, so that two writers could undo each other's work; if only one process writes,"
+            f' say so by "use_conditional_write": false'
         )
 
     async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
