@@ -7,7 +7,7 @@ The floors of the house, each importing only from those below (see docs/design.m
     cli | testing                          the command line; door 3, for test authors
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
     plugin                                 door 2, for plug-in authors
-    _chunked                               the engine: plans, reads, writes
+    _chunked | _hierarchy                  the engine: plans, reads, writes; groups, attributes
     _interface                             promises: store, codec, driver
     _spec                                  what was asked: JSON models, contexts, schemas
     _index | _runtime                      where (pure algebra); how work runs
@@ -15,8 +15,10 @@ The floors of the house, each importing only from those below (see docs/design.m
 """
 
 from tensorstore_py._api.array import array
+from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.cast import cast
 from tensorstore_py._api.downsample import DownsampleMethod, downsample
+from tensorstore_py._api.group import Group
 from tensorstore_py._api.json_schema import json_schema
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.load_spec import load_spec
@@ -111,6 +113,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AbortedError",
     "AlreadyExistsError",
+    "Attributes",
     "Batch",
     "ChunkLayout",
     "CodecSpec",
@@ -125,6 +128,7 @@ __all__ = [
     "FailedPreconditionError",
     "Future",
     "FutureLike",
+    "Group",
     "IndexDomain",
     "IndexTransform",
     "Indexable",

@@ -100,6 +100,12 @@ from tensorstore_py._interface.generation import (
     content_generation,
     holds,
 )
+from tensorstore_py._interface.hierarchy import (
+    HierarchyFormat,
+    JsonObject,
+    NodeDocuments,
+    NodeKind,
+)
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.listed_elements import listed_elements
@@ -165,6 +171,7 @@ from tensorstore_py._spec.registry import (
     context_resource,
     driver,
     drivers,
+    hierarchy_format,
     kvstore,
     kvstores,
 )
@@ -235,6 +242,7 @@ __all__ = [
     "Field",
     "FieldBytes",
     "Gate",
+    "HierarchyFormat",
     "HttpClient",
     "HttpDialect",
     "HttpPacer",
@@ -247,6 +255,7 @@ __all__ = [
     "IndexTransform",
     "IrregularAxis",
     "JsonForm",
+    "JsonObject",
     "KeyRange",
     "KvStore",
     "KvStoreField",
@@ -255,6 +264,8 @@ __all__ = [
     "ListEntry",
     "Model",
     "Mutex",
+    "NodeDocuments",
+    "NodeKind",
     "NonNegativeInt",
     "OpenMode",
     "Opened",
@@ -341,6 +352,7 @@ __all__ = [
     "field_validator",
     "flat_view",
     "freeze",
+    "hierarchy_format",
     "holds",
     "http_date",
     "identity",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
 
-__all__ = ["open", "open_now"]
+__all__ = ["open", "open_now", "opened"]
 
 
 def open(  # the reference's name
@@ -91,7 +91,7 @@ def open(  # the reference's name
     async def body() -> TensorStore:
         driver = await (model.open() if within is None else model.open_within(within))
         _check_access(driver, read, write)
-        return _handle(driver, model, readable, writable)
+        return opened(driver, model, readable, writable)
 
     return begin(model.inline, body, within, changes=True, batch=batch)
 
@@ -113,7 +113,7 @@ def open_now(
     readable, writable = _access(read, write)
     driver = run_inline(model.open_within(transaction))
     _check_access(driver, read, write)
-    return _handle(driver, model, readable, writable)
+    return opened(driver, model, readable, writable)
 
 
 def _access(read: bool | None, write: bool | None) -> tuple[bool, bool]:
@@ -134,7 +134,15 @@ def _check_access(driver: Driver, read: bool | None, write: bool | None) -> None
             raise PermissionDeniedError(f"this array of {driver.data_type.name} cannot be {what}")
 
 
-def _handle(driver: Driver, model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
+def opened(driver: Driver, model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
+    """The handle of an open array.
+
+    Args:
+        driver: the open array.
+        model: the bound spec that it was opened from.
+        readable: whether it is to be read.
+        writable: whether it is to be written.
+    """
     view = model.view_transform
     transform = _whole(driver, model) if view is None else view
     store = TensorStore(

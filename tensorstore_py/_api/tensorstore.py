@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
 import numpy as np
 
 from tensorstore_py._api.append import Append, matched
+from tensorstore_py._api.attributes import Attributes, attributes_of
 from tensorstore_py._api.begin import as_batch, as_transaction, begin
 from tensorstore_py._api.copy import copy_array
 from tensorstore_py._api.kvstore import KvStore
@@ -164,6 +165,15 @@ class TensorStore(Indexable):
             UnsupportedError: the driver or its store has no URL form.
         """
         return self._driver.spec().to_url()
+
+    @property
+    def attrs(self) -> Attributes:
+        """The array's attributes.
+
+        Raises:
+            UnsupportedError: its format has none.
+        """
+        return attributes_of(self._driver)
 
     def spec(self, **options: Unpack[SpecOptions]) -> Spec:
         """The Spec that opens this view again, with the array's metadata as constraints.

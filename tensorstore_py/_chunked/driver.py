@@ -327,6 +327,8 @@ class ChunkedDriver(Driver, Generic[M]):
                 "cannot resize an array that was opened with assume_metadata=True; "
                 "open it without, or with assume_cached_metadata=True"
             )
+        if self.known_node is not None:
+            self.known_node.spoil()
         # The gate saves the vain attempts of this handle's own callers, not those of others.
         async with self._merged.hold((self._file.prefix, "shape")):
             while True:

@@ -18,7 +18,7 @@ from tensorstore_py.errors import DataLossError, MismatchError, SpecError, Unsup
 
 if TYPE_CHECKING:
     from tensorstore_py._chunked.spec import ChunkedSpec
-    from tensorstore_py._interface.kvstore import KvStore
+    from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
 
 __all__ = ["MetadataFile", "MetadataState"]
@@ -84,6 +84,25 @@ class MetadataFile(Generic[M]):
             found = await self.read(before)
             if self.learn(before, found):
                 return found
+
+    def take(self, document: ReadResult) -> MetadataState[M]:
+        """What somebody else has read, or what is known, if that is at least as new.
+
+        Args:
+            document: a value; its generation is `UNKNOWN` if it comes from a copy, which tells
+                less than anything that was read.
+
+        Raises:
+            DataLossError, UnsupportedError: as for `read`.
+        """
+        before, stamp = self.known, document.stamp
+        if before is not None and (before.time >= stamp.time or stamp.generation == UNKNOWN):
+            return before
+        data = bytes(document.value)
+        metadata, layout = self._parse(data)
+        state = MetadataState(metadata, layout, stamp.generation, stamp.time, len(data))
+        self.learn(before, state)
+        return state
 
     def describe(self) -> str:
         """How to name the document in an error message."""

@@ -19,6 +19,7 @@ from tensorstore_py.errors import AlreadyExistsError, MismatchError, NotFoundErr
 
 if TYPE_CHECKING:
     from tensorstore_py._chunked.spec import ChunkedSpec
+    from tensorstore_py._interface.kvstore import ReadResult
     from tensorstore_py._interface.transaction import Transaction
 
 __all__ = ["open_chunked"]
@@ -27,13 +28,16 @@ M = TypeVar("M")
 
 
 async def open_chunked(
-    spec: ChunkedSpec[M], transaction: Transaction | None = None
+    spec: ChunkedSpec[M],
+    transaction: Transaction | None = None,
+    document: ReadResult | None = None,
 ) -> ChunkedDriver[M]:
     """The open array for a bound spec, as its open mode says.
 
     Args:
         spec: what is asked for.
         transaction: in which it is opened, and created.
+        document: its metadata document, if it was read already.
 
     Raises:
         NotFoundError: nothing is there and `create` is off.
@@ -60,7 +64,11 @@ async def open_chunked(
     if mode.delete_existing:
         await store.delete_range(KeyRange.prefix(store_spec.path))
         file.learn(file.known, None)
-    found = await file.current(since) if mode.open else None
+    found: MetadataState[M] | None = None
+    if document is not None:
+        found = file.take(document)
+    elif mode.open:
+        found = await file.current(since)
     if found is None and mode.create:
         found = await _create(spec, file, may_exist=mode.open)
     elif found is not None:

@@ -22,10 +22,12 @@ from tensorstore_py._spec.resource import Resource, ResourceField
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from tensorstore_py._chunked.driver import ChunkedDriver
     from tensorstore_py._chunked.layout import ArrayLayout
+    from tensorstore_py._interface.kvstore import ReadResult
     from tensorstore_py._interface.transaction import Transaction
 
 __all__ = ["ChunkedSpec", "RecheckBound", "RecheckCacheOption", "recheck_bound"]
@@ -120,6 +122,12 @@ class ChunkedSpec(DriverSpec, Generic[M]):
 
     async def open_within(self, transaction: Transaction | None) -> ChunkedDriver[M]:
         return await opening.open_chunked(self, transaction)
+
+    async def open_known(
+        self, transaction: Transaction | None, documents: Mapping[str, ReadResult]
+    ) -> ChunkedDriver[M]:
+        found = documents.get(self.metadata_key)
+        return await opening.open_chunked(self, transaction, found)
 
     @property
     def metadata_pool(self) -> ChunkCache:

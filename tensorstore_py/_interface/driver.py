@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from tensorstore_py._index import IndexDomain, IndexTransform
 from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
@@ -24,13 +25,14 @@ from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from typing import Self
 
     import numpy as np
 
     from tensorstore_py._interface.batch import Batch
-    from tensorstore_py._interface.kvstore import KvStore
+    from tensorstore_py._interface.hierarchy import KnownNode
+    from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
 
@@ -76,33 +78,6 @@ class ResizeRequest(NamedTuple):
     shrink_only: bool = False
 
 
-class StorageStatistics:
-    """What is stored of a region.
-
-    Attributes:
-        not_stored: True if nothing of it is stored; None if not asked.
-        fully_stored: True if all of it is stored; None if not asked.
-    """
-
-    __slots__ = ("fully_stored", "not_stored")
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, *, not_stored: bool | None = None, fully_stored: bool | None = None) -> None:
-        self.not_stored = not_stored
-        self.fully_stored = fully_stored
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, StorageStatistics):
-            return NotImplemented
-        return (self.not_stored, self.fully_stored) == (other.not_stored, other.fully_stored)
-
-    def __repr__(self) -> str:
-        return (
-            f"TensorStore.StorageStatistics(not_stored={self.not_stored}, "
-            f"fully_stored={self.fully_stored})"
-        )
-
-
 class Driver(ABC):
     """An open array.
 
@@ -111,12 +86,15 @@ class Driver(ABC):
         data_type: element type.
         readable: whether `read` may be called.
         writable: whether `write` may be called.
+        known_node: set by who opened it from a copy of its metadata, which is to be told when that
+            is changed.
     """
 
     inline: bool
     data_type: DType
     readable: bool = True
     writable: bool = True
+    known_node: KnownNode | None = None
 
     @property
     @abstractmethod
@@ -329,6 +307,22 @@ class DriverSpec(Model):
         something overrides it.
         """
         return (await self.open()).within(transaction)
+
+    async def open_known(
+        self, transaction: Transaction | None, documents: Mapping[str, ReadResult]
+    ) -> Driver:
+        """As `open_within`, where somebody has read the array's documents already.
+
+        Args:
+            transaction: in which it is opened.
+            documents: what was found, by key below the array's path. Their generation is `UNKNOWN`
+                where they come from a copy that may be out of date.
+        """
+        return await self.open_within(transaction)
+
+    def named(self, driver: str) -> DriverSpec:
+        """This spec with the driver named, for one that finds out which it is; else as it is."""
+        return self
 
     def known_schema(self) -> Schema:
         """`schema`, `dtype`, `rank`, `transform` and what other members imply, as one schema.

@@ -32,6 +32,8 @@ __all__ = [
     "context_resource",
     "driver",
     "drivers",
+    "hierarchy_format",
+    "hierarchy_formats",
     "kvstore",
     "kvstores",
     "resources",
@@ -266,6 +268,9 @@ chunk_key_encodings: Registry[object] = Registry(
     "chunk key encoding", folders=(_DRIVERS,), tag="encoding_id"
 )
 chunk_grids: Registry[object] = Registry("chunk grid", folders=(_DRIVERS,), tag="grid_id")
+hierarchy_formats: Registry[object] = Registry(
+    "hierarchy format", folders=(_DRIVERS,), tag="format_id"
+)
 resources: Registry[object] = Registry(
     "context resource", folders=(_KVSTORES, _DRIVERS), tag="resource_id"
 )
@@ -320,6 +325,15 @@ def chunk_key_encoding(name: str) -> Callable[[T], T]:
         name: the encoding's name in metadata.
     """
     return _decorator(chunk_key_encodings, name, (), ())
+
+
+def hierarchy_format(name: str) -> Callable[[T], T]:
+    """Register what a format knows of groups, a `HierarchyFormat` (decorator).
+
+    Args:
+        name: the format's name, such as `"zarr3"`.
+    """
+    return _decorator(hierarchy_formats, name, (), ())
 
 
 def codec_resolver(

@@ -212,6 +212,11 @@ class AutoSpec(DriverSpec):
     def _resources_of(self, cls: type[Model]) -> dict[str, object]:
         return {name: value for name, value in self.resources.items() if name in cls.model_fields}
 
+    def named(self, driver: str) -> DriverSpec:
+        cls = drivers.get(driver)
+        assert issubclass(cls, DriverSpec)
+        return self._as(cls, self.store_spec())
+
     def _as(self, cls: type[DriverSpec], where: KvStoreSpec) -> DriverSpec:
         """This spec with the driver named."""
         given: dict[str, object] = {**self._resources_of(cls), "kvstore": where}

@@ -1,8 +1,11 @@
+import math
+
 import pytest
 
 from tensorstore_py._chunked.layout import Remembered
 from tensorstore_py._chunked.metadata import MetadataFile
-from tensorstore_py._interface.generation import NO_VALUE
+from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
+from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import DataLossError, UnsupportedError
 from tests.chunked.arrays import WatchedStore
@@ -121,3 +124,28 @@ def test_an_answer_is_asked_for_again_if_somebody_learned_more_meanwhile(file):
     file.store.counts.clear()
     assert run_inline(file.current(float("inf"))).layout.domain.shape == (9,)
     assert file.store.counts == {"read": 2}
+
+
+def test_what_somebody_else_read_is_taken_unless_something_newer_is_known(file):
+    written = create(file)
+    document = run_inline(file.store.read("m/zarr.json"))
+    assert document.state == "value"
+
+    taken = file.take(document)
+    assert (taken.metadata, taken.generation) == (written.metadata, written.generation)
+    assert file.known is taken
+    assert file.take(document) is taken
+    later = file.spec.resized(written.metadata, (9,))
+    newer = run_inline(file.write(later, if_equal=written.generation))
+    file.learn(taken, newer)
+    assert file.take(document) is newer
+
+
+def test_a_copy_tells_less_than_anything_that_was_read(file):
+    written = create(file)
+    stored = run_inline(file.store.read("m/zarr.json"))
+    copy = ReadResult("value", stored.value, TimestampedStorageGeneration(UNKNOWN, math.inf))
+
+    assert file.take(copy).generation == UNKNOWN
+    file.learn(file.known, written)
+    assert file.take(copy) is written

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.plugin import NO_VALUE, KvStore, describe
+from tensorstore_py.plugin import NO_VALUE, KvStore, ReadResult, describe
 
-__all__ = ["read_labels", "write_labels"]
+__all__ = ["known_labels", "read_labels", "write_labels"]
 
 _KEY = ".zattrs"
 _MEMBER = "_ARRAY_DIMENSIONS"
@@ -49,13 +49,40 @@ async def read_labels(store: KvStore, prefix: str) -> tuple[str, ...] | None:
             f"Error reading {where}: {_MEMBER}: expected an array of names, "
             f"but found {describe(labels)}"
         )
-    named = [label for label in labels if label]
-    if len(named) != len(set(named)):
+    if not _distinct(labels):
         raise DataLossError(
             f"Error reading {where}: {_MEMBER}: names a dimension twice, {describe(labels)}; "
             "open the array without array_dimensions"
         )
     return tuple(labels)
+
+
+def known_labels(
+    document: ReadResult | None, attributes: ReadResult | None
+) -> tuple[str, ...] | None:
+    """The labels of an array in a group, from documents that were read; None if there are none.
+
+    Nobody asked for them here, so labels that this array cannot have are no error: it has none.
+
+    Args:
+        document: the array's metadata.
+        attributes: its attributes.
+    """
+    if document is None or attributes is None:
+        return None
+    try:
+        shape = json.loads(bytes(document.value))["shape"]
+        labels = json.loads(bytes(attributes.value))[_MEMBER]
+        same_rank = len(shape) == len(labels)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
+    named = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    return tuple(labels) if same_rank and named and _distinct(labels) else None
+
+
+def _distinct(labels: list[str]) -> bool:
+    named = [label for label in labels if label]
+    return len(named) == len(set(named))
 
 
 async def write_labels(store: KvStore, prefix: str, labels: tuple[str, ...]) -> None:

@@ -6,10 +6,11 @@ every chunked driver. Nothing is read or written here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Self
 
-from tensorstore_py.drivers.zarr.array_dimensions import read_labels, write_labels
+from tensorstore_py.drivers.zarr.array_dimensions import known_labels, read_labels, write_labels
 from tensorstore_py.drivers.zarr.create import (
     check_fill_value,
     check_units,
@@ -29,6 +30,7 @@ from tensorstore_py.plugin import (
     Field,
     JsonForm,
     PlainValidator,
+    ReadResult,
     Remembered,
     Schema,
     Transaction,
@@ -155,6 +157,13 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
             rank = sum(opened.domain.implicit_upper_bounds)
             await write_labels(store, prefix, wanted[:rank])
         return opened
+
+    async def open_known(
+        self, transaction: Transaction | None, documents: Mapping[str, ReadResult]
+    ) -> ChunkedDriver[ZarrMetadata]:
+        labels = known_labels(documents.get(self.metadata_key), documents.get(".zattrs"))
+        labelled = self if labels is None else self.replace(array_dimensions=labels)
+        return await super(ZarrSpec, labelled).open_known(transaction, documents)
 
     @property
     def url_scheme(self) -> str:

@@ -1,0 +1,257 @@
+"""What is in a group, and what a group is: everything that changes nothing.
+
+A handle: where the group is, in which format, and what consolidated metadata tells of it. Listings
+and looks at single nodes are the hierarchy room's; what an array is, is its driver's matter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from tensorstore_py._api.attributes import Attributes
+from tensorstore_py._api.begin import begin
+from tensorstore_py._api.group_arrays import open_array
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.members import Members
+from tensorstore_py._api.tree import Tree
+from tensorstore_py._hierarchy.attributes import AttributesFile
+from tensorstore_py._hierarchy.node import Node, names_in, read_node
+from tensorstore_py._hierarchy.path import join, normalised
+from tensorstore_py._hierarchy.walk import Walk
+from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py.errors import MismatchError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
+
+    from tensorstore_py._api.group_spec import Place
+    from tensorstore_py._api.tensorstore import TensorStore
+    from tensorstore_py._hierarchy.consolidated import Consolidated
+    from tensorstore_py._hierarchy.node import Hierarchy
+    from tensorstore_py._interface.hierarchy import NodeKind
+    from tensorstore_py._interface.kvstore import KvStore as KvStorePromise
+    from tensorstore_py._interface.transaction import Transaction
+    from tensorstore_py._runtime.future import Future
+
+__all__ = ["GroupContents"]
+
+T = TypeVar("T")
+_NOTHING: Mapping[str, object] = {}
+
+
+class GroupContents:
+    """The part of `Group` that changes nothing."""
+
+    __slots__ = ("__weakref__", "_known", "_path", "_place", "_transaction", "_tree")
+    _place: Place
+    _path: str
+    _tree: Hierarchy
+    _transaction: Transaction | None
+    _known: Consolidated | None
+
+    @classmethod
+    def _of(
+        cls,
+        place: Place,
+        path: str,
+        transaction: Transaction | None,
+        known: Consolidated | None = None,
+        tree: Hierarchy | None = None,
+    ) -> Self:
+        group = cls.__new__(cls)
+        group._place = place
+        group._path = path
+        group._tree = place.tree(transaction) if tree is None else tree
+        group._transaction = transaction
+        group._known = known
+        return group
+
+    # What it is.
+
+    @property
+    def path(self) -> str:
+        """Its path below the outermost group that is known; `""` is that itself."""
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """Its path with a `/` in front."""
+        return f"/{self._path}"
+
+    @property
+    def basename(self) -> str:
+        """The last part of its path."""
+        return self._path.rpartition("/")[2]
+
+    @property
+    def zarr_format(self) -> int | None:
+        """The version of Zarr that it is; None if it is of another format."""
+        return self._tree.form.zarr_format
+
+    @property
+    def consolidated(self) -> bool:
+        """Whether consolidated metadata tells what is in it, and is not known to be out of date."""
+        return self._known is not None and not self._known.stale
+
+    @property
+    def kvstore(self) -> KvStore:
+        """The store, at the group's path."""
+        where = self._place.at(self._path)
+        return KvStore.of(where, self._plain_store(), self._transaction)
+
+    @property
+    def url(self) -> str:
+        """The URL of its store.
+
+        Raises:
+            UnsupportedError: the store has no URL form.
+        """
+        return self._place.at(self._path).to_url()
+
+    @property
+    def transaction(self) -> Transaction | None:
+        """The transaction that it is seen through, with everything in it; None: there is none."""
+        return self._transaction
+
+    @property
+    def attrs(self) -> Attributes:
+        """Its attributes."""
+        tree, known = self._tree, self._known
+        kept = None if known is None else known.at(self._path)
+        file = AttributesFile(tree.store, tree.below(self._path), tree.form, kept)
+        return Attributes(file, self._transaction)
+
+    # What is in it.
+
+    def members(self, max_depth: int | None = 0) -> Members[TensorStore | Self]:
+        """What is in it: pairs of a path and the open node, for `for`, `async for` or `await`.
+
+        Costs one listing for each group and one request or two for each node, many at a time; none
+        of both if it is consolidated.
+
+        Args:
+            max_depth: 0: only what is right in it; 1: what is in groups in it, too; None: all.
+        """
+        return self._members(None, max_depth, self._node)
+
+    def arrays(self, max_depth: int | None = 0) -> Members[TensorStore]:
+        """The arrays among `members`."""
+        return self._members("array", max_depth, self._array)
+
+    def groups(self, max_depth: int | None = 0) -> Members[Self]:
+        """The groups among `members`."""
+        return self._members("group", max_depth, self._inner_group)
+
+    def names(self) -> Future[list[str]]:
+        """The names of what is right in it, sorted, by one listing: nothing is opened.
+
+        A directory that holds something else has a name like a node's, so it is among them.
+
+        Raises:
+            UnsupportedError: (by the Future) the store cannot list its keys.
+        """
+        return self._begin(lambda: names_in(self._tree, self._path, self._known))
+
+    def contains(self, path: str) -> Future[bool]:
+        """Whether an array or a group is at a path."""
+        where = self._at(path)
+
+        async def body() -> bool:
+            return await read_node(self._tree, where, self._known) is not None
+
+        return self._begin(body)
+
+    def tree(self, max_depth: int | None = None) -> Future[Tree]:
+        """A picture of what is in it, as text and, in notebooks, as HTML.
+
+        Costs what `names`, and one request or two for each node, cost; arrays are not opened.
+
+        Args:
+            max_depth: as for `members`.
+        """
+        nodes = self._members(None, max_depth, self._label)
+
+        async def body() -> Tree:
+            return Tree(self.name, await nodes.collect())
+
+        return self._begin(body)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and self.contains(path).result()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names().result())
+
+    def __len__(self) -> int:
+        return len(self.names().result())
+
+    def __bool__(self) -> bool:
+        return True  # an empty group is one
+
+    def keys(self) -> list[str]:
+        """`names().result()`."""
+        return self.names().result()
+
+    # How it is done.
+
+    def _begin(
+        self, body: Callable[[], Coroutine[Any, Any, T]], *, changes: bool = False
+    ) -> Future[T]:
+        return begin(self._tree.store.inline, body, self._transaction, changes=changes)
+
+    def _at(self, path: str) -> str:
+        return join(self._path, normalised(path))
+
+    def _plain_store(self) -> KvStorePromise:
+        store = self._tree.store
+        return store.base if isinstance(store, Overlay) else store
+
+    async def _open(self, where: str, asked: Mapping[str, object]) -> TensorStore | Self:
+        node = await read_node(self._tree, where, self._known)
+        if node is None:
+            raise NotFoundError(
+                f'nothing is at "/{where}": no array or group at {self._tree.describe(where)}'
+            )
+        if node.kind == "group":
+            if asked:
+                raise MismatchError(f'"/{where}" is a group, not an array; leave out {[*asked]}')
+            return self._group(node)
+        return await self._array(node, asked)
+
+    def _group(self, node: Node) -> Self:
+        return self._of(self._place, node.path, self._transaction, node.consolidated, self._tree)
+
+    async def _array(self, node: Node, asked: Mapping[str, object] = _NOTHING) -> TensorStore:
+        return await open_array(self._place, node, self._transaction, asked)
+
+    def _members(
+        self,
+        kind: NodeKind | None,
+        max_depth: int | None,
+        made: Callable[[Node], Coroutine[Any, Any, T]],
+    ) -> Members[T]:
+        size = len(self._path)
+
+        def steps() -> Callable[[], Coroutine[Any, Any, list[tuple[str, T]] | None]]:
+            walk = Walk(self._tree, self._path, self._known, max_depth)
+
+            async def step() -> list[tuple[str, T]] | None:
+                found = await walk.step()
+                if found is None:
+                    return None
+                wanted = [node for node in found if kind is None or node.kind == kind]
+                return [(node.path[size:].lstrip("/"), await made(node)) for node in wanted]
+
+            return step
+
+        return Members(self._begin, steps)
+
+    async def _node(self, node: Node) -> TensorStore | Self:
+        return self._group(node) if node.kind == "group" else await self._array(node)
+
+    async def _inner_group(self, node: Node) -> Self:
+        return self._group(node)
+
+    async def _label(self, node: Node) -> str:
+        form = self._tree.form
+        return form.summary(node.documents[form.array_key]) if node.kind == "array" else ""

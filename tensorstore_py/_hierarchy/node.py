@@ -1,0 +1,186 @@
+"""Nodes of an open hierarchy: what is at a path, in as few requests as the format needs.
+
+A format with one document a node answers with one request; one that keeps arrays, groups and
+attributes apart is asked for the array first. Consolidated metadata answers with none. Nothing is
+remembered: what is found was there when it was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorstore_py._hierarchy.consolidated import Consolidated, consolidated_in
+from tensorstore_py._hierarchy.document import parse_document, serialize_document
+from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration
+from tensorstore_py._interface.kvstore import ReadResult
+from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py.errors import DataLossError, SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tensorstore_py._interface.hierarchy import (
+        HierarchyFormat,
+        JsonObject,
+        NodeDocuments,
+        NodeKind,
+    )
+    from tensorstore_py._interface.kvstore import KvStore
+
+__all__ = ["Hierarchy", "Node", "names_in", "read_node", "read_nodes"]
+
+
+class Node(NamedTuple):
+    """What is at a path.
+
+    Attributes:
+        path: in the hierarchy.
+        kind: `"array"` or `"group"`.
+        documents: its documents, by key.
+        results: what was read, by key; empty if it was known before.
+        consolidated: what knows the nodes below, if something does.
+    """
+
+    path: str
+    kind: NodeKind
+    documents: NodeDocuments
+    results: Mapping[str, ReadResult]
+    consolidated: Consolidated | None
+
+    def read(self) -> Mapping[str, ReadResult]:
+        """The documents as if they had been read from the store, for who opens an array."""
+        if self.results or self.consolidated is None:
+            return self.results
+        stamp = TimestampedStorageGeneration(UNKNOWN, self.consolidated.time)
+        return {
+            key: ReadResult("value", serialize_document(document), stamp)
+            for key, document in self.documents.items()
+        }
+
+
+class Hierarchy(NamedTuple):
+    """Where the nodes of a hierarchy are.
+
+    Attributes:
+        store: the store, as a transaction sees it if there is one.
+        prefix: of all keys, ending in `/` unless empty.
+        form: the format.
+    """
+
+    store: KvStore
+    prefix: str
+    form: HierarchyFormat
+
+    def below(self, path: str) -> str:
+        """What the keys of a node begin with."""
+        return f"{self.prefix}{path}/" if path else self.prefix
+
+    def describe(self, path: str) -> str:
+        """How to name a node to a person, by the key that makes it one."""
+        return self.store.describe_key(self.below(path) + self.form.group_key)
+
+
+async def read_node(
+    tree: Hierarchy,
+    path: str,
+    known: Consolidated | None = None,
+    *,
+    likely: NodeKind = "array",
+) -> Node | None:
+    """The node at a path; None if there is none.
+
+    Args:
+        tree: the hierarchy.
+        path: in its one form.
+        known: what may know it already.
+        likely: what to look for first, where arrays and groups are told apart by their keys.
+
+    Raises:
+        DataLossError: a document is corrupt; names its key.
+    """
+    form = tree.form
+    if known is not None and not known.stale:
+        documents = known.documents(path)
+        if documents is None:
+            return None
+        key = next((key for key in form.node_keys if key in documents), form.group_key)
+        where = f"consolidated metadata of {tree.describe(path)}"
+        kind = _kind(form, key, documents.get(key, {}), where)
+        return Node(path, kind, documents, {}, known)
+    prefix = tree.below(path)
+    for key in form.node_keys if likely == "array" else reversed(form.node_keys):
+        found = await tree.store.read(prefix + key)
+        if found.state != "value":
+            continue
+        where = tree.store.describe_key(prefix + key)
+        document = parse_document(found.value, where)
+        kind = _kind(form, key, document, where)
+        documents, results = {key: document}, {key: found}
+        inner = None
+        if kind == "group" and key == form.consolidated_key:
+            inner = consolidated_in(form, document, path, found.stamp.time, where)
+        elif kind == "array" and form.attributes_key != key:
+            await _add(tree.store, prefix, form.attributes_key, documents, results)
+        return Node(path, kind, documents, results, inner)
+    return None
+
+
+async def read_nodes(
+    tree: Hierarchy, paths: Sequence[str], known: Consolidated | None
+) -> list[Node]:
+    """The nodes at some paths, in this order; what is none is left out.
+
+    Args and errors are those of `read_node`.
+    """
+    found: dict[str, Node] = {}
+
+    async def read(path: str) -> None:
+        node = await read_node(tree, path, known)
+        if node is not None:
+            found[path] = node
+
+    if known is not None and not known.stale:
+        for path in paths:
+            await read(path)
+    else:
+        store = tree.store
+        await fan_out(store.inline, paths, read, count=len(paths), width=store.width)
+    return [found[path] for path in paths if path in found]
+
+
+async def names_in(tree: Hierarchy, path: str, known: Consolidated | None = None) -> list[str]:
+    """The names right below a group, sorted: of its nodes, as far as one listing can tell.
+
+    A directory that holds no node is among them where nothing but asking would tell.
+
+    Raises:
+        UnsupportedError: the store cannot list its keys.
+    """
+    if known is not None and not known.stale:
+        return known.names(path)
+    names = [
+        name[:-1]
+        async for name in tree.store.list_directory(tree.below(path))
+        if name.endswith("/") and name != "/" and tree.form.may_be_node(name[:-1])
+    ]
+    return sorted(names)
+
+
+async def _add(
+    store: KvStore,
+    prefix: str,
+    key: str,
+    documents: dict[str, JsonObject],
+    results: dict[str, ReadResult],
+) -> None:
+    found = await store.read(prefix + key)
+    if found.state == "value":
+        documents[key] = parse_document(found.value, store.describe_key(prefix + key))
+        results[key] = found
+
+
+def _kind(form: HierarchyFormat, key: str, document: JsonObject, where: str) -> NodeKind:
+    try:
+        return form.kind(key, document)
+    except SpecError as error:
+        raise DataLossError(f"Error reading {where}: {error}") from error

@@ -1,0 +1,27 @@
+from tensorstore_py._api.tree import Tree
+
+
+def test_it_is_drawn():
+    tree = Tree("/", [("b", ""), ("a/y", "(2,) int8"), ("a", ""), ("a/x/z", "<i>"), ("a/x", "")])
+
+    assert str(tree) == repr(tree) == (
+        "/\n"
+        "├── a\n"
+        "│   ├── x\n"
+        "│   │   └── z <i>\n"
+        "│   └── y (2,) int8\n"
+        "└── b"
+    )  # fmt: skip
+
+
+def test_nothing_is_a_name():
+    assert str(Tree("/a", [])) == "/a"
+
+
+def test_it_is_html_for_notebooks():
+    html = Tree("/", [("a", ""), ("a/b", "<i>")])._repr_html_()
+
+    assert html == (
+        "<div><strong>/</strong><ul><li><details open><summary>a</summary>"
+        "<ul><li>b &lt;i&gt;</li></ul></details></li></ul></div>"
+    )
