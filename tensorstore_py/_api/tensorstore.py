@@ -168,11 +168,7 @@ class TensorStore(Indexable):
 
     @property
     def attrs(self) -> Attributes:
-        """The array's attributes.
-
-        Raises:
-            UnsupportedError: its format has none.
-        """
+        """The array's attributes; UnsupportedError if its format has none."""
         return attributes_of(self._driver)
 
     def spec(self, **options: Unpack[SpecOptions]) -> Spec:

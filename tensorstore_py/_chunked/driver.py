@@ -32,10 +32,7 @@ from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, ResizeRequest, StorageStatistics
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.gate import Mutex
-from tensorstore_py.errors import (
-    FailedPreconditionError,
-    NotFoundError,
-)
+from tensorstore_py.errors import FailedPreconditionError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -327,8 +324,7 @@ class ChunkedDriver(Driver, Generic[M]):
                 "cannot resize an array that was opened with assume_metadata=True; "
                 "open it without, or with assume_cached_metadata=True"
             )
-        if self.known_node is not None:
-            self.known_node.spoil()
+        self.spoil_copy()
         # The gate saves the vain attempts of this handle's own callers, not those of others.
         async with self._merged.hold((self._file.prefix, "shape")):
             while True:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from tensorstore_py._index import IndexDomain, IndexTransform
 from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._interface.resize_request import ResizeRequest
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
@@ -58,24 +59,6 @@ def _transform(json: object) -> IndexTransform:
 TransformField = Annotated[
     IndexTransform, PlainValidator(_transform), JsonForm({"x-def": "IndexTransform"})
 ]
-
-
-class ResizeRequest(NamedTuple):
-    """New bounds in the driver's own dimensions; None leaves a bound as it is.
-
-    Attributes:
-        inclusive_min: new lower bounds.
-        exclusive_max: new upper bounds.
-        metadata_only: leave chunks outside the new bounds where they are.
-        expand_only: fail if a dimension would shrink.
-        shrink_only: fail if a dimension would grow.
-    """
-
-    inclusive_min: tuple[int | None, ...]
-    exclusive_max: tuple[int | None, ...]
-    metadata_only: bool = False
-    expand_only: bool = False
-    shrink_only: bool = False
 
 
 class Driver(ABC):
@@ -237,6 +220,11 @@ class Driver(ABC):
     def batched(self, batch: Batch) -> Driver:
         """This array, read together with whatever else is in a batch; by default as it is."""
         return self
+
+    def spoil_copy(self) -> None:
+        """Say that the metadata is about to be changed, if it came from a copy."""
+        if self.known_node is not None:
+            self.known_node.spoil()
 
     def view_spec(self, transform: IndexTransform) -> DriverSpec:
         """The bound spec of a view; a driver whose spec holds data gives only the view's.
