@@ -32,3 +32,10 @@ class CountedMemorySpec(KvStoreSpec):
 
     def open(self) -> KvStore:
         return self.counted_map.value
+
+
+def counts(group):
+    """The store of a group, nothing counted so far."""
+    store = group.kvstore.store
+    store.reset()
+    return store

@@ -1,14 +1,13 @@
 import warnings
+from typing import Any
 
 import pytest
 
 from tensorstore_py._hierarchy.consolidated import Consolidated, read_consolidated
-from tensorstore_py._hierarchy.formats import format_of
-from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import DataLossError
-from tests.hierarchy.trees import put, tree
+from tests.hierarchy.trees import put, run, tree
 
-NODES = {path: {"zarr.json": {"path": path}} for path in ("", "a", "a/b", "x/orphan")}
+NODES: Any = {path: {"zarr.json": {"path": path}} for path in ("", "a", "a/b", "x/orphan")}
 
 
 def test_it_tells_of_the_nodes_below_its_group():
@@ -50,11 +49,11 @@ def test_a_document_of_its_own_is_read():
         b'{"zarr_consolidated_format":1,"metadata":{".zgroup":{"zarr_format":2}}}',
     )
 
-    known = run_inline(read_consolidated(found.form, found.store, "p/g/", "g"))
+    known = run(read_consolidated(found.form, found.store, "p/g/", "g"))
 
     assert known.documents("g") == {".zgroup": {"zarr_format": 2}}
-    assert run_inline(read_consolidated(found.form, found.store, "p/h/", "h")) is None
-    assert run_inline(read_consolidated(format_of("zarr3"), found.store, "p/g/", "g")) is None
+    assert run(read_consolidated(found.form, found.store, "p/h/", "h")) is None
+    assert run(read_consolidated(tree("zarr3").form, found.store, "p/g/", "g")) is None
 
 
 def test_a_corrupt_document_is_named():
@@ -62,4 +61,4 @@ def test_a_corrupt_document_is_named():
     put(found, ".zmetadata", b'{"zarr_consolidated_format":2}')
 
     with pytest.raises(DataLossError, match=r'"\.zmetadata": zarr_consolidated_format: expected 1'):
-        run_inline(read_consolidated(found.form, found.store, "", ""))
+        run(read_consolidated(found.form, found.store, "", ""))

@@ -4,9 +4,8 @@ import pytest
 
 from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.opening import read_group
-from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import NotFoundError
-from tests.hierarchy.trees import get, put, tree
+from tests.hierarchy.trees import get, put, run, tree
 
 
 def test_a_document_of_its_own():
@@ -14,7 +13,7 @@ def test_a_document_of_its_own():
     put(found, "p/g/.zattrs", b'{"u":1}')
     put(found, "p/g/a/.zattrs", b'{"v":2}')
 
-    known = run_inline(consolidate(found, "g"))
+    known = run(consolidate(found, "g"))
 
     assert json.loads(get(found, "p/g/.zmetadata")) == {
         "zarr_consolidated_format": 1,
@@ -32,8 +31,8 @@ def test_inline_in_the_group():
     found = tree("zarr3", groups=["", "g"], arrays=["g/a"])
     put(found, "zarr.json", b'{"zarr_format":3,"node_type":"group","attributes":{"a":1},"x":2}')
 
-    run_inline(consolidate(found, ""))
-    run_inline(consolidate(found, ""))  # the old copy is no part of the new one
+    run(consolidate(found, ""))
+    run(consolidate(found, ""))  # the old copy is no part of the new one
 
     assert json.loads(get(found, "zarr.json")) == {
         "zarr_format": 3,
@@ -55,8 +54,8 @@ def test_inline_in_the_group():
 def test_what_it_returns_is_what_is_read(driver):
     found = tree(driver, groups=["", "g"], arrays=["g/a"])
 
-    known = run_inline(consolidate(found, ""))
-    read = run_inline(read_group(found, "", consolidated=True)).consolidated
+    known = run(consolidate(found, ""))
+    read = run(read_group(found, "", consolidated=True)).consolidated
 
     for path in ("g", "g/a"):
         assert known.documents(path) == read.documents(path)
@@ -64,4 +63,4 @@ def test_what_it_returns_is_what_is_read(driver):
 
 def test_a_group_that_is_not_there():
     with pytest.raises(NotFoundError, match='no group found at "g/zarr'):
-        run_inline(consolidate(tree(), "g"))
+        run(consolidate(tree(), "g"))

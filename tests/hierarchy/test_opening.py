@@ -4,28 +4,27 @@ from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.formats import formats
 from tensorstore_py._hierarchy.node import Hierarchy
 from tensorstore_py._hierarchy.opening import find_group, read_group
-from tensorstore_py._runtime.inline import run_inline
-from tests.hierarchy.trees import put, tree
+from tests.hierarchy.trees import put, run, tree
 
 
 def test_the_newest_format_is_tried_first():
     found = tree("zarr", groups=["g"])
     trees = [Hierarchy(found.store, "", form) for form in formats() if form.zarr_format]
 
-    there, node = run_inline(find_group(trees, "g", consolidated=True))
+    there, node = run(find_group(trees, "g", consolidated=True))
 
     assert (there.form.zarr_format, node.kind) == (2, "group")
     assert list(found.store.reads) == ["g/zarr.json", "g/.zmetadata", "g/.zgroup"]
-    assert run_inline(find_group(trees, "h", consolidated=True)) is None
+    assert run(find_group(trees, "h", consolidated=True)) is None
 
 
 @pytest.mark.parametrize(("driver", "key"), [("zarr", ".zmetadata"), ("zarr3", "zarr.json")])
 def test_one_request_opens_a_whole_tree(driver, key):
     found = tree(driver, "p/", groups=["", "g"], arrays=["g/a"])
-    run_inline(consolidate(found, ""))
+    run(consolidate(found, ""))
     found.store.reset()
 
-    node = run_inline(read_group(found, "", consolidated=True))
+    node = run(read_group(found, "", consolidated=True))
 
     assert node.consolidated.names("g") == ["a"]
     assert found.store.reads == {f"p/{key}": 1}
@@ -34,14 +33,14 @@ def test_one_request_opens_a_whole_tree(driver, key):
 @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
 def test_what_is_consolidated_can_be_left_alone(driver):
     found = tree(driver, groups=["", "g"])
-    run_inline(consolidate(found, ""))
+    run(consolidate(found, ""))
 
-    assert run_inline(read_group(found, "", consolidated=False)).consolidated is None
-    assert run_inline(read_group(found, "h", consolidated=False)) is None
+    assert run(read_group(found, "", consolidated=False)).consolidated is None
+    assert run(read_group(found, "h", consolidated=False)) is None
 
 
 def test_a_copy_that_does_not_tell_of_its_group_is_none():
     found = tree("zarr", groups=[""])
     put(found, ".zmetadata", b'{"zarr_consolidated_format":1,"metadata":{}}')
 
-    assert run_inline(read_group(found, "", consolidated=True)).consolidated is None
+    assert run(read_group(found, "", consolidated=True)).consolidated is None

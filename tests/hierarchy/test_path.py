@@ -1,8 +1,8 @@
 import pytest
 
-from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._hierarchy.path import check_new, join, normalised, parents
 from tensorstore_py.errors import SpecError
+from tests.hierarchy.trees import tree
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_parents_come_outermost_first():
 
 
 def test_reserved_names_are_for_the_format_alone():
-    form = format_of("zarr3")
+    form = tree("zarr3").form
     check_new(form, "")
     check_new(form, "a/b__")
     with pytest.raises(SpecError, match="__meta"):

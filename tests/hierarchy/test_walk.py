@@ -3,8 +3,7 @@ import pytest
 from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.walk import Walk
-from tensorstore_py._runtime.inline import run_inline
-from tests.hierarchy.trees import tree
+from tests.hierarchy.trees import run, tree
 
 GROUPS = ["", "a", "a/b", "z"]
 ARRAYS = ["a/b/x", "a/y", "m"]
@@ -18,7 +17,7 @@ def paths(found, *arguments, **options):
             seen += [node.path for node in batch]
         return seen
 
-    return run_inline(collect())
+    return run(collect())
 
 
 @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
@@ -69,7 +68,7 @@ def test_more_nodes_than_one_step_reads():
 @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
 def test_what_is_consolidated_costs_nothing(driver):
     found = tree(driver, "p/", groups=GROUPS, arrays=ARRAYS)
-    known = run_inline(consolidate(found, ""))
+    known = run(consolidate(found, ""))
     found.store.reset()
 
     assert paths(found, "", known, None) == ["a", "m", "z", "a/b", "a/y", "a/b/x"]
@@ -78,8 +77,8 @@ def test_what_is_consolidated_costs_nothing(driver):
 
 def test_consolidated_metadata_that_is_met_on_the_way_is_used_unless_told():
     found = tree("zarr3", groups=GROUPS, arrays=ARRAYS)
-    run_inline(consolidate(found, "a"))
-    assert run_inline(read_node(found, "a")).consolidated is not None
+    run(consolidate(found, "a"))
+    assert run(read_node(found, "a")).consolidated is not None
     found.store.reset()
 
     paths(found, "", None, None)

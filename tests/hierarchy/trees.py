@@ -21,13 +21,19 @@ def tree(driver="zarr3", prefix="", groups=(), arrays=()):
     """A hierarchy with groups and arrays at some paths; nothing is counted so far."""
     form = format_of(driver)
     assert form is not None
-    found = Hierarchy(CountingStore(MemoryStore(SharedMap())), prefix, form)
+    store = CountingStore(MemoryStore(SharedMap()))
+    found = Hierarchy(store, prefix, form)
     for paths, documents in ((groups, GROUPS), (arrays, ARRAYS)):
         for path in paths:
             for key, value in documents[driver].items():
                 put(found, found.below(path) + key, value)
-    found.store.reset()
+    store.reset()
     return found
+
+
+def run(coroutine):
+    """What a coroutine returns."""
+    return run_inline(coroutine)
 
 
 def put(found, key, value):

@@ -1,9 +1,11 @@
+from typing import Any
+
 import pytest
 
 from tensorstore_py.drivers.zarr.hierarchy import Zarr2Hierarchy
 from tensorstore_py.errors import SpecError
 
-FORM = Zarr2Hierarchy()
+FORM: Any = Zarr2Hierarchy()
 
 
 def test_keys_tell_what_a_node_is():

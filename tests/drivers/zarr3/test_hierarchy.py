@@ -1,9 +1,11 @@
+from typing import Any
+
 import pytest
 
 from tensorstore_py.drivers.zarr3.hierarchy import Zarr3Hierarchy
 from tensorstore_py.errors import SpecError
 
-FORM = Zarr3Hierarchy()
+FORM: Any = Zarr3Hierarchy()
 GROUP = {"zarr_format": 3, "node_type": "group"}
 
 
