@@ -113,3 +113,32 @@ def test_resizes_of_different_dimensions_by_processes_all_hold(tmp_path):
     ts.open(spec, create=True, dtype="uint8", shape=[1, 1, 1]).result()
     together(RESIZER, [(f"{tmp_path}/", dim) for dim in range(3)])
     assert ts.open(spec).result().shape == (8, 8, 8)
+
+
+#: Counts in an attribute of a group, or of the array in it.
+COUNTER = """
+import sys
+import tensorstore_py as ts
+store = {"driver": "file", "path": sys.argv[1], "file_io_sync": False}
+node = ts.Group.open(store).result()
+if sys.argv[2] == "array":
+    node = node["a"]
+print("ready", flush=True)
+sys.stdin.readline()
+for count in range(125):
+    node.attrs.change(lambda found: {**found, "n": found.get("n", 0) + 1}).result()
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("zarr_format", "kind"), [(2, "group"), (3, "array")])
+def test_attributes_lose_no_increment_of_any_process(tmp_path: Path, zarr_format, kind):
+    group = ts.Group.open(tmp_path, create=True, zarr_format=zarr_format).result()
+    array = group.create_array("a", dtype="int8", shape=[3], attributes={"kept": 1}).result()
+
+    together(COUNTER, [(tmp_path, kind)] * 8)
+
+    node = group if kind == "group" else array
+    assert node.attrs["n"] == 1000
+    assert dict(group["a"].attrs) == {"kept": 1, **({"n": 1000} if kind == "array" else {})}
+    assert group["a"].shape == (3,)

@@ -108,6 +108,3 @@ class Zarr2Hierarchy(HierarchyFormat):
             if key in documents
         }
         return {"metadata": metadata, "zarr_consolidated_format": 1}
-
-    def may_be_node(self, name: str) -> bool:
-        return not name.startswith(".")

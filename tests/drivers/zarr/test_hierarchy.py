@@ -77,8 +77,3 @@ def test_consolidated_metadata_by_node():
 def test_consolidated_metadata_of_another_form(document, message):
     with pytest.raises(SpecError, match=message):
         FORM.consolidated(document)
-
-
-def test_hidden_directories_are_no_nodes():
-    assert FORM.may_be_node("a")
-    assert not FORM.may_be_node(".hidden")
