@@ -52,6 +52,7 @@ from tensorstore_py._index import (
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future, FutureLike, Promise
+from tensorstore_py._runtime.progress import Progress
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
@@ -144,6 +145,7 @@ __all__ = [
     "OutputIndexMaps",
     "OutputIndexMethod",
     "PermissionDeniedError",
+    "Progress",
     "Promise",
     "RecheckCacheOption",
     "Schema",

@@ -1,4 +1,4 @@
-"""Copying one array to another, block by block (`copy_blocks`).
+"""Copying one array to another, block by block (`blockwise`).
 
 Several blocks are on their way at a time, so that one is read while another is written. Only these
 are in memory, within the target's `memory_limit`. The two drivers may have different temperaments:
@@ -7,82 +7,88 @@ each body runs where it belongs, and this one waits for it without holding a loo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from tensorstore_py._api.copy_blocks import Block, Blocks
-from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap
-from tensorstore_py._runtime.fan_out import fan_out, within
+import numpy as np
+
+from tensorstore_py._api.blocks import Block, Blocks
+from tensorstore_py._api.blockwise import each_block, limits, selected
+from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, propagate_bounds
+from tensorstore_py._runtime.fan_out import within
 from tensorstore_py.errors import MismatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    import numpy as np
-
     from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._runtime.progress import Told
 
-__all__ = ["copy_array"]
+__all__ = ["check_convertible", "copy_array"]
 
 Box = tuple[tuple[int, int], ...]
 
-#: A block is larger than this only if a single chunk of the target is.
-_BLOCK_BYTES: Final = 2**26
-#: So much is on its way at a time, in two blocks or more, and in so many at most.
-_IN_FLIGHT_BYTES: Final = 2**28
-_BLOCKS: Final = 64
+
+def check_convertible(source: Driver, target: Driver) -> None:
+    """Whether elements can be copied without losing anything.
+
+    Raises:
+        MismatchError: their data types do not allow it.
+    """
+    here, there = target.data_type, source.data_type
+    if not np.can_cast(there.record.array_dtype, here.record.array_dtype, "safe"):
+        raise MismatchError(
+            f"cannot copy {there.name} data to an array of {here.name} "
+            "without loss; read it, convert it, and write the result"
+        )
 
 
 async def copy_array(
     source: Driver,
-    source_transform: IndexTransform,
+    source_view: IndexTransform,
     target: Driver,
-    target_transform: IndexTransform,
-    convert: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
+    target_view: IndexTransform,
+    told: Told,
 ) -> None:
-    """Copy what `source_transform` selects to where `target_transform` says; bounds are resolved.
+    """Copy what `source_view` selects to where `target_view` says.
 
     Args:
         source: where from.
-        source_transform: its dimensions are matched with the target's by label if both have some,
+        source_view: its dimensions are matched with the target's by label if both have some,
             else from the last one back; their extents must be equal, or 1 to broadcast.
         target: where to.
-        target_transform: see above.
-        convert: applied to each block before it is written.
+        target_view: see above.
+        told: who is told how far it is.
 
     Raises:
-        MismatchError: the shapes do not broadcast; names the dimension.
+        MismatchError: the shapes do not broadcast; names the dimension. Or elements cannot be
+            copied without losing anything.
     """
+    check_convertible(source, target)
+    from_ = propagate_bounds(source.domain.mark_bounds_implicit[False], source_view)
+    to = propagate_bounds(target.domain.mark_bounds_implicit[False], target_view)
+    aligned = _aligned(from_, to)
     inline = source.inline and target.inline
-    aligned = _aligned(source_transform, target_transform)
+    wanted = target.data_type.record.array_dtype
     there, here = source.data_type.array_dtype, target.data_type.array_dtype
     item_bytes = here.itemsize + (there.itemsize if there != here else 0)
-    budget = target.memory or source.memory
-    memory = None if budget is None else budget.blocks
-    most = _BLOCK_BYTES if memory is None else min(_BLOCK_BYTES, memory.limit // 4)
-    blocks = Blocks(target, target_transform, source, aligned, max(1, most // item_bytes))
-
-    async def counted_copy(block: Block) -> None:
-        size = item_bytes * block.size
-        if memory is None or not memory.matters(inline, size):
-            await copy(block)
-            return
-        await memory.take(inline, size)
-        try:
-            await copy(block)
-        finally:
-            memory.release(size)
+    memory = target.memory or source.memory
+    sizes = limits(item_bytes, memory)
+    blocks = Blocks.of_copy(target, to, source, aligned, **sizes)
 
     async def copy(block: Block) -> None:
         part = aligned[_within_bounds(block.bounds, aligned)]
         data = await within(inline, source.inline, lambda: source.read(part, "C"))
-        to = target_transform[_box_domain(block.bounds)]
-        data = convert(data)
-        await within(inline, target.inline, lambda: target.write(to, data))
+        place = to[selected(block.bounds)]
+        data = data.astype(wanted, copy=False)
+        await within(inline, target.inline, lambda: target.write(place, data))
 
-    # Reading a block and writing it both use all threads, or many requests, by themselves.
-    width = max(2, min(_BLOCKS, _IN_FLIGHT_BYTES // max(1, item_bytes * blocks.largest)))
-    await fan_out(inline, blocks, counted_copy, count=blocks.count, width=width)
+    await each_block(
+        inline,
+        blocks,
+        copy,
+        item_bytes=item_bytes,
+        memory=memory,
+        told=told,
+        told_bytes=here.itemsize,
+    )
 
 
 def _aligned(source: IndexTransform, target: IndexTransform) -> IndexTransform:
@@ -140,17 +146,11 @@ def _matches(source: IndexTransform, target: IndexTransform) -> list[int | None]
 
 def _within_bounds(box: Box, aligned: IndexTransform) -> IndexDomain:
     """The box, or the source's only position along dimensions that it broadcasts."""
-    return _box_domain(
+    return selected(
         tuple(
             (low, low + 1) if extent == 1 else bounds
             for bounds, low, extent in zip(
                 box, aligned.input_origin, aligned.input_shape, strict=True
             )
         )
-    )
-
-
-def _box_domain(box: Box) -> IndexDomain:
-    return IndexDomain(
-        inclusive_min=[low for low, _ in box], exclusive_max=[high for _, high in box]
     )

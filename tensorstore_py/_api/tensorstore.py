@@ -7,47 +7,40 @@ driver and return Futures; nothing here knows formats, stores or threads.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from tensorstore_py._api.append import Append, matched
-from tensorstore_py._api.attributes import Attributes, attributes_of
 from tensorstore_py._api.begin import as_batch, as_transaction, begin
-from tensorstore_py._api.copy import copy_array
-from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.blockwise import read_blockwise, write_blockwise
+from tensorstore_py._api.copy import check_convertible, copy_array
+from tensorstore_py._api.handle import Handle
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.resize import resize_request
 from tensorstore_py._api.source import as_elements, as_source
-from tensorstore_py._api.spec import Spec
-from tensorstore_py._index import Indexable, propagate_bounds
+from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import StorageStatistics
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._runtime.future import Future
+from tensorstore_py._runtime.progress import Progress, Told
 from tensorstore_py._runtime.start import start, together
 from tensorstore_py._runtime.write_futures import WriteFutures
-from tensorstore_py._spec.binding import spec_json, unbind, with_own_memory
+from tensorstore_py._spec.binding import with_own_memory
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
-from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registry import drivers
-from tensorstore_py.errors import MismatchError, PermissionDeniedError, SpecError, UnsupportedError
+from tensorstore_py.errors import PermissionDeniedError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from numpy.typing import NDArray
-
-    from tensorstore_py._api.options import Options, SpecOptions
+    from tensorstore_py._api.options import Options
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
-    from tensorstore_py._interface.driver import Driver, DriverSpec
+    from tensorstore_py._interface.driver import DriverSpec
     from tensorstore_py._interface.transaction import Transaction
-    from tensorstore_py._spec.chunk_layout import ChunkLayout
-    from tensorstore_py._spec.codec_spec import CodecSpec
-    from tensorstore_py._spec.dtype import DTypeLike, dtype
-    from tensorstore_py._spec.schema import Schema
-    from tensorstore_py._spec.units import Unit
+    from tensorstore_py._spec.dtype import DTypeLike
 
 __all__ = ["TensorStore", "as_spec"]
 
@@ -56,7 +49,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 T = TypeVar("T")
 
 
-class TensorStore(Indexable):
+class TensorStore(Handle):
     """A view of an open array, made by `ts.open`.
 
     Indexing gives further views and reads nothing:
@@ -73,71 +66,9 @@ class TensorStore(Indexable):
         array([3, 4], dtype=int32)
     """
 
-    __slots__ = ("__weakref__", "_driver", "_readable", "_transform", "_writable")
+    __slots__ = ()
     __iter__ = None
     StorageStatistics: TypeAlias = StorageStatistics
-
-    def __init__(
-        self, driver: Driver, transform: IndexTransform, readable: bool, writable: bool
-    ) -> None:
-        self._driver = driver
-        self._transform = transform
-        self._readable = readable
-        self._writable = writable
-
-    # What it is.
-
-    @property
-    def dtype(self) -> dtype:
-        """Element type."""
-        return self._driver.data_type
-
-    @property
-    def schema(self) -> Schema:
-        """Everything known of the array's form, as seen through this view."""
-        return self._driver.schema[self._transform]
-
-    @property
-    def chunk_layout(self) -> ChunkLayout:
-        """How the array is cut and ordered, as seen through this view."""
-        return self.schema.chunk_layout
-
-    @property
-    def codec(self) -> CodecSpec | None:
-        """How chunks are encoded."""
-        return self._driver.schema.codec
-
-    @property
-    def fill_value(self) -> NDArray[np.generic] | None:
-        """What missing chunks read as; None if the format leaves it open."""
-        return self.schema.fill_value
-
-    @property
-    def dimension_units(self) -> tuple[Unit | None, ...]:
-        """Unit of each dimension of this view."""
-        units = self.schema.dimension_units
-        return (None,) * self.rank if units is None else units
-
-    @property
-    def mode(self) -> str:
-        """`"r"`, `"w"` or `"rw"`."""
-        return "r" * self._readable + "w" * self._writable
-
-    @property
-    def readable(self) -> bool:
-        """Whether it may be read."""
-        return self._readable
-
-    @property
-    def writable(self) -> bool:
-        """Whether it may be written."""
-        return self._writable
-
-    @property
-    def kvstore(self) -> KvStore | None:
-        """The store underneath, if the driver has one."""
-        found = self._driver.kvstore
-        return None if found is None else KvStore.of(*found, self.transaction)
 
     @property
     def base(self) -> TensorStore | None:
@@ -152,50 +83,23 @@ class TensorStore(Indexable):
             self._writable and base.writable,
         )
 
-    @property
-    def transaction(self) -> Transaction | None:
-        """The transaction that it is seen through, and writes into; None: there is none."""
-        return self._driver.transaction
-
-    @property
-    def url(self) -> str:
-        """The URL form of the whole array.
-
-        Raises:
-            UnsupportedError: the driver or its store has no URL form.
-        """
-        return self._driver.spec().to_url()
-
-    @property
-    def attrs(self) -> Attributes:
-        """The array's attributes; UnsupportedError if its format has none."""
-        return attributes_of(self._driver)
-
-    def spec(self, **options: Unpack[SpecOptions]) -> Spec:
-        """The Spec that opens this view again, with the array's metadata as constraints.
-
-        Takes the options of `Spec.update`. The context is left out unless
-        `retain_context=True`; `unbind_context=True` turns it into JSON.
-        """
-        retain = options.pop("retain_context", None)
-        model = self._bound_spec()
-        if options.get("unbind_context"):
-            model = unbind(model)
-        elif not retain:
-            options.setdefault("strip_context", True)
-        return Spec.of(updated(model, options))
-
-    def _bound_spec(self) -> DriverSpec:
-        return self._driver.view_spec(self._transform)
-
     # Reading and writing.
 
-    def read(self, *, order: str = "C", batch: Batch | None = None) -> Future[Array]:
+    def read(
+        self,
+        *,
+        order: str = "C",
+        batch: Batch | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> Future[Array]:
         """Read this view's elements.
 
         Args:
             order: memory order of the result, `"C"` or `"F"`.
             batch: read together with whatever else is in it, when it is submitted.
+            progress: called with a `Progress` at the beginning and whenever some more is read, on
+                any thread, once at a time; must not wait for anything. What it raises fails the
+                operation.
 
         Returns:
             A Future of a fresh array of this view's shape.
@@ -214,11 +118,14 @@ class TensorStore(Indexable):
         if not self._readable:
             raise PermissionDeniedError("not opened for reading; open it with read=True")
         driver = self._driver
-        if batch is None and driver.transaction is None:  # as nearly always
+        if batch is None and driver.transaction is None and progress is None:  # as nearly always
             return start(driver.inline, driver.reading(self._transform, order))
         if batch is not None:
             driver = driver.batched(as_batch(batch))
-        return self._begin(partial(driver.read, self._transform, order), batch=batch)
+        body = partial(driver.read, self._transform, order)
+        if progress is not None:
+            body = partial(read_blockwise, driver, self._transform, order, Told(progress))
+        return self._begin(body, batch=batch)
 
     def _begin(
         self,
@@ -236,6 +143,7 @@ class TensorStore(Indexable):
         *,
         batch: Batch | None = None,
         can_reference_source_data_indefinitely: bool | None = None,
+        progress: Callable[[Progress], object] | None = None,
     ) -> WriteFutures:
         """Write this view's elements.
 
@@ -245,6 +153,7 @@ class TensorStore(Indexable):
             batch: read a TensorStore that is the source together with whatever else is in it.
             can_reference_source_data_indefinitely: accepted for compatibility; the source is
                 never referenced once `commit` is done.
+            progress: called as for `read`, whenever some more is stored.
 
         Returns:
             WriteFutures: `copy` is done when the source may change, `commit` when all is stored.
@@ -276,31 +185,27 @@ class TensorStore(Indexable):
             driver = self._driver
             commit = begin(
                 driver.inline and source._driver.inline,
-                partial(self._copy_from, source),
+                partial(self._copy, source, self._transform, progress),
                 driver.transaction,
                 changes=True,
             )
         else:
             driver = self._driver
             array = as_source(source, driver.data_type, self.shape)
-            commit = self._begin(partial(driver.write, self._transform, array), changes=True)
+            body = partial(driver.write, self._transform, array)
+            if progress is not None:
+                body = partial(write_blockwise, driver, self._transform, array, Told(progress))
+            commit = self._begin(body, changes=True)
         return WriteFutures(together(commit), commit)
 
-    def _check_convertible(self, source: TensorStore) -> None:
-        here, there = self.dtype, source.dtype
-        if not np.can_cast(there.record.array_dtype, here.record.array_dtype, "safe"):
-            raise MismatchError(
-                f"cannot copy {there.name} data to an array of {here.name} "
-                "without loss; read it, convert it, and write the result"
-            )
-
-    async def _copy_from(self, source: TensorStore) -> None:
-        self._check_convertible(source)
-        here, there = self._driver, source._driver
-        wanted = here.data_type.record.array_dtype
-        to = propagate_bounds(here.domain.mark_bounds_implicit[False], self._transform)
-        from_ = propagate_bounds(there.domain.mark_bounds_implicit[False], source._transform)
-        await copy_array(there, from_, here, to, lambda data: data.astype(wanted, copy=False))
+    async def _copy(
+        self,
+        source: TensorStore,
+        to: IndexTransform,
+        progress: Callable[[Progress], object] | None,
+    ) -> None:
+        told = Told(progress)
+        await copy_array(source._driver, source._transform, self._driver, to, told)
 
     def __setitem__(self, index: object, source: object) -> None:
         """Write to `self[index]` and wait until it is stored."""
@@ -469,7 +374,7 @@ class TensorStore(Indexable):
         driver, view = self._driver, self._transform
         if isinstance(data, TensorStore):
             _check_readable(data)
-            self._check_convertible(data)
+            check_convertible(data._driver, driver)
             # Explicit bounds: the source may be this very array, which grows.
             source = data._resolved(data._driver.domain, fixed=True)
             source = source._with_transform(matched(source._transform, view))
@@ -477,7 +382,7 @@ class TensorStore(Indexable):
             inline = driver.inline and source._driver.inline
 
             async def write(slab: IndexTransform) -> None:
-                await self._with_transform(slab)._copy_from(source)
+                await self._copy(source, slab, None)
         else:
             array = as_elements(data, driver.data_type, self.rank)
             steps = Append(driver, view, axis, array.shape)
@@ -548,12 +453,6 @@ class TensorStore(Indexable):
         driver = self._driver.within(as_transaction(transaction))
         return TensorStore(driver, self._transform, self._readable, self._writable)
 
-    def _get_transform(self) -> IndexTransform:
-        return self._transform
-
-    def _with_transform(self, transform: IndexTransform) -> Self:
-        return type(self)(self._driver, transform, self._readable, self._writable)
-
     def __copy__(self) -> Self:
         return self  # it never changes
 
@@ -570,13 +469,6 @@ class TensorStore(Indexable):
         # The other process takes the metadata that is known here, as this handle would.
         asked: Options = {"open": True, "assume_cached_metadata": True}
         return _reopen, (updated(self._bound_spec(), asked), self._readable, self._writable)
-
-    def __repr__(self) -> str:
-        try:
-            return pretty("TensorStore", spec_json(unbind(self._bound_spec())))
-        except (SpecError, UnsupportedError):
-            # elements in memory, or functions, that have no JSON form
-            return "TensorStore(...)"
 
 
 def _check_readable(source: TensorStore) -> None:

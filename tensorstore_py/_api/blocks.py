@@ -1,10 +1,10 @@
-"""Where a copy is cut: into blocks of whole write chunks of the target, as the source likes it.
+"""Where work on an array is cut: into blocks of whole chunks, as few as memory allows.
 
 Each dimension is cut by itself, so a plan of any number of blocks holds a few lists of edges. A
-block is at least one of the target's chunks. It grows to several, along the dimensions where that
-saves the most, as long as chunks of the source would else be decoded for more than one block, and
-the block stays within the bytes allowed. The one invariant: where the target has chunks, no two
-blocks touch the same one.
+block is at least one chunk. It grows to several, along the dimensions where that saves the most, as
+long as what is read would else be decoded for more than one block, and until it is worth its
+trouble; only a single chunk may be larger than the bytes allowed. The one invariant: no two blocks
+touch the same chunk of what is written, where a view has chunks at all.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "Blocks"]
 
-#: A block is made of at most so many chunks of the target along a dimension.
+#: A block is made grown to at most so many chunks along a dimension to save decoding.
 _MOST_TOGETHER: Final = 64
 #: How many edges are looked at to judge a cut: the others go on in the same way.
 _SAMPLE: Final = 2048
 
 
 class Block(NamedTuple):
-    """One part of a copy.
+    """One part of an operation.
 
     Attributes:
         bounds: lower and upper bound along each dimension.
-        chunks: of how many write chunks of the target it is.
+        chunks: of how many chunks it is.
     """
 
     bounds: tuple[tuple[int, int], ...]
@@ -47,44 +47,81 @@ class Block(NamedTuple):
 
 
 class Blocks:
-    """The blocks of one copy.
+    """The blocks of one operation.
 
     Args:
-        target: where to.
-        to: from the copy's positions to the target's; bounds are explicit.
-        source: where from.
-        from_: from the same positions to the source's; extent 1 where that is broadcast.
-        most: of how many elements a block is, unless a single chunk of the target has more.
+        domain: what to cut; bounds are explicit.
+        mine: for each dimension, where chunks begin that no two blocks share; None: it has none.
+        theirs: where larger or other parts begin that should be in as few blocks as may be; None:
+            there is only one.
+        least: of how many elements a block should be, at least.
+        most: of how many it is at most, unless a single chunk has more.
 
     Attributes:
         count: how many blocks there are.
-        chunks: how many write chunks of the target.
-        largest: number of elements of the largest block.
+        chunks: how many chunks.
+        size: number of elements.
+        largest: that of the largest block.
     """
 
     def __init__(
         self,
-        target: Driver,
-        to: IndexTransform,
-        source: Driver,
-        from_: IndexTransform,
+        domain: IndexTransform,
+        mine: Sequence[set[int] | None],
+        theirs: Sequence[set[int] | None],
+        least: int,
         most: int,
     ) -> None:
-        write = target.schema.chunk_layout.write_chunk.shape
-        read = source.schema.chunk_layout.read_chunk.shape
-        theirs = _edges(source, from_, read)
+        bounds = zip(domain.input_origin, domain.input_shape, strict=True)
         cuts = [
-            _Cut(low, low + extent, mine, edges)
-            for low, extent, mine, edges in zip(
-                to.input_origin, to.input_shape, _edges(target, to, write), theirs, strict=True
-            )
+            _Cut(low, low + extent, edges, others)
+            for (low, extent), edges, others in zip(bounds, mine, theirs, strict=True)
         ]
         _group(cuts, most)
+        _gather(cuts, min(least, most))
         _split(cuts, most)
         self._cuts = cuts
         self.count = prod(len(cut.parts()) for cut in cuts)
         self.chunks = prod(cut.chunks for cut in cuts)
+        self.size = prod(domain.input_shape)
         self.largest = prod(cut.longest for cut in cuts)
+
+    @staticmethod
+    def of_copy(
+        target: Driver,
+        to: IndexTransform,
+        source: Driver,
+        from_: IndexTransform,
+        *,
+        least: int,
+        most: int,
+    ) -> Blocks:
+        """Whole write chunks of the target; each read chunk of the source in few blocks.
+
+        Args:
+            target: where to.
+            to: from the copy's positions to the target's; bounds are explicit.
+            source: where from.
+            from_: from the same positions to the source's; extent 1 where that is broadcast.
+            least: see above.
+            most: see above.
+        """
+        write = target.schema.chunk_layout.write_chunk.shape
+        read = source.schema.chunk_layout.read_chunk.shape
+        return Blocks(to, _edges(target, to, write), _edges(source, from_, read), least, most)
+
+    @staticmethod
+    def of_write(target: Driver, to: IndexTransform, *, least: int, most: int) -> Blocks:
+        """Whole write chunks; arguments as above."""
+        edges = _edges(target, to, target.schema.chunk_layout.write_chunk.shape)
+        return Blocks(to, edges, edges, least, most)
+
+    @staticmethod
+    def of_read(source: Driver, from_: IndexTransform, *, least: int, most: int) -> Blocks:
+        """Whole read chunks, those of one write chunk in few blocks; arguments as above."""
+        layout = source.schema.chunk_layout
+        read, write = layout.read_chunk.shape, layout.write_chunk.shape
+        return Blocks(from_, _edges(source, from_, read), _edges(source, from_, write), least, most)
 
     def __iter__(self) -> Iterator[Block]:
         for parts in product(*(cut.parts() for cut in self._cuts)):
@@ -96,8 +133,8 @@ class _Cut:
 
     Args:
         low, high: its bounds.
-        mine: where chunks of the target begin in between; None if it has none.
-        theirs: where chunks of the source do.
+        mine: where chunks begin in between; None if it has none.
+        theirs: where parts begin that should not be in several blocks.
     """
 
     def __init__(self, low: int, high: int, mine: set[int] | None, theirs: set[int] | None) -> None:
@@ -132,7 +169,7 @@ class _Cut:
         )
 
     def decoded(self, together: int) -> float:
-        """How often a chunk of the source is decoded if so many of the target are one part."""
+        """In how many blocks theirs are on average if so many of mine are one part."""
         inner = self._sampled[together:-1:together]
         return (self._cells + sum(edge not in self._theirs for edge in inner)) / self._cells
 
@@ -173,8 +210,16 @@ def _group(cuts: Sequence[_Cut], most: int) -> None:
         cut.together = together
 
 
+def _gather(cuts: Sequence[_Cut], least: int) -> None:
+    """Make blocks of several chunks until that many are worth the trouble of a block."""
+    for cut in reversed(cuts):
+        size = prod(each.longest for each in cuts)
+        if 0 < size < least:
+            cut.together = min(cut.together * (least // size), max(1, cut.chunks))
+
+
 def _split(cuts: Sequence[_Cut], most: int) -> None:
-    """Cut dimensions along which the target has no chunks until blocks are small enough."""
+    """Cut dimensions along which there are no chunks until blocks are small enough."""
     for cut in cuts:
         size = prod(each.longest for each in cuts)
         if size > most and not cut.chunked:

@@ -8,19 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py._api.copy_blocks import Blocks
+from tensorstore_py._api.blocks import Blocks
 from tests.chunked.stores import counting, created, opened
 
 
 def blocks(target, source, most=10**6, to=None, from_=None):
     to = target.domain if to is None else target[to].domain
     from_ = source.domain if from_ is None else from_
-    return Blocks(
+    return Blocks.of_copy(
         target._driver,
         target._transform[to],
         source._driver,
         source._transform[from_],
-        most,
+        least=1,
+        most=most,
     )
 
 
@@ -84,7 +85,9 @@ def test_views_are_cut_where_chunks_begin(stride):
     target = array([40], [6])
     view = target[::stride]
     source = array([view.shape[0]], [1], "b/")
-    found = Blocks(target._driver, view._transform, source._driver, source._transform, 1)
+    found = Blocks.of_copy(
+        target._driver, view._transform, source._driver, source._transform, least=1, most=1
+    )
     cells = [
         {
             (stride * i) // 6 if stride > 0 else (39 + stride * (i - low)) // 6
@@ -110,7 +113,9 @@ def test_dimensions_that_an_index_array_arranges_are_cut_to_size():
     target = array([30], [10])
     view = target[[5, 3, 9, 11, 29, 0, 1, 2]]
     source = array([8], [8], "b/")
-    found = Blocks(target._driver, view._transform, source._driver, source._transform, 3)
+    found = Blocks.of_copy(
+        target._driver, view._transform, source._driver, source._transform, least=1, most=3
+    )
     assert max(block.size for block in found) <= 3
 
 
@@ -122,6 +127,37 @@ def test_chunks_of_different_sizes():
     )
     found = blocks(target, array([12], [1]), 1)
     assert shapes(found) == [(2,), (5,), (1,), (4,)]
+
+
+def sharded(shape, shard, chunk):
+    codec = {"name": "sharding_indexed", "configuration": {"chunk_shape": chunk}}
+    grid = {"name": "regular", "configuration": {"chunk_shape": shard}}
+    members = {"metadata": {"chunk_grid": grid, "codecs": [codec]}}
+    return opened(counting(), path="s/", members=members, create=True, dtype="uint8", shape=shape)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(64, (8, 8)), (32, (8, 4)), (1, (2, 2))])
+def test_a_shard_is_read_in_few_parts(most, expected):
+    array = sharded([16, 8], [8, 8], [2, 2])
+    found = Blocks.of_read(array._driver, array._transform, least=1, most=most)
+    assert shapes(found)[0] == expected
+    assert found.chunks == 32
+
+
+def test_a_shard_is_written_in_one():
+    array = sharded([16, 8], [8, 8], [2, 2])
+    found = Blocks.of_write(array._driver, array._transform, least=1, most=1)
+    assert shapes(found) == [(8, 8)] * 2
+    assert found.chunks == 2
+
+
+@pytest.mark.parametrize(
+    ("least", "expected"), [(1, (1, 1)), (5, (1, 5)), (24, (1, 24)), (96, (4, 24)), (999, (24, 24))]
+)
+def test_small_chunks_are_taken_together(least, expected):
+    array = created(counting(), [24, 24], [1, 1])
+    found = Blocks.of_write(array._driver, array._transform, least=least, most=10**6)
+    assert shapes(found)[0] == expected
 
 
 def test_very_many_are_never_in_memory():
