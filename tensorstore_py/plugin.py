@@ -161,6 +161,7 @@ from tensorstore_py._spec.model import (
 )
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.options import OptionsModel
+from tensorstore_py._spec.registered import ParsedOnce
 from tensorstore_py._spec.registry import (
     chunk_grid,
     chunk_grids,
@@ -274,6 +275,7 @@ __all__ = [
     "OuterKeys",
     "OutputIndexMap",
     "Overlay",
+    "ParsedOnce",
     "Part",
     "Places",
     "PlainValidator",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import marshal
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic_core import core_schema
 
@@ -28,11 +28,48 @@ if TYPE_CHECKING:
 
     from tensorstore_py._spec.registry import Registry
 
-__all__ = ["parse_registered", "registered"]
+__all__ = ["ParsedOnce", "parse_registered", "registered"]
+
+T = TypeVar("T")
 
 #: How many parsed specs a registry remembers, and how many bytes each may have.
 _REMEMBERED = 512
 _LONGEST = 1 << 16
+
+
+class ParsedOnce(Generic[T]):
+    """A pure parser of JSON that remembers its last results, so that the same JSON is parsed once.
+
+    Args:
+        parse: takes what went through `freeze`; what it gives is immutable.
+
+    Example:
+        >>> parse = ParsedOnce(lambda json: object())
+        >>> parse({"a": 1}) is parse({"a": 1}), parse({"a": 1}) is parse({"a": True})
+        (True, False)
+    """
+
+    __slots__ = ("_parse", "parsed")
+
+    def __init__(self, parse: Callable[[object], T]) -> None:
+        self._parse = parse
+        self.parsed: dict[bytes, T] = {}
+
+    def __call__(self, json: object) -> T:
+        """The result for `json`; whatever the parser raises is not remembered."""
+        try:
+            # Version 2 has no back references, so that equal values give equal bytes.
+            key = marshal.dumps(json, 2)
+        except ValueError:
+            return self._parse(json)  # it is, or holds, a model or a bound resource
+        found = self.parsed.get(key)
+        if found is None:
+            found = self._parse(json)
+            if len(self.parsed) >= _REMEMBERED:
+                self.parsed.clear()
+            if len(key) <= _LONGEST:
+                self.parsed[key] = found
+        return found
 
 
 def parse_registered(

@@ -1,7 +1,7 @@
 import pytest
 
 from tensorstore_py._spec.context import Context
-from tensorstore_py._spec.registered import parse_registered
+from tensorstore_py._spec.registered import ParsedOnce, parse_registered
 from tensorstore_py.errors import SpecError
 from tests.spec.samples import Grid, Mem, sample_drivers, sample_stores
 
@@ -82,3 +82,41 @@ class TestMemory:
 
         assert len(sample_stores.parsed) <= 512
         assert max(map(len, sample_stores.parsed)) <= 65536
+
+
+class TestParsedOnce:
+    def test_equal_json_gives_the_same_object_and_other_json_another(self):
+        parse = ParsedOnce(lambda json: [json])
+        first = parse({"a": (1, 2)})
+        assert parse({"a": (1, 2)}) is first
+        for other in ({"a": (1, True)}, {"a": (1.0, 2)}, {"a": (1, 2), "b": None}):
+            assert parse(other) == [other]
+            assert parse(other) is not first
+
+    def test_what_is_no_json_is_parsed_each_time(self):
+        bound = object()
+        parse = ParsedOnce(lambda json: [json])
+        assert parse(bound) == [bound]
+        assert parse(bound) is not parse(bound)
+
+    def test_errors_are_not_remembered(self):
+        outcomes = [SpecError("no"), "yes"]
+
+        def once(_json):
+            outcome = outcomes.pop(0)
+            if isinstance(outcome, SpecError):
+                raise outcome
+            return outcome
+
+        parse = ParsedOnce(once)
+        with pytest.raises(SpecError):
+            parse(1)
+        assert parse(1) == "yes"
+
+    def test_no_more_are_kept_than_fit(self):
+        parse = ParsedOnce(str)
+        for number in range(2000):
+            parse(number)
+        assert len(parse.parsed) <= 512
+        parse("x" * 100_000)
+        assert not any(len(key) > 100_000 for key in parse.parsed)

@@ -29,6 +29,7 @@ from tensorstore_py.plugin import (
     ChunkType,
     CodecChain,
     JsonForm,
+    ParsedOnce,
     PlainValidator,
     RegularAxis,
     Remembered,
@@ -60,7 +61,9 @@ class N5Spec(ChunkedSpec[Metadata]):
     detected_by: ClassVar[tuple[str, ...]] = ("attributes.json",)
 
     metadata: Annotated[
-        MetadataConstraints, PlainValidator(MetadataConstraints.parse), JsonForm(METADATA_FORM)
+        MetadataConstraints,
+        PlainValidator(ParsedOnce(MetadataConstraints.parse)),
+        JsonForm(METADATA_FORM),
     ] = _NOTHING
 
     def checked(self) -> Self:

@@ -29,6 +29,7 @@ from tensorstore_py.plugin import (
     ElementView,
     Field,
     JsonForm,
+    ParsedOnce,
     PlainValidator,
     ReadResult,
     Remembered,
@@ -62,6 +63,7 @@ def _flag_or_labels(value: object) -> bool | tuple[str, ...]:
 
 
 _schemas: Remembered[tuple[object, Schema]] = Remembered(64)
+_created: Remembered[tuple[object, ZarrMetadata]] = Remembered(64)
 
 
 @driver("zarr", aliases=["zarr2"], schemes=["zarr2"])
@@ -88,7 +90,9 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
 
     field: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
     open_as_void: bool = False
-    metadata: MetadataConstraints = _NOTHING
+    metadata: Annotated[
+        MetadataConstraints, BeforeValidator(ParsedOnce(MetadataConstraints.parse_frozen))
+    ] = _NOTHING
     metadata_key_: str = Field(default=".zarray", alias="metadata_key")
     array_dimensions: Annotated[
         bool | tuple[str, ...], PlainValidator(_flag_or_labels), JsonForm({"type": "boolean"})
@@ -195,15 +199,16 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         asked = super().known_schema()
         if self.open_as_void:
             asked.update(dtype=DataType("byte"))
-        # The transform's part is the rank.
-        parts = (
-            self.metadata, self.schema_, self.dtype, asked.rank, self.field, self.open_as_void
-        )  # fmt: skip
+        parts = self._parts(asked)
 
         def make() -> tuple[object, Schema]:
             return parts, implied_schema(asked, self.metadata, self._known_view())
 
         return _schemas.get(tuple(map(id, parts)), make)[1].copy()
+
+    def _parts(self, asked: Schema) -> tuple[object, ...]:
+        """All that schema and metadata follow from; of the transform that is the rank."""
+        return self.metadata, self.schema_, self.dtype, asked.rank, self.field, self.open_as_void
 
     def parse_metadata(self, data: bytes) -> ZarrMetadata:
         return ZarrMetadata.parse(data)
@@ -213,7 +218,13 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
 
     def new_metadata(self) -> ZarrMetadata:
         asked = super().known_schema()
-        return new_metadata(asked, self.metadata, self.field, as_void=self.open_as_void)
+        parts = self._parts(asked)
+
+        def make() -> tuple[object, ZarrMetadata]:
+            as_void = self.open_as_void
+            return parts, new_metadata(asked, self.metadata, self.field, as_void=as_void)
+
+        return _created.get(tuple(map(id, parts)), make)[1]
 
     def check_metadata(self, metadata: ZarrMetadata) -> None:
         self.metadata.check(metadata)

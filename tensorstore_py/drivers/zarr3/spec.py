@@ -32,6 +32,7 @@ from tensorstore_py.plugin import (
     IndexDomain,
     JsonForm,
     OuterKeys,
+    ParsedOnce,
     PlainValidator,
     RegularAxis,
     Remembered,
@@ -45,6 +46,7 @@ __all__ = ["Zarr3Spec"]
 
 _NOTHING = MetadataConstraints()
 _schemas: Remembered[tuple[object, Schema]] = Remembered(64)
+_created: Remembered[tuple[object, Metadata]] = Remembered(64)
 
 
 @driver("zarr3", schemes=["zarr3"])
@@ -77,7 +79,7 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
     metadata: (
         Annotated[
             MetadataConstraints,
-            PlainValidator(MetadataConstraints.parse),
+            PlainValidator(ParsedOnce(MetadataConstraints.parse)),
             JsonForm(METADATA_FORM),
         ]
         | None
@@ -101,16 +103,17 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         asked = super().known_schema()
         if self.open_as_void:
             asked.update(dtype=DataType("byte"))
-        # The transform's part is the rank.
-        parts = (
-            self.metadata, self.schema_, self.dtype, asked.rank, self.field, self.open_as_void
-        )  # fmt: skip
+        parts = self._parts(asked)
 
         def make() -> tuple[object, Schema]:
             stated = self.metadata or _NOTHING
             return parts, known_schema(asked, stated, self._known_view(asked))
 
         return _schemas.get(tuple(map(id, parts)), make)[1].copy()
+
+    def _parts(self, asked: Schema) -> tuple[object, ...]:
+        """All that schema and metadata follow from; of the transform that is the rank."""
+        return self.metadata, self.schema_, self.dtype, asked.rank, self.field, self.open_as_void
 
     def known_domain(self) -> IndexDomain | None:
         return self.known_schema().domain
@@ -137,13 +140,14 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
 
     def new_metadata(self) -> Metadata:
         asked = super().known_schema()
-        return new_metadata(
-            self.known_schema(),
-            asked,
-            self.metadata or _NOTHING,
-            self.field,
-            as_void=self.open_as_void,
-        )
+        parts = self._parts(asked)
+
+        def make() -> tuple[object, Metadata]:
+            stated = self.metadata or _NOTHING
+            schema, as_void = self.known_schema(), self.open_as_void
+            return parts, new_metadata(schema, asked, stated, self.field, as_void=as_void)
+
+        return _created.get(tuple(map(id, parts)), make)[1]
 
     def check_metadata(self, metadata: Metadata) -> None:
         if self.metadata is not None:
