@@ -9,16 +9,18 @@ that the headers promised.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._net.byte_ranges import Cut, cut_of, resolve
 from tensorstore_py._net.digests import check_digests
 from tensorstore_py._net.failures import Failure, Patience, damaged, is_nonsense, translate
+from tensorstore_py._net.heads import request_head
+from tensorstore_py._net.line import CREDIT, ERROR_BODY, PIECE
 from tensorstore_py._net.message import HttpResponse
 from tensorstore_py._net.proxies import Proxy, origin_of, proxy_for
-from tensorstore_py._net.sessions import exact_url, session
+from tensorstore_py._net.sessions import exact_url, lines, session
 from tensorstore_py._net.stall import StallGuard, Watch
 from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py.errors import UnavailableError, UnsupportedError
@@ -27,17 +29,16 @@ if TYPE_CHECKING:
     import aiohttp
 
     from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._net.line import LibraryAnswer
     from tensorstore_py._net.message import HttpRequest
+    from tensorstore_py._net.pool import Destination
 
 __all__ = ["Wire"]
 
-#: No more is allocated on the mere word of a server.
-_CREDIT: Final = 2**28
-#: What may be read of an answer that is an error.
-_ERROR_BODY: Final = 2**16
-#: Sent in one go, since the kernel's buffers take it without waiting for the other side.
-_SENT_AT_ONCE: Final = 2**15
-_PIECE: Final = 2**18
+_Answer: TypeAlias = "aiohttp.ClientResponse | LibraryAnswer"
+
+#: Sent in one go, behind the head.
+_SENT_AT_ONCE: Final = 2**17
 #: Checking more takes long enough to keep other exchanges waiting.
 _CHECKED_ON_LOOP: Final = 2**19
 
@@ -74,79 +75,113 @@ class Wire:
             Failure: there is no usable answer.
         """
         began = time.time()
-        with self._guard.watch() as watch:
-            try:
-                if request.body is None:
-                    response = await self._ask(request, request.headers, None)
-                else:
-                    response = await self._tell(request, request.body, watch)
-            except Exception as error:
-                raise translate(error) or error from error
-            try:
-                watch.move()
-                return await self._receive(request, response, byte_range, began, watch)
-            except Failure:
-                response.close()
-                raise
-            except Exception as error:
-                response.close()
-                raise translate(error) or error from error
-            except BaseException:
-                response.close()
-                raise
-
-    async def _tell(
-        self, request: HttpRequest, body: Buffer | tuple[Buffer, ...], watch: Watch
-    ) -> aiohttp.ClientResponse:
-        """Send a request with a body."""
-        parts = body if isinstance(body, tuple) else (body,)
-        size = sum(memoryview(part).nbytes for part in parts)
-        if size <= _SENT_AT_ONCE:
-            whole = parts[0] if len(parts) == 1 else b"".join(parts)
-            return await self._ask(request, request.headers, whole)
-        headers = {**request.headers, "Content-Length": str(size)}
-        return await self._ask(request, headers, _pieces(parts, watch))
-
-    def _ask(
-        self,
-        request: HttpRequest,
-        headers: Mapping[str, str],
-        data: Buffer | AsyncIterator[memoryview] | None,
-    ) -> Awaitable[aiohttp.ClientResponse]:
-        connection = session()
         url = request.url
         # What stands before the path: scheme, host and port.
         origin = url[: url.find("/", 8)]
+        with self._guard.watch() as watch:
+            try:
+                try:
+                    proxy = self._proxies[origin]
+                except KeyError:
+                    proxy = self._proxies[origin] = proxy_for(origin_of(url))
+                destination = lines().destination(origin) if proxy is None else None
+                if destination is None:
+                    return await self._by_library(request, proxy, byte_range, began, watch)
+                return await self._directly(request, destination, byte_range, began, watch)
+            except Failure:
+                raise
+            except Exception as error:
+                raise translate(error) or error from error
+
+    async def _directly(
+        self,
+        request: HttpRequest,
+        destination: Destination,
+        byte_range: ByteRange,
+        began: float,
+        watch: Watch,
+    ) -> HttpResponse:
+        """Over a connection of ours."""
+        method, body, url = request.method, request.body, request.url
+        target = url[url.find("/", 8) :]
+        line = await destination.line()
         try:
-            proxy = self._proxies[origin]
-        except KeyError:
-            proxy = self._proxies[origin] = proxy_for(origin_of(url))
-        if proxy is None:
-            return connection.request(
-                request.method,
-                exact_url(url),
-                headers=headers,
-                data=data,
-                allow_redirects=False,
-                auto_decompress=self._unpack,
-            )
-        if url.startswith("http:"):
+            if body is None:
+                head = request_head(method, target, destination.host, request.headers, None)
+                await line.begin(head, method, byte_range, self._unpack, watch)
+            else:
+                parts = body if isinstance(body, tuple) else (body,)
+                size = sum([memoryview(part).nbytes for part in parts])
+                head = request_head(method, target, destination.host, request.headers, size)
+                if size <= _SENT_AT_ONCE:
+                    head, parts = b"".join((head, *parts)), ()
+                answered = line.begin(head, method, byte_range, self._unpack, watch)
+                for part in parts:
+                    await line.send(part)
+                await answered
+            found = line.head
+            if found is None:
+                answer = await line.library_answer()
+                watch.move()
+                response = await self._receive(request, answer, byte_range, began, watch)
+                destination.keep(line)
+                return response
+            if line.is_excessive:
+                raise damaged("the server sent more than it said")
+        except BaseException:
+            line.close()
+            raise
+        received = line.body
+        destination.keep(line)
+        status, fields = found.status, found.fields
+        is_value = 200 <= status < 300 and status != 204
+        response = HttpResponse(
+            status, fields, received, reason=found.reason, size=line.size, time=began
+        )
+        if is_value and method == "GET" and byte_range.is_whole:
+            await self._check(fields, received, watch)
+        return response
+
+    async def _by_library(
+        self,
+        request: HttpRequest,
+        proxy: Proxy | None,
+        byte_range: ByteRange,
+        began: float,
+        watch: Watch,
+    ) -> HttpResponse:
+        """By the library's client."""
+        headers, body, url = request.headers, request.body, request.url
+        data: Buffer | AsyncIterator[memoryview] | None = None
+        if body is not None:
+            parts = body if isinstance(body, tuple) else (body,)
+            size = sum(memoryview(part).nbytes for part in parts)
+            headers = {**headers, "Content-Length": str(size)}
+            data = _pieces(parts, watch) if size else b""
+        if proxy is not None and url.startswith("http:"):
             headers = {**headers, **proxy.headers}
-        return connection.request(
+        client = session()
+        response = await client.request(
             request.method,
             exact_url(url),
             headers=headers,
             data=data,
             allow_redirects=False,
             auto_decompress=self._unpack,
-            proxy=proxy.url,
-            proxy_headers=proxy.headers,
+            proxy=None if proxy is None else proxy.url,
+            proxy_headers=None if proxy is None else proxy.headers,
         )
+        try:
+            watch.move()
+            return await self._receive(request, response, byte_range, began, watch)
+        except BaseException:
+            response.close()
+            raise
 
     async def _receive(
         self,
         request: HttpRequest,
-        response: aiohttp.ClientResponse,
+        response: _Answer,
         byte_range: ByteRange,
         began: float,
         watch: Watch,
@@ -157,7 +192,7 @@ class Wire:
             return HttpResponse(status, headers, reason=response.reason or "", time=began)
         cut = cut_of(byte_range, status, headers)
         if cut is None:
-            start = await _beginning(response, _ERROR_BODY)
+            start = await _beginning(response, ERROR_BODY)
             return HttpResponse(status, headers, start, reason=response.reason or "", time=began)
         if "Content-Encoding" in headers:
             cut = self._unpacked(cut, headers, status)
@@ -166,16 +201,22 @@ class Wire:
             return HttpResponse(206, headers, size=cut.size, time=began)
         body = await _fill(response, cut, byte_range, watch)
         unpacked = self._unpack and "Content-Encoding" in headers
-        is_value = request.method == "GET" and byte_range.is_whole and not unpacked
-        if self._digests is not None and is_value and (stated := self._digests(headers)):
-            if len(body) <= _CHECKED_ON_LOOP:
-                check_digests(stated, body)
-            else:
-                await offload(False, lambda: check_digests(stated, body))
-                watch.move()
+        if request.method == "GET" and byte_range.is_whole and not unpacked:
+            await self._check(headers, body, watch)
         return HttpResponse(
             status, headers, body, reason=response.reason or "", size=cut.size, time=began
         )
+
+    async def _check(self, headers: Mapping[str, str], body: Buffer, watch: Watch) -> None:
+        """Compare a whole value with the checksums that came with it."""
+        stated = None if self._digests is None else self._digests(headers)
+        if not stated:
+            return
+        if len(body) <= _CHECKED_ON_LOOP:
+            check_digests(stated, body)
+        else:
+            await offload(False, lambda: check_digests(stated, body))
+            watch.move()
 
     def _unpacked(self, cut: Cut, headers: Mapping[str, str], status: int) -> Cut:
         """The cut of a body that the library unpacks while it is received."""
@@ -195,14 +236,14 @@ async def _pieces(parts: tuple[Buffer, ...], watch: Watch) -> AsyncIterator[memo
     """A body bit by bit, so that it is seen when it gets stuck."""
     for part in parts:
         view = memoryview(part).cast("B")
-        for at in range(0, len(view), _PIECE):
+        for at in range(0, len(view), PIECE):
             watch.move()
-            yield view[at : at + _PIECE]
+            yield view[at : at + PIECE]
     watch.move()
 
 
 async def _fill(
-    response: aiohttp.ClientResponse, cut: Cut, byte_range: ByteRange, watch: Watch
+    response: _Answer, cut: Cut, byte_range: ByteRange, watch: Watch
 ) -> Buffer:
     """The wanted bytes of a body."""
     content = response.content
@@ -232,7 +273,7 @@ async def _window(content: aiohttp.StreamReader, cut: Cut, watch: Watch, piece: 
     """`cut.take` bytes after `cut.skip` bytes, in one buffer; `piece` was received already."""
     assert cut.take is not None
     skip, take = cut.skip, cut.take
-    buffer = bytearray(min(take, _CREDIT))
+    buffer = bytearray(min(take, CREDIT))
     filled = len(piece)
     buffer[:filled] = piece
     while filled < take or skip:
@@ -251,7 +292,7 @@ async def _window(content: aiohttp.StreamReader, cut: Cut, watch: Watch, piece: 
 
 
 async def _unmeasured(
-    response: aiohttp.ClientResponse, byte_range: ByteRange, watch: Watch
+    response: _Answer, byte_range: ByteRange, watch: Watch
 ) -> Buffer:
     """The wanted part of a body of unknown length: as little of it as will do."""
     start, stop = byte_range.start, byte_range.stop
@@ -276,7 +317,7 @@ async def _up_to(size: int | None, content: aiohttp.StreamReader, watch: Watch) 
     return body
 
 
-async def _beginning(response: aiohttp.ClientResponse, limit: int) -> bytes:
+async def _beginning(response: _Answer, limit: int) -> bytes:
     """The first bytes of a body that only explains something."""
     content = response.content
     body = bytearray()
@@ -289,7 +330,7 @@ async def _beginning(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return bytes(body[:limit])
 
 
-def _check_framing(response: aiohttp.ClientResponse) -> None:
+def _check_framing(response: _Answer) -> None:
     """Refuse a body whose end is the end of the connection: a cut would look the same."""
     headers = response.headers
     if "chunked" not in headers.get("Transfer-Encoding", "") and "Content-Length" not in headers:

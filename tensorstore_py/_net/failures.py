@@ -27,7 +27,7 @@ from tensorstore_py.errors import (
 if TYPE_CHECKING:
     from tensorstore_py._net.message import HttpResponse
 
-__all__ = ["Failure", "Patience", "damaged", "is_nonsense", "status_error", "translate"]
+__all__ = ["Failure", "Patience", "cut_off", "damaged", "is_nonsense", "status_error", "translate"]
 
 
 class Patience(enum.Enum):
@@ -115,6 +115,7 @@ def status_error(status: int) -> type[TensorStoreError]:
     return UnavailableError if status >= 500 else FailedPreconditionError
 
 
+_WITHIN: Final = "the connection ended within the answer"
 _CA_REMEDY: Final = (
     "name the file of a certificate authority to trust in TENSORSTORE_CA_BUNDLE, or a directory of "
     "them in TENSORSTORE_CA_PATH"
@@ -151,7 +152,8 @@ def translate(error: BaseException) -> Failure | None:
     if isinstance(error, aiohttp.ClientHttpProxyError):
         text = f"the proxy refused with status {error.status}"
         return Failure(text, status_error(error.status), Patience.LITTLE)
-    if isinstance(error, aiohttp.ClientResponseError) and "content-encoding" in error.message:
+    malformed = (aiohttp.ClientResponseError, aiohttp.http.HttpProcessingError)
+    if isinstance(error, malformed) and "content-encoding" in error.message:
         text = "the server sent it packed in a way that cannot be undone here (Content-Encoding)"
         return Failure(text, UnsupportedError)
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
@@ -173,10 +175,10 @@ def _lost(error: BaseException) -> Failure | None:
     import aiohttp  # noqa: PLC0415 - as above
 
     is_prompt = False
-    if isinstance(error, aiohttp.ClientResponseError):
+    if isinstance(error, aiohttp.ClientResponseError | aiohttp.http.HttpProcessingError):
         text = "the answer is not HTTP"
     elif isinstance(error, aiohttp.ClientPayloadError):
-        text = "the connection ended within the answer"
+        text = _WITHIN
     elif isinstance(error, TimeoutError):
         text = "nothing was heard from the server for as long as the stall limit allows"
     elif isinstance(error, aiohttp.ClientConnectionError | OSError):
@@ -192,6 +194,23 @@ def _lost(error: BaseException) -> Failure | None:
         Patience.FULL,
         may_have_run=True,
         is_prompt=is_prompt,
+    )
+
+
+def cut_off(error: BaseException | None, *, is_within: bool = False) -> Failure:
+    """A connection of ours that ended.
+
+    Args:
+        error: why, if not because the server closed it.
+        is_within: whether a part of the answer had come.
+    """
+    reason = "the server closed it" if error is None else _plain(error)
+    return Failure(
+        _WITHIN if is_within else f"the connection was lost ({reason})",
+        UnavailableError,
+        Patience.FULL,
+        may_have_run=True,
+        is_prompt=not is_within,
     )
 
 

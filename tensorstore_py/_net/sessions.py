@@ -1,4 +1,5 @@
-"""Connections: one session of the HTTP library for each event loop, which is one in all.
+"""What there is for each event loop, of which there is one in all: a session of the HTTP library,
+and the connections that it makes.
 
 The library is imported here, at the first request. Its own ideas of retrying, of cookies, of
 redirects and of unpacking are switched off, since a store has to know what went over the wire. The
@@ -12,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
+from tensorstore_py._net.pool import KEEP_ALIVE_S, LinePool
 from tensorstore_py._runtime.fork import on_fork
 from tensorstore_py._runtime.loop import on_loop_end
 
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
     import aiohttp
     import yarl
 
-__all__ = ["close_session", "exact_url", "session"]
+__all__ = ["close_session", "exact_url", "lines", "session"]
 
-_KEEP_ALIVE_S: Final = 30.0
 _DNS_CACHE_S: Final = 60
 #: Signed URLs and tokens make for long header lines.
 _LONGEST_LINE: Final = 2**16
@@ -35,24 +36,34 @@ class _Latest:
 
     loop: asyncio.AbstractEventLoop | None = None
     session: aiohttp.ClientSession
+    lines: LinePool
     url: type[yarl.URL]
 
 
+_Both: TypeAlias = "tuple[aiohttp.ClientSession, LinePool]"
 _latest = _Latest()
-_sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
-_abandoned: list[aiohttp.BaseConnector] = []
+_sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Both] = WeakKeyDictionary()
+_abandoned: list[object] = []
 
 
 def session() -> aiohttp.ClientSession:
     """The session of the running loop."""
+    lines()
+    return _latest.session
+
+
+def lines() -> LinePool:
+    """The connections of the running loop."""
     loop = asyncio.get_running_loop()
     if loop is _latest.loop:
-        return _latest.session
+        return _latest.lines
     found = _sessions.get(loop)
     if found is None:
-        found = _sessions[loop] = _make()
-    _latest.loop, _latest.session = loop, found
-    return found
+        made = _make()
+        found = _sessions[loop] = made, LinePool(made)
+    _latest.loop = loop
+    _latest.session, _latest.lines = found
+    return _latest.lines
 
 
 async def close_session() -> None:
@@ -60,7 +71,8 @@ async def close_session() -> None:
     found = _sessions.pop(asyncio.get_running_loop(), None)
     _latest.loop = None
     if found is not None:
-        await found.close()
+        found[1].close()
+        await found[0].close()
 
 
 def exact_url(url: str) -> yarl.URL:
@@ -79,7 +91,7 @@ def _make() -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(
             limit=0,
             ssl=True if trusted is None else trusted,
-            keepalive_timeout=_KEEP_ALIVE_S,
+            keepalive_timeout=KEEP_ALIVE_S,
             ttl_dns_cache=_DNS_CACHE_S,
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -105,9 +117,8 @@ def _trusted_authorities() -> ssl.SSLContext | None:
 
 def _leave_to_parent() -> None:
     # The connections are the parent's. Detached, a session does not complain of not being closed.
-    for found in _sessions.values():
-        if found.connector is not None:
-            _abandoned.append(found.connector)
+    for found, pool in _sessions.values():
+        _abandoned.append((found.connector, pool))
         found.detach()
     _sessions.clear()
     _latest.loop = None

@@ -66,6 +66,7 @@ class StallGuard:
         too_old = loop.time() - self.limit_s
         here = [watch for watch in self._watches if watch.loop is loop]
         for watch in here:
+            watch.look()
             if watch.moved <= too_old:
                 watch.give_up()
         if here:
@@ -82,15 +83,16 @@ class Watch:
         moved: the loop's time when something last moved; `move()` sets it.
     """
 
-    __slots__ = ("_guard", "_others", "_stalled", "_task", "_time", "loop", "moved")
+    __slots__ = ("_guard", "_others", "_stalled", "_task", "_unsent", "_waiting", "loop", "moved")
 
     def __init__(self, guard: StallGuard) -> None:
         self._guard = guard
         self._stalled = False
         self._task: asyncio.Task[object] | None
         self._others = 0
+        self._unsent: Callable[[], int] | None = None
+        self._waiting = 0
         self.loop: asyncio.AbstractEventLoop
-        self._time: Callable[[], float]
         self.moved = 0.0
 
     def __enter__(self) -> Self:
@@ -122,6 +124,18 @@ class Watch:
     def move(self) -> None:
         """Something came or went."""
         self.moved = self.loop.time()
+
+    def sends(self, unsent: Callable[[], int], waiting: int) -> None:
+        """Something is on its way out: it moves if what `unsent` says changes from `waiting`."""
+        self._unsent, self._waiting = unsent, waiting
+
+    def look(self) -> None:
+        """See whether more was sent."""
+        if self._unsent is not None:
+            waiting = self._unsent()
+            if waiting != self._waiting:
+                self._waiting = waiting
+                self.move()
 
     def give_up(self) -> None:
         """Nothing moved for too long."""
