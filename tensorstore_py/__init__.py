@@ -218,6 +218,9 @@ def _rehome() -> None:
             room = found.__module__
             if room.startswith("tensorstore_py._"):
                 found.__module__ = __name__
+    for inner in ("KeyRange", "ReadResult", "Spec", "TimestampedStorageGeneration"):
+        found = getattr(KvStore, inner)
+        found.__module__, found.__qualname__ = __name__, f"KvStore.{inner}"
 
 
 _rehome()

@@ -6,24 +6,24 @@ or `bytes`; listings give `bytes`. Nothing here knows what kind of store it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from operator import index
 from typing import Any, TypeAlias, TypeVar
 
 from tensorstore_py._api import key_range, kvstore_spec
 from tensorstore_py._api.begin import as_batch, as_transaction, begin
+from tensorstore_py._api.copy_range import CopyRange
 from tensorstore_py._api.key_range import as_key
+from tensorstore_py._api.keys import Keys
+from tensorstore_py._api.kvstore_arguments import as_byte_range, as_generation, as_range, as_value
 from tensorstore_py._api.kvstore_spec import as_context, join_path, rebound
 from tensorstore_py._interface import generation
 from tensorstore_py._interface import kvstore as promise
 from tensorstore_py._interface.batch import Batch
-from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.key_range import ALL, encode_key
-from tensorstore_py._interface.key_range import KeyRange as PlainRange
 from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.transaction import Transaction
-from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind, spec_json
@@ -35,7 +35,7 @@ __all__ = ["KvStore"]
 T = TypeVar("T")
 
 #: Inside the class `list` is a method.
-Keys = list[bytes]
+Listed = list[bytes]
 
 
 class KvStore:
@@ -250,8 +250,8 @@ class KvStore:
             FailedPreconditionError: the batch was submitted already.
         """
         whole = self.path + as_key(key)
-        wanted = _as_byte_range(byte_range)
-        unlike = None if if_not_equal is None else _as_generation(if_not_equal, "if_not_equal")
+        wanted = as_byte_range(byte_range)
+        unlike = None if if_not_equal is None else as_generation(if_not_equal, "if_not_equal")
 
         store = self._store if batch is None else as_batch(batch).store(self._store)
 
@@ -287,11 +287,11 @@ class KvStore:
             UnsupportedError: (by the Future) the store is read-only.
         """
         whole = self.path + as_key(key)
-        data = _as_value(value)
-        like = None if if_equal is None else _as_generation(if_equal, "if_equal")
+        data = as_value(value)
+        like = None if if_equal is None else as_generation(if_equal, "if_equal")
         return self._begin(lambda: self._store.write(whole, data, if_equal=like), changes=True)
 
-    def list(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Future[Keys]:
+    def list(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Future[Listed]:
         """The keys below `path`, without it, in no promised order.
 
         Args:
@@ -302,17 +302,28 @@ class KvStore:
             TypeError: the range is none, or the length is negative.
             UnsupportedError: (by the Future) the store cannot list its keys.
         """
-        wanted = (ALL if range is None else _as_range(range)).with_base(self.path)
+        return self._begin(self.keys(range, strip_prefix_length).collect)
+
+    def keys(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Keys:
+        """The keys below `path` while they are listed: for more of them than memory holds.
+
+        Args:
+            range: as for `list`.
+            strip_prefix_length: as for `list`.
+
+        Returns:
+            What `async for` and `for` go through; each loop is a listing, and holds a page of keys.
+
+        Raises:
+            TypeError: as for `list`.
+            UnsupportedError: (in the loop) the store cannot list its keys.
+        """
+        wanted = (ALL if range is None else as_range(range)).with_base(self.path)
         strip = index(strip_prefix_length)
         if strip < 0:
             raise TypeError(f"strip_prefix_length must not be negative, but is {strip}")
         skipped = len(encode_key(self.path)) + strip
-
-        async def body() -> list[bytes]:
-            keys = [encode_key(entry.key) async for entry in self._store.list(wanted)]
-            return [key[skipped:] for key in keys]
-
-        return self._begin(body)
+        return Keys(self._begin, self._store.inline, lambda: self._store.list(wanted), skipped)
 
     def delete_range(self, range: KeyRange) -> Future[None]:
         """Delete the keys of a range; not atomic over keys.
@@ -324,7 +335,7 @@ class KvStore:
             TypeError: the range is none.
             UnsupportedError: (by the Future) the store is read-only or cannot list its keys.
         """
-        wanted = _as_range(range).with_base(self.path)
+        wanted = as_range(range).with_base(self.path)
         return self._begin(lambda: self._store.delete_range(wanted), changes=True)
 
     def experimental_copy_range_to(
@@ -346,31 +357,14 @@ class KvStore:
         """
         if not isinstance(target, KvStore):
             raise TypeError(f"target must be a KvStore, not {type(target).__name__}")
-        wanted = (ALL if source_range is None else _as_range(source_range)).with_base(self.path)
-        source, sink = self._store, target._store
-        from_path, to_path = self.path, target.path
-        inline = source.inline and sink.inline
-
-        async def keys() -> Sequence[str]:
-            return [entry.key async for entry in source.list(wanted)]
-
-        async def copy_one(key: str) -> None:
-            copied = to_path + key.removeprefix(from_path)
-            if await within(inline, source.inline, lambda: source.copy_to(key, sink, copied)):
-                return
-            found = await within(inline, source.inline, lambda: source.read(key))
-            if found.state == "value":
-                await within(inline, sink.inline, lambda: sink.write(copied, found.value))
-
-        async def body() -> None:
-            found = await within(inline, source.inline, keys)
-            width = None if inline else max(source.width, sink.width)
-            await fan_out(inline, found, copy_one, count=len(found), width=width)
-
+        wanted = (ALL if source_range is None else as_range(source_range)).with_base(self.path)
+        copying = CopyRange(
+            self._store, target._store, wanted, self.path, target.path, source_staleness_bound
+        )
         for store in (self, target):
             if store._transaction is not None:
                 store._transaction.check_open()
-        copied = start(inline, body)
+        copied = start(copying.inline, copying.run)
         if target._transaction is not None:
             target._transaction.follow(copied, changes=True)
         return copied
@@ -398,44 +392,3 @@ class KvStore:
 
 def _reopen(model: KvStoreSpec) -> KvStore:
     return KvStore.of(model, model.open())
-
-
-def _as_range(range: object) -> PlainRange:
-    if not isinstance(range, key_range.KeyRange):
-        raise TypeError(f"range must be a KvStore.KeyRange, not {type(range).__name__}")
-    return range.promise
-
-
-def _as_generation(generation: object, what: str) -> bytes:
-    if not isinstance(generation, str | bytes):
-        raise TypeError(
-            f"{what} must be a generation (str or bytes), not {type(generation).__name__}; "
-            f"take it from stamp.generation"
-        )
-    return generation.encode() if isinstance(generation, str) else generation
-
-
-def _as_value(value: object) -> bytes | None:
-    if value is None or isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode()
-    if not isinstance(value, bytearray | memoryview):
-        raise TypeError(f"value must be bytes, str or None, not {type(value).__name__}")
-    # The write may happen after the caller went on to change the buffer.
-    return bytes(value)
-
-
-def _as_byte_range(byte_range: object) -> ByteRange:
-    if byte_range is None:
-        return WHOLE
-    if not isinstance(byte_range, slice) or byte_range.step is not None:
-        raise TypeError("byte_range must be a slice(start, stop) without a step")
-    low = 0 if byte_range.start is None else index(byte_range.start)
-    high = None if byte_range.stop is None else index(byte_range.stop)
-    if high is not None and not 0 <= low <= high:
-        raise ValueError(
-            f"Unsupported byte_range slice: {low}:{high}; give 0 <= start <= stop, or "
-            f"slice(-n, None) for the last n bytes"
-        )
-    return WHOLE if low == 0 and high is None else ByteRange(low, high)
