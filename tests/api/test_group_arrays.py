@@ -133,3 +133,22 @@ def test_what_was_seen_before_is_seen_again_though_it_changed(group):
     array.resize(exclusive_max=[5]).result()
 
     assert group.open("a").result().shape == (5,)
+
+
+def test_an_array_from_an_old_copy_grows_from_what_is_stored(group):
+    group.create_array("a", dtype="int8", shape=[2], attributes={"x": 1}).result()
+    group.consolidate().result()
+    here, there = (
+        ts.Group.open(place).result() for place in [group.kvstore.spec(retain_context=True)] * 2
+    )
+    old = here["a"]
+    with pytest.warns(UserWarning, match="out of date"):
+        there["a"].append([1, 1, 1]).result()
+
+    assert old.shape == (2,)
+    with pytest.warns(UserWarning, match="out of date"):
+        old.append([2]).result()
+
+    fresh = ts.Group.open(group.kvstore, consolidated=False).result()["a"]
+    assert fresh.read().result().tolist() == [0, 0, 1, 1, 1, 2]
+    assert fresh.attrs == {"x": 1}

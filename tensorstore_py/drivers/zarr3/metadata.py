@@ -224,7 +224,10 @@ class Metadata(NamedTuple):
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
         if json.get("node_type") == "group":
-            raise MismatchError("this is a group, not an array; open one of its arrays by its path")
+            raise MismatchError(
+                "this is a group, not an array; open it with ts.Group.open, or one of its arrays "
+                "by its path"
+            )
         for name in _REQUIRED:
             if name not in json:
                 raise SpecError("this member is required", (name,))
