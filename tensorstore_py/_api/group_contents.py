@@ -192,6 +192,8 @@ class GroupContents:
         """`names().result()`."""
         return self.names().result()
 
+    _ipython_key_completions_ = keys
+
     # How it is done.
 
     def _begin(

@@ -17,12 +17,14 @@ from tensorstore_py._hierarchy.attributes import as_attributes
 from tensorstore_py._hierarchy.creating import check_absent, create_group, make_parents
 from tensorstore_py._hierarchy.opening import find_group
 from tensorstore_py._hierarchy.path import check_new, normalised
+from tensorstore_py._spec.binding import bind
 from tensorstore_py.errors import MismatchError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tensorstore_py._api.group import Group
+    from tensorstore_py._api.group_spec import Place
     from tensorstore_py._api.options import Options
     from tensorstore_py._hierarchy.node import Hierarchy, Node
     from tensorstore_py._interface.transaction import Transaction
@@ -72,7 +74,8 @@ class OpenGroup:
         Args:
             spec: where the outermost group is: a URL (`file:///data/`, or `file:///data/|zarr2:`,
                 which names the format), a JSON spec of a store or of an array's driver, a `Spec`,
-                a `KvStore` or its `Spec`, or a local directory as `os.PathLike`.
+                a `KvStore` or its `Spec`, or a local path as `os.PathLike`. An archive that is
+                opened by its own path is found out.
             path: of a group inside it. Created groups are made with all groups above them.
             open: open it if it is there. So it is by default, unless it is to be created.
             create: create it if it is not there.
@@ -105,23 +108,32 @@ class OpenGroup:
         within = as_transaction(transaction)
         model = group_model(spec)
         mode = asked_mode(model, open, create, delete_existing)
-        found = places(model, as_context(context), zarr_format)
+        shared = as_context(context)
+        found = places(model, shared, zarr_format)
         inner = normalised(path)
         new = as_attributes({} if attributes is None else attributes)
         trees = [place.tree(within) for place in found]
-
         of = self._type._of
 
+        async def look(at: Sequence[Place]) -> Group | None:
+            seen = [place.tree(within) for place in at]
+            there = await find_group(seen, inner, consolidated=consolidated is not False)
+            if there is None:
+                return None
+            tree, node = there
+            _check(node, tree, consolidated)
+            return of(at[seen.index(tree)], inner, within, node.consolidated, tree)
+
         async def body() -> Group:
-            if mode.open:
-                node = await find_group(trees, inner, consolidated=consolidated is not False)
-                if node is not None:
-                    tree, there = node
-                    _check(there, tree, consolidated)
-                    place = found[trees.index(tree)]
-                    return of(place, inner, within, there.consolidated, tree)
-            if not mode.create:
-                raise _nothing(trees, inner)
+            group = await look(found) if mode.open else None
+            if group is None and not mode.create:
+                bound = bind(model, shared)
+                inside = await bound.inside()
+                group = None if inside is bound else await look(places(inside, shared, zarr_format))
+                if group is None:
+                    raise _nothing(trees, inner)
+            if group is not None:
+                return group
             root = await find_group(trees, "", consolidated=False) if inner else None
             tree = trees[0] if root is None else root[0]
             check_new(tree.form, inner)

@@ -7,6 +7,7 @@ create the same array one succeeds and the others find it. Nothing else is writt
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from tensorstore_py._chunked.cache import needed_since
@@ -15,6 +16,7 @@ from tensorstore_py._chunked.metadata import MetadataFile
 from tensorstore_py._chunked.metadata_cache import MetadataState
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py.errors import AlreadyExistsError, MismatchError, NotFoundError
 
 if TYPE_CHECKING:
@@ -66,7 +68,8 @@ async def open_chunked(
         file.learn(file.known, None)
     found: MetadataState[M] | None = None
     if document is not None:
-        found = file.take(document)
+        # Of a tree there may be thousands, none of which waits for anything else.
+        found = await offload(store.inline, partial(file.take, document))
     elif mode.open:
         found = await file.current(since)
     if found is None and mode.create:

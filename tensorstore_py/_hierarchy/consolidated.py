@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from tensorstore_py._hierarchy.document import parse_document
+from tensorstore_py._hierarchy.document import read_document
 from tensorstore_py._hierarchy.path import join, parents
 from tensorstore_py._interface.hierarchy import KnownNode
 from tensorstore_py.errors import DataLossError, SpecError
@@ -55,13 +55,15 @@ class Consolidated:
 
     def names(self, path: str) -> list[str]:
         """The names of the nodes in a group, sorted."""
-        if self._children is None:
-            self._children = {}
+        children = self._children
+        if children is None:
+            children = {}
             for inner in sorted(self._nodes):
                 parent, _, name = inner.rpartition("/")
                 if inner and all(above in self._nodes for above in parents(inner)):
-                    self._children.setdefault(parent, []).append(name)
-        return self._children.get(self._inner(path), [])
+                    children.setdefault(parent, []).append(name)
+            self._children = children  # whole at once: others may be looking
+        return children.get(self._inner(path), [])
 
     def spoil(self, path: str) -> None:
         """Say that a node was changed, and be stale."""
@@ -137,5 +139,5 @@ async def read_consolidated(
     if found.state != "value":
         return None
     where = store.describe_key(prefix + key)
-    document = parse_document(found.value, where)
+    document = await read_document(store, found.value, where)
     return consolidated_in(form, document, base, found.stamp.time, where)

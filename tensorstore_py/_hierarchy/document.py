@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tensorstore_py._interface.update import Update
+from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py.errors import DataLossError, SpecError
 
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tensorstore_py._interface.hierarchy import JsonObject
-    from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._interface.kvstore import Buffer, KvStore
 
-__all__ = ["ChangeDocument", "parse_document", "serialize_document"]
+__all__ = ["ChangeDocument", "parse_document", "read_document", "serialize_document"]
+
+#: What is parsed in less than half a millisecond is not worth a thread.
+_LARGE_BYTES = 1 << 15
 
 
 def parse_document(data: Buffer, where: str) -> JsonObject:
@@ -45,6 +49,13 @@ def parse_document(data: Buffer, where: str) -> JsonObject:
             f"Error reading {where}: expected an object, but found {describe(document)}"
         )
     return document
+
+
+async def read_document(store: KvStore, data: Buffer, where: str) -> JsonObject:
+    """`parse_document` where that may take long: a loop does something else meanwhile."""
+    if len(data) < _LARGE_BYTES:
+        return parse_document(data, where)
+    return await offload(store.inline, lambda: parse_document(data, where))
 
 
 def serialize_document(document: JsonObject) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._hierarchy.consolidated import Consolidated, consolidated_in
-from tensorstore_py._hierarchy.document import parse_document, serialize_document
+from tensorstore_py._hierarchy.document import parse_document, read_document, serialize_document
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._runtime.fan_out import fan_out
@@ -113,7 +113,7 @@ async def read_node(
         if found.state != "value":
             continue
         where = tree.store.describe_key(prefix + key)
-        document = parse_document(found.value, where)
+        document = await read_document(tree.store, found.value, where)
         kind = _kind(form, key, document, where)
         documents, results = {key: document}, {key: found}
         inner = None

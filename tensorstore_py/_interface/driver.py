@@ -312,6 +312,10 @@ class DriverSpec(Model):
         """This spec with the driver named, for one that finds out which it is; else as it is."""
         return self
 
+    async def inside(self) -> DriverSpec:
+        """This bound spec in the archive that the value at its path is; as it is if it is none."""
+        return self
+
     def known_schema(self) -> Schema:
         """`schema`, `dtype`, `rank`, `transform` and what other members imply, as one schema.
 

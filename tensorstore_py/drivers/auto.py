@@ -212,6 +212,11 @@ class AutoSpec(DriverSpec):
     def _resources_of(self, cls: type[Model]) -> dict[str, object]:
         return {name: value for name, value in self.resources.items() if name in cls.model_fields}
 
+    async def inside(self) -> DriverSpec:
+        where = self.store_spec()
+        found = await self._inside(where) if where.path[-1:] not in ("", "/") else None
+        return self if found is None else self.replace(kvstore=found)
+
     def named(self, driver: str) -> DriverSpec:
         cls = drivers.get(driver)
         assert issubclass(cls, DriverSpec)

@@ -48,6 +48,7 @@ def test_as_a_dictionary(group):
     assert 1 not in group
     assert group["/g//h/"].path == "g/h"
     assert group["e"]
+    assert group._ipython_key_completions_() == group.keys()
     with pytest.raises(KeyError, match='nothing is at "/g/x"'):
         group["g/x"]
     with pytest.raises(ts.NotFoundError, match='nothing is at "/x"'):

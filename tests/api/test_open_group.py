@@ -122,3 +122,17 @@ def test_a_transaction_that_is_over_is_refused_at_once():
 
     with pytest.raises(ts.FailedPreconditionError):
         ts.Group.open("memory://", transaction=transaction)
+
+
+def test_an_archive_is_found_out(tmp_path):
+    file = tmp_path / "a.zip"
+    inside = ts.Group.open(f"{file.as_uri()}|zip:", create=True, zarr_format=2).result()
+    inside.create_group("g").result()
+
+    assert list(ts.Group.open(file).result()) == ["g"]
+    assert ts.Group.open(file.as_uri(), path="g").result().path == "g"
+    with pytest.raises(ts.NotFoundError, match=r"a\.zip"):
+        ts.Group.open(file, path="h").result()
+    (tmp_path / "b").write_bytes(b"plain")
+    with pytest.raises(ts.FailedPreconditionError, match="no known format"):
+        ts.Group.open(tmp_path / "b").result()

@@ -1,10 +1,18 @@
+import asyncio
 import math
 
 import pytest
 
-from tensorstore_py._hierarchy.document import ChangeDocument, parse_document, serialize_document
+from tensorstore_py._hierarchy.document import (
+    ChangeDocument,
+    parse_document,
+    read_document,
+    serialize_document,
+)
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import DataLossError, SpecError
+from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.testing import LoopStore
 
 
 def test_numbers_that_are_none_survive():
@@ -35,3 +43,21 @@ def test_a_refused_change_says_where():
 
     with pytest.raises(SpecError, match="Error changing here: a: no JSON"):
         run_inline(ChangeDocument(refuse, "here").apply(None))
+
+
+@pytest.mark.parametrize("count", [1, 10_000])
+async def test_a_loop_does_something_else_while_a_large_document_is_parsed(count):
+    text = serialize_document({str(number): number for number in range(count)})
+    turns = []
+
+    async def other():
+        while len(turns) < 3:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    beside = asyncio.ensure_future(other())
+    document = await read_document(LoopStore(MemoryStore(SharedMap())), text, "here")
+
+    assert len(document) == count
+    assert bool(turns) == (count > 1)
+    await beside
