@@ -15,6 +15,7 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._index import Indexable
+from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._spec.binding import spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py.errors import SpecError, UnsupportedError
@@ -35,15 +36,21 @@ if TYPE_CHECKING:
 __all__ = ["Handle"]
 
 
-class Handle(Indexable):
+class Handle(Closable, Indexable):
     """See the head of this file."""
 
-    __slots__ = ("__weakref__", "_driver", "_readable", "_transform", "_writable")
+    __slots__ = ("__weakref__", "_driver", "_life", "_readable", "_transform", "_writable")
 
     def __init__(
-        self, driver: Driver, transform: IndexTransform, readable: bool, writable: bool
+        self,
+        driver: Driver,
+        transform: IndexTransform,
+        readable: bool,
+        writable: bool,
+        life: Lifetime | None = None,
     ) -> None:
         self._driver = driver
+        self._life = Lifetime("TensorStore") if life is None else life
         self._transform = transform
         self._readable = readable
         self._writable = writable
@@ -96,9 +103,17 @@ class Handle(Indexable):
 
     @property
     def kvstore(self) -> KvStore | None:
-        """The store underneath, if the driver has one."""
+        """The store underneath, if the driver has one. It is closed with this array.
+
+        Raises:
+            FailedPreconditionError: this array was closed.
+        """
         found = self._driver.kvstore
-        return None if found is None else KvStore.of(*found, self.transaction)
+        if found is None:
+            return None
+        store = KvStore.of(*found, self.transaction)
+        self._life.include(store._life)
+        return store
 
     @property
     def transaction(self) -> Transaction | None:
@@ -140,7 +155,7 @@ class Handle(Indexable):
         return self._transform
 
     def _with_transform(self, transform: IndexTransform) -> Self:
-        return type(self)(self._driver, transform, self._readable, self._writable)
+        return type(self)(self._driver, transform, self._readable, self._writable, self._life)
 
     def __repr__(self) -> str:
         try:

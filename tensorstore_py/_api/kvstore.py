@@ -25,6 +25,7 @@ from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
+from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind, spec_json
 from tensorstore_py._spec.context import Context
@@ -38,7 +39,7 @@ T = TypeVar("T")
 Listed = list[bytes]
 
 
-class KvStore:
+class KvStore(Closable):
     """An open key-value store, made by `KvStore.open`.
 
     Example:
@@ -57,7 +58,7 @@ class KvStore:
     ReadResult: TypeAlias = promise.ReadResult
     TimestampedStorageGeneration: TypeAlias = generation.TimestampedStorageGeneration
 
-    __slots__ = ("_model", "_store", "_transaction")
+    __slots__ = ("_life", "_model", "_store", "_transaction")
     __iter__ = None
     _model: KvStoreSpec
     _store: promise.KvStore
@@ -68,7 +69,11 @@ class KvStore:
 
     @classmethod
     def of(
-        cls, model: KvStoreSpec, store: promise.KvStore, transaction: Transaction | None = None
+        cls,
+        model: KvStoreSpec,
+        store: promise.KvStore,
+        transaction: Transaction | None = None,
+        life: Lifetime | None = None,
     ) -> KvStore:
         """The face of an open store.
 
@@ -76,11 +81,13 @@ class KvStore:
             model: the bound spec that it was opened from.
             store: what it opened.
             transaction: that it is seen through.
+            life: of the face that this is another one of.
         """
         face = cls.__new__(cls)
         face._model = model
         face._store = store if transaction is None else transaction.overlay(model, store)
         face._transaction = transaction
+        face._life = Lifetime("KvStore") if life is None else life
         return face
 
     @staticmethod
@@ -101,7 +108,10 @@ class KvStore:
         """
         staged = as_transaction(transaction)
         model = bind(kvstore_spec.Spec(spec).model, as_context(context))
-        return Future(KvStore.of(model, model.open(), staged))
+        store = KvStore.of(model, model.open(), staged)
+        if context is not None:
+            context.life.include(store._life)
+        return Future(store)
 
     # What it is.
 
@@ -139,7 +149,7 @@ class KvStore:
         base = getattr(self._model, "base", None)
         if not isinstance(base, KvStoreSpec):
             return None
-        return KvStore.of(base, base.open(), self._transaction)
+        return KvStore.of(base, base.open(), self._transaction, self._life)
 
     @property
     def transaction(self) -> Transaction | None:
@@ -168,7 +178,7 @@ class KvStore:
 
     def copy(self) -> KvStore:
         """Another face of the same store, whose `path` can be changed on its own."""
-        return KvStore.of(self._model, self._store, self._transaction)
+        return KvStore.of(self._model, self._store, self._transaction, self._life)
 
     __copy__ = copy
 
@@ -194,7 +204,7 @@ class KvStore:
         """
         staged = as_transaction(transaction)
         plain = self._store.base if isinstance(self._store, Overlay) else self._store
-        return KvStore.of(self._model, plain, staged)
+        return KvStore.of(self._model, plain, staged, self._life)
 
     def _begin(
         self,
@@ -203,7 +213,9 @@ class KvStore:
         changes: bool = False,
         batch: Batch | None = None,
     ) -> Future[T]:
-        return begin(self._store.inline, body, self._transaction, changes=changes, batch=batch)
+        self._life.check()
+        future = begin(self._store.inline, body, self._transaction, changes=changes, batch=batch)
+        return self._life.follow(future) if changes else future
 
     def __add__(self, suffix: str | bytes) -> KvStore:
         return self._at(self.path + as_key(suffix, "suffix"))
@@ -362,9 +374,10 @@ class KvStore:
             self._store, target._store, wanted, self.path, target.path, source_staleness_bound
         )
         for store in (self, target):
+            store._life.check()
             if store._transaction is not None:
                 store._transaction.check_open()
-        copied = start(copying.inline, copying.run)
+        copied = target._life.follow(start(copying.inline, copying.run))
         if target._transaction is not None:
             target._transaction.follow(copied, changes=True)
         return copied
@@ -387,7 +400,8 @@ class KvStore:
         return self.read(key, byte_range=slice(0, 0)).result().state == "value"
 
     def _at(self, path: str) -> KvStore:
-        return KvStore.of(self._model.replace(path=path), self._store, self._transaction)
+        model = self._model.replace(path=path)
+        return KvStore.of(model, self._store, self._transaction, self._life)
 
 
 def _reopen(model: KvStoreSpec) -> KvStore:

@@ -39,11 +39,13 @@ def as_context(context: Context | None) -> Context:
 
     Raises:
         TypeError: JSON, for instance, which would share nothing.
+        FailedPreconditionError: it was closed.
     """
     if context is None:
         return Context()
     if not isinstance(context, Context):
         raise TypeError(f"context must be a Context, not {type(context).__name__}: use Context(…)")
+    context.check()
     return context
 
 

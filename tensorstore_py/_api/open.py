@@ -15,6 +15,7 @@ from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import IndexTransform, identity
 from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py.errors import PermissionDeniedError, SpecError
@@ -83,7 +84,13 @@ def open(  # the reference's name
         as_batch(batch)
     within = as_transaction(transaction)
     model = updated(_as_model(spec), options)
-    model = bind(model, as_context(context))
+    shared = as_context(context)
+    model = bind(model, shared)
+    if context is None:
+        life = Lifetime("TensorStore", shared.life.close)
+    else:
+        life = Lifetime("TensorStore")
+        context.life.include(life)
     readable, writable = _access(read, write)
     if not writable and model.open_mode().create:
         raise SpecError('an open mode with "create" needs write access; drop write=False')
@@ -91,7 +98,7 @@ def open(  # the reference's name
     async def body() -> TensorStore:
         driver = await (model.open() if within is None else model.open_within(within))
         _check_access(driver, read, write)
-        return opened(driver, model, readable, writable)
+        return opened(driver, model, readable, writable, life)
 
     return begin(model.inline, body, within, changes=True, batch=batch)
 
@@ -134,7 +141,13 @@ def _check_access(driver: Driver, read: bool | None, write: bool | None) -> None
             raise PermissionDeniedError(f"this array of {driver.data_type.name} cannot be {what}")
 
 
-def opened(driver: Driver, model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
+def opened(
+    driver: Driver,
+    model: DriverSpec,
+    readable: bool,
+    writable: bool,
+    life: Lifetime | None = None,
+) -> TensorStore:
     """The handle of an open array.
 
     Args:
@@ -142,11 +155,12 @@ def opened(driver: Driver, model: DriverSpec, readable: bool, writable: bool) ->
         model: the bound spec that it was opened from.
         readable: whether it is to be read.
         writable: whether it is to be written.
+        life: its lifetime, if that is part of another one.
     """
     view = model.view_transform
     transform = _whole(driver, model) if view is None else view
     store = TensorStore(
-        driver, transform, readable and driver.readable, writable and driver.writable
+        driver, transform, readable and driver.readable, writable and driver.writable, life
     )
     # Implicit bounds are those of today, and what lies outside explicit ones is an error now.
     return store if view is None else store._resolved(driver.domain)

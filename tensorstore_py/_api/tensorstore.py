@@ -81,6 +81,7 @@ class TensorStore(Handle):
             self._driver.base_view(self._transform),
             self._readable and base.readable,
             self._writable and base.writable,
+            self._life,
         )
 
     # Reading and writing.
@@ -117,6 +118,7 @@ class TensorStore(Handle):
             raise TypeError(f"`order` must be specified as 'C' or 'F', not {order!r}")
         if not self._readable:
             raise PermissionDeniedError("not opened for reading; open it with read=True")
+        self._life.check()
         driver = self._driver
         if batch is None and driver.transaction is None and progress is None:  # as nearly always
             return start(driver.inline, driver.reading(self._transform, order))
@@ -131,11 +133,16 @@ class TensorStore(Handle):
         self,
         body: Callable[[], Coroutine[Any, Any, T]],
         *,
+        inline: bool | None = None,
         changes: bool = False,
         batch: Batch | None = None,
     ) -> Future[T]:
+        self._life.check()
         driver = self._driver
-        return begin(driver.inline, body, driver.transaction, changes=changes, batch=batch)
+        if inline is None:
+            inline = driver.inline
+        future = begin(inline, body, driver.transaction, changes=changes, batch=batch)
+        return self._life.follow(future) if changes else future
 
     def write(
         self,
@@ -183,10 +190,9 @@ class TensorStore(Handle):
         if isinstance(source, TensorStore):
             _check_readable(source)
             driver = self._driver
-            commit = begin(
-                driver.inline and source._driver.inline,
+            commit = self._begin(
                 partial(self._copy, source, self._transform, progress),
-                driver.transaction,
+                inline=driver.inline and source._driver.inline,
                 changes=True,
             )
         else:
@@ -254,6 +260,7 @@ class TensorStore(Handle):
             self._transform,
             self._readable and driver.readable,
             self._writable and driver.writable,
+            self._life,
         )
 
     # Bounds.
@@ -395,7 +402,7 @@ class TensorStore(Handle):
             await steps.run(write)
             return self._resolved(driver.domain)
 
-        return begin(inline, body, driver.transaction, changes=True)
+        return self._begin(body, inline=inline, changes=True)
 
     def storage_statistics(
         self, *, query_not_stored: bool = False, query_fully_stored: bool = False
@@ -451,7 +458,7 @@ class TensorStore(Handle):
             [5, 5, 0, 0]
         """
         driver = self._driver.within(as_transaction(transaction))
-        return TensorStore(driver, self._transform, self._readable, self._writable)
+        return TensorStore(driver, self._transform, self._readable, self._writable, self._life)
 
     def __copy__(self) -> Self:
         return self  # it never changes
@@ -472,12 +479,18 @@ class TensorStore(Handle):
 
 
 def _check_readable(source: TensorStore) -> None:
+    source._life.check()
     if not source._readable:
         raise PermissionDeniedError("the source is not opened for reading; open it with read=True")
 
 
 def as_spec(store: TensorStore) -> Opened:
-    """An open array as a layer or a base for a driver over others."""
+    """An open array as a layer or a base for a driver over others.
+
+    Raises:
+        FailedPreconditionError: it was closed.
+    """
+    store._life.check()
     return Opened(
         handle=store._driver,
         transform=store._transform,

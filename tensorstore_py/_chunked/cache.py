@@ -114,6 +114,13 @@ class ChunkCache(Forkable):
     def after_fork(self) -> None:
         self._flights, self._writes = {}, {}  # they went on in the parent
 
+    def let_go(self) -> None:
+        """Forget everything, and keep nothing from now on."""
+        with self._mutex:
+            self.limit_bytes = 0
+            self._entries.clear()
+            self._held_bytes = 0
+
     def __len__(self) -> int:
         return len(self._entries)
 

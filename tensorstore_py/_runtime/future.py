@@ -189,6 +189,11 @@ class Future(Generic[T]):
             state = "cancelled" if self.cancelled() else f"failed: {type(self._error).__name__}"
         return f"<Future {state}>"
 
+    @property
+    def epoch(self) -> int:
+        """After how many forks it was begun. For the runtime."""
+        return self._epoch
+
     def follow(self, callback: Callable[[Future[T]], None]) -> None:
         """`add_done_callback` without hurrying the work. For the runtime."""
         with self._lock:

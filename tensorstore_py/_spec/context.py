@@ -10,8 +10,11 @@ key at once end up with the same handle.
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakSet
 
+from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.context_spec import ContextSpec
 from tensorstore_py._spec.resource import Resource, ResourceSpec, Trail, resource_class
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Context", "ContextSpec", "Resource"]
 
 
-class Context:
+class Context(Closable):
     """Shared resources, such as caches and concurrency limits.
 
     Args:
@@ -40,7 +43,7 @@ class Context:
         Context.Spec({})
     """
 
-    __slots__ = ("__weakref__", "_made", "_parent", "_spec")
+    __slots__ = ("__weakref__", "_life", "_made", "_own", "_parent", "_spec")
 
     Spec: TypeAlias = ContextSpec
     Resource: TypeAlias = Resource
@@ -52,6 +55,14 @@ class Context:
             self._spec = ContextSpec(spec)
         self._parent = parent
         self._made: dict[str, Resource[object]] = {}
+        # What was made here, rather than found in a parent. Its end needs no context any more.
+        self._own: WeakSet[Resource[object]] = WeakSet()
+        self._life = Lifetime("Context", partial(_let_go, self._own))
+
+    @property
+    def life(self) -> Lifetime:
+        """Of what is opened with it. For the face."""
+        return self._life
 
     @property
     def parent(self) -> Context | None:
@@ -63,9 +74,24 @@ class Context:
         """What this context was made from; None for a default context."""
         return self._spec
 
+    def check(self) -> None:
+        """Whether something may be opened with it.
+
+        Raises:
+            FailedPreconditionError: it was closed, or a parent was.
+        """
+        context: Context | None = self
+        while context is not None:
+            context._life.check()
+            context = context._parent
+
     def child(self, spec: ContextSpec | None) -> Context:
         """The context that a spec's own `context` member makes inside this one."""
-        return Context(spec, self) if spec is not None and spec.resources else self
+        if spec is None or not spec.resources:
+            return self
+        inner = Context(spec, self)
+        inner._own = self._own
+        return inner
 
     # Any: what the value is depends on the key.
     def __getitem__(self, key: str) -> Resource[Any]:
@@ -122,6 +148,7 @@ class Context:
             made: Resource[object] = Resource(
                 bind(spec.inline, self, trail), key, weakref.ref(self)
             )
+            self._own.add(made)
         elif spec.reference:
             made = self._look_up(spec.provider, spec.reference, trail)
         elif self._parent is not None:
@@ -133,7 +160,13 @@ class Context:
     def _default(self, provider: str, key: str) -> Resource[object]:
         spec = bind(resource_class(provider).default(), self, ())
         made: Resource[object] = Resource(spec, key, weakref.ref(self), is_default=True)
+        self._own.add(made)
         return self._made.setdefault(key, made)
 
     def __reduce__(self) -> tuple[Callable[..., Context], tuple[object, ...]]:
         return Context, (self._spec, self._parent)
+
+
+def _let_go(resources: WeakSet[Resource[object]]) -> None:
+    for resource in list(resources):
+        resource.close()

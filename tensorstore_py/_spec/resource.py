@@ -9,7 +9,16 @@ they hold the same `Resource`. Which kinds exist is up to the registry `resource
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    ClassVar,
+    Generic,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
@@ -27,7 +36,15 @@ if TYPE_CHECKING:
 
     from tensorstore_py._spec.context import Context
 
-__all__ = ["Resource", "ResourceField", "ResourceModel", "ResourceSpec", "Trail", "resource_class"]
+__all__ = [
+    "Holding",
+    "Resource",
+    "ResourceField",
+    "ResourceModel",
+    "ResourceSpec",
+    "Trail",
+    "resource_class",
+]
 
 T = TypeVar("T")
 
@@ -65,8 +82,19 @@ class ResourceModel(Model):
         return cls()
 
     def create(self) -> object:
-        """The live object; called once per bound resource. Cheap: no I/O, no waiting."""
+        """The live object; called once per bound resource. Cheap: no I/O, no waiting.
+
+        If it is a `Holding`, its `let_go` is called when the context that made it is closed.
+        """
         return self
+
+
+@runtime_checkable
+class Holding(Protocol):
+    """A live object that holds what it should let go of when its context is closed."""
+
+    def let_go(self) -> None:
+        """Let go, for good: whoever still has it may go on using it, without what it kept."""
 
 
 def resource_class(key: str) -> type[ResourceModel]:
@@ -212,6 +240,11 @@ class Resource(Generic[T]):
     def creator(self) -> Context | None:
         """The context that defines it, if that is still alive."""
         return None if self._creator is None else self._creator()
+
+    def close(self) -> None:
+        """Its context is closed."""
+        if isinstance(self.value, Holding):
+            self.value.let_go()
 
     def to_json(self, include_defaults: bool = False) -> object:
         """The JSON of the resource; `include_defaults` prints members equal to their default."""
