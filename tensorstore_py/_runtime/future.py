@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Generator
 from threading import TIMEOUT_MAX, Lock, get_ident
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from tensorstore_py._runtime.adoption import adopt
 from tensorstore_py._runtime.fork import epoch
 from tensorstore_py.errors import AbortedError
 
@@ -81,7 +82,7 @@ class Future(Generic[T]):
         self._hurry = None
         self._epoch = epoch()
         if isinstance(future, Awaitable):
-            adopt(self, future, loop)
+            self._cancel = adopt(future, loop, self._settled, self._fulfil, self._fail)
         elif future is not _UNSET:
             self._value = future
         return self
@@ -249,6 +250,12 @@ class Future(Generic[T]):
             self._waiters.remove(waiter)
         raise TimeoutError(f"not done after {timeout:g} s")
 
+    def _fulfil(self, value: T) -> None:
+        self._settle(value, None)
+
+    def _fail(self, error: BaseException) -> None:
+        self._settle(_UNSET, error)
+
     def _settle(self, value: T, error: BaseException | None) -> bool:
         """Set the outcome, once; later outcomes are dropped. Returns whether this one counted."""
         with self._lock:
@@ -358,49 +365,3 @@ def _limit(timeout: float | None, deadline: float | None) -> float:
 def _release(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-def _running_loop(awaitable: Awaitable[T]) -> asyncio.AbstractEventLoop:
-    """The loop that runs in this thread; `awaitable` is disposed of if there is none."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        if isinstance(awaitable, Coroutine):
-            awaitable.close()
-        raise ValueError(
-            "no event loop specified, and none is running in this thread: "
-            "pass loop=, or call this from a coroutine"
-        ) from None
-
-
-def adopt(
-    future: Future[T], awaitable: Awaitable[T], loop: asyncio.AbstractEventLoop | None
-) -> None:
-    """Settle `future` with what `awaitable` gives, run on `loop`."""
-    target = _running_loop(awaitable) if loop is None else loop
-
-    async def follow() -> None:
-        try:
-            value = await awaitable
-        except BaseException as error:  # the error is the outcome
-            future._settle(_UNSET, error)
-        else:
-            future._settle(value, None)
-
-    tasks: list[asyncio.Task[None]] = []
-
-    def begin() -> None:
-        if not future.done():
-            tasks.append(target.create_task(follow()))
-        elif isinstance(awaitable, Coroutine):
-            awaitable.close()
-
-    def stop() -> None:
-        for task in tasks:
-            task.cancel()
-
-    def cancel() -> None:
-        target.call_soon_threadsafe(stop)
-
-    future._cancel = cancel
-    target.call_soon_threadsafe(begin)
