@@ -131,15 +131,17 @@ class Wire:
         except BaseException:
             line.close()
             raise
-        received = line.body
+        received, cut = line.body, line.cut
         destination.keep(line)
         status, fields = found.status, found.fields
-        is_value = 200 <= status < 300 and status != 204
-        response = HttpResponse(
-            status, fields, received, reason=found.reason, size=line.size, time=began
-        )
-        if is_value and method == "GET" and byte_range.is_whole:
-            await self._check(fields, received, watch)
+        response = HttpResponse(status, fields, received, reason=found.reason, time=began)
+        if cut is not None:
+            response.size = cut.size
+            if cut.take != cut.length:
+                assert cut.take is not None
+                response.body = memoryview(received)[cut.skip : cut.skip + cut.take]
+            elif method == "GET" and byte_range.is_whole:
+                await self._check(fields, received, watch)
         return response
 
     async def _by_library(
@@ -242,9 +244,7 @@ async def _pieces(parts: tuple[Buffer, ...], watch: Watch) -> AsyncIterator[memo
     watch.move()
 
 
-async def _fill(
-    response: _Answer, cut: Cut, byte_range: ByteRange, watch: Watch
-) -> Buffer:
+async def _fill(response: _Answer, cut: Cut, byte_range: ByteRange, watch: Watch) -> Buffer:
     """The wanted bytes of a body."""
     content = response.content
     connection = response.connection
@@ -291,9 +291,7 @@ async def _window(content: aiohttp.StreamReader, cut: Cut, watch: Watch, piece: 
     return buffer
 
 
-async def _unmeasured(
-    response: _Answer, byte_range: ByteRange, watch: Watch
-) -> Buffer:
+async def _unmeasured(response: _Answer, byte_range: ByteRange, watch: Watch) -> Buffer:
     """The wanted part of a body of unknown length: as little of it as will do."""
     start, stop = byte_range.start, byte_range.stop
     if start >= 0 and stop is not None:

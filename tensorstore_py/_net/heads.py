@@ -25,10 +25,10 @@ _BODILESS: Final = frozenset({"GET", "HEAD"})
 
 
 class HeadFields(Mapping[str, str]):
-    """The headers of an answer: names are alike in any case; of two with one name the first counts.
+    r"""The headers of an answer: names in any case; of two with one name the first counts.
 
     Example:
-        >>> HeadFields("ETag: 5\\r\\nAge: 0\\r\\n")["etag"]
+        >>> HeadFields("ETag: 5\r\nAge: 0\r\n")["etag"]
         '5'
     """
 
@@ -88,7 +88,7 @@ def parse_head(head: bytes) -> AnswerHead | None:
     found = _HEAD.fullmatch(head)
     if found is None:
         return None
-    status, reason, lines = found.groups("")
+    status, reason, lines = found.groups(b"")
     text = lines.decode("utf-8", "surrogateescape")
     fields = HeadFields(text)
     length = fields.get("content-length")
@@ -98,7 +98,7 @@ def parse_head(head: bytes) -> AnswerHead | None:
         return None
     if text.lower().count("content-length:") > 1:
         return None
-    words = reason.decode("utf-8", "surrogateescape") if reason else ""
+    words = reason.decode("utf-8", "surrogateescape")
     return AnswerHead(int(status), words, fields, None if length is None else int(length))
 
 

@@ -13,7 +13,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._net.byte_ranges import cut_of
+from tensorstore_py._net.byte_ranges import Cut, cut_of
 from tensorstore_py._net.failures import Failure, cut_off, damaged
 from tensorstore_py._net.heads import parse_head
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     import aiohttp
     from aiohttp.client_proto import ResponseHandler
+    from aiohttp.connector import Connection
+    from aiohttp.http import RawResponseMessage
 
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._net.heads import AnswerHead
@@ -71,8 +73,8 @@ class LibraryAnswer:
     def __init__(
         self,
         line: Line,
-        connection: aiohttp.Connection,
-        message: aiohttp.http.RawResponseMessage,
+        connection: Connection,
+        message: RawResponseMessage,
         content: aiohttp.StreamReader,
     ) -> None:
         self._line = line
@@ -102,7 +104,7 @@ class Line(asyncio.BufferedProtocol):
     Attributes:
         head: of the answer; None if it is the library's matter.
         body: of the answer, whole.
-        size: of the whole value, if the answer says so.
+        cut: which part of the body is wanted; None for all of it, and where there is no value.
         is_answered: whether the answer is here, or failed.
         is_excessive: whether more came than was to be.
         is_full: whether what was written has yet to leave.
@@ -112,7 +114,7 @@ class Line(asyncio.BufferedProtocol):
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        connection: aiohttp.Connection,
+        connection: Connection,
         desk: Desk,
         dropped: Callable[[Line], None],
     ) -> None:
@@ -141,7 +143,7 @@ class Line(asyncio.BufferedProtocol):
         self.is_excessive = False
         self.head: AnswerHead | None = None
         self.body: Buffer = b""
-        self.size: int | None = None
+        self.cut: Cut | None = None
         self.is_answered = False
         self.is_full = False
         self.idle_since = 0.0
@@ -166,7 +168,8 @@ class Line(asyncio.BufferedProtocol):
         """
         self._method, self._byte_range, self._unpack = method, byte_range, unpack
         self._watch = watch
-        self.head, self.body, self.size = None, b"", None
+        watch.move()
+        self.head, self.body, self.cut = None, b"", None
         self.is_answered = False
         self._waiter = waiter = self._loop.create_future()
         if self._lost:
@@ -271,7 +274,7 @@ class Line(asyncio.BufferedProtocol):
         if self._waiter is None:
             self.close()
         elif not self.is_answered:
-            self._fail(cut_off(exc, is_within=self._buffer is not None))
+            self._fail(cut_off(exc, is_within=bool(self._begun) or self._buffer is not None))
         self._wake_writer()
 
     # How an answer is taken.
@@ -312,10 +315,11 @@ class Line(asyncio.BufferedProtocol):
         if self._unpack and "content-encoding" in fields:
             return None
         cut = cut_of(self._byte_range, status, fields)
-        if cut is None:
-            return length if length <= ERROR_BODY else None
-        self.size = cut.size
-        return length if cut.take == length else None
+        self.cut = cut
+        # A small body is received whole, whatever is wanted of it: the connection is worth more.
+        if length <= ERROR_BODY or (cut is not None and cut.take == length):
+            return length
+        return None
 
     def _take(self, piece: memoryview, length: int) -> None:
         size = len(piece)

@@ -1,5 +1,4 @@
-"""What there is for each event loop, of which there is one in all: a session of the HTTP library,
-and the connections that it makes.
+"""Connections: one session of the HTTP library for each event loop, which is one in all.
 
 The library is imported here, at the first request. Its own ideas of retrying, of cookies, of
 redirects and of unpacking are switched off, since a store has to know what went over the wire. The
