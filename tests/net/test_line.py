@@ -20,7 +20,7 @@ class Transport:
 
     def __init__(self):
         self.written = bytearray()
-        self.protocol = None
+        self.protocol: Any = None
         self.closed = False
         self.waiting = 0
 
@@ -93,7 +93,7 @@ class Talk:
         self.connection = Connection()
         self.transport = self.connection.transport
         self.handler = self.connection.protocol
-        self.dropped = []
+        self.dropped: list[Line] = []
         loop = asyncio.get_running_loop()
         self.line = Line(loop, self.connection, Desk(desk_size), self.dropped.append)  # type: ignore[arg-type]
         self.guard = StallGuard(30)
