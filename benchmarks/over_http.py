@@ -1,4 +1,7 @@
-"""Side by side over HTTP: us, the tensorstore wheel, and the bare HTTP library underneath us.
+"""Side by side over HTTP: us, the tensorstore wheel, aiohttp, and the bare minimum.
+
+The bare minimum is what asyncio itself takes: a protocol of ten lines that sends ready-made bytes
+and counts those that come, which nobody could use.
 
 A server that does nothing but answer runs in a process of its own, and each library in another; a
 round asks one after the other, so that a slow minute of the machine is everybody's. The table shows
@@ -28,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 SIDE = 256  # of a chunk: 64 KiB
 AT_A_TIME = 32
 LATENCY_S = 0.02
-LIBRARIES = ("tensorstore_py", "tensorstore", "aiohttp")
+LIBRARIES = ("tensorstore_py", "tensorstore", "aiohttp", "minimum")
 WORKLOADS = ("values", "array")
 
 
@@ -132,6 +135,68 @@ def read_array(ts: Any, url: str) -> Callable[[int], None]:
     return run
 
 
+class Minimum(asyncio.BufferedProtocol):
+    """Receives one answer after the other, of which only the length is looked at."""
+
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self._room = memoryview(bytearray(SIDE * SIDE + 2**12))
+        self._left = 0
+        self._answered: asyncio.Future[None]
+        self._transport: Any = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def ask(self) -> asyncio.Future[None]:
+        """Done when the answer is here."""
+        self._left = 0
+        self._answered = asyncio.get_running_loop().create_future()
+        self._transport.write(self._request)
+        return self._answered
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if not self._left:
+            head = bytes(self._room[:200]).partition(b"\r\n\r\n")[0]
+            length = head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0]
+            self._left = len(head) + 4 + int(length)
+        self._left -= nbytes
+        if not self._left:
+            self._answered.set_result(None)
+
+
+def read_minimum(url: str, loop: asyncio.AbstractEventLoop) -> Callable[[int], None]:
+    """What asyncio takes to receive the values."""
+    host, _, port = url.removeprefix("http://").rstrip("/").partition(":")
+    request = f"GET /0 HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: */*\r\n\r\n".encode()
+
+    async def fetch(line: Minimum, left: list[None]) -> None:
+        while left:
+            left.pop()
+            await line.ask()
+
+    async def connect() -> Minimum:
+        _, line = await loop.create_connection(lambda: Minimum(request), host, int(port))
+        return line
+
+    async def connect_all() -> list[Minimum]:
+        return [await connect() for _ in range(AT_A_TIME)]
+
+    lines = loop.run_until_complete(connect_all())
+
+    async def all_of(count: int) -> None:
+        left: list[None] = [None] * count
+        await asyncio.gather(*(fetch(line, left) for line in lines))
+
+    def run(count: int) -> None:
+        loop.run_until_complete(all_of(count))
+
+    return run
+
+
 def read_bare(url: str, loop: asyncio.AbstractEventLoop) -> Callable[[int], None]:
     """The HTTP library by itself, which checks nothing and tries nothing again."""
     import aiohttp  # noqa: PLC0415 - in this library's process only
@@ -158,6 +223,8 @@ def work(pipe: Connection, library: str, url: str) -> None:
     runs: dict[str, Callable[[int], None]] = {}
     if library == "aiohttp":
         runs["values"] = read_bare(url, asyncio.new_event_loop())
+    elif library == "minimum":
+        runs["values"] = read_minimum(url, asyncio.new_event_loop())
     else:
         ts = __import__(library)
         runs = {"values": read_values(ts, url), "array": read_array(ts, url)}

@@ -39,7 +39,9 @@ class HeadFields(Mapping[str, str]):
         for line in lines.split("\r\n"):
             name, colon, value = line.partition(":")
             if colon:
-                fields.setdefault(name.lower(), value.strip(" \t"))
+                name = name.lower()
+                if name not in fields:
+                    fields[name] = value.strip(" \t")
 
     def __getitem__(self, name: str) -> str:
         return self._fields[name.lower()]
@@ -92,11 +94,11 @@ def parse_head(head: bytes) -> AnswerHead | None:
     text = lines.decode("utf-8", "surrogateescape")
     fields = HeadFields(text)
     length = fields.get("content-length")
+    if len(fields) != text.count("\r\n") and text.lower().count("content-length:") > 1:
+        return None
     if length is not None and not (length.isascii() and length.isdecimal() and len(length) < 20):
         return None
     if "transfer-encoding" in fields or fields.get("connection", "keep-alive") != "keep-alive":
-        return None
-    if text.lower().count("content-length:") > 1:
         return None
     words = reason.decode("utf-8", "surrogateescape")
     return AnswerHead(int(status), words, fields, None if length is None else int(length))
