@@ -20,6 +20,7 @@ import statistics
 import sys
 import time
 from base64 import b64encode
+from collections import deque
 from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -160,9 +161,10 @@ def like_tensorstore(ts: Any, url: str) -> dict[str, Callable[[int], None]]:
     array = ts.open({"driver": "zarr3", "kvstore": spec}).result()
 
     def read(count: int) -> None:
-        futures = [store.read("0") for _ in range(count)]
-        for future in futures:
-            assert len(future.result().value) == len(VALUE)
+        # Held until the end, all values together would be more memory than is kept at hand.
+        futures = deque([store.read("0") for _ in range(count)])
+        while futures:
+            assert len(futures.popleft().result().value) == len(VALUE)
 
     def write(count: int) -> None:
         futures = [store.write("0", VALUE) for _ in range(count)]

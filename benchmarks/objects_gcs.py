@@ -16,6 +16,7 @@ import re
 import sys
 import time
 from base64 import b64encode
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -115,9 +116,10 @@ def like_tensorstore(ts: Any) -> dict[str, Callable[[int], None]]:
     array = ts.open({"driver": "zarr3", "kvstore": "gs://bucket/"}).result()
 
     def read(count: int) -> None:
-        futures = [store.read("0") for _ in range(count)]
-        for future in futures:
-            assert len(future.result().value) == len(VALUE)
+        # Held until the end, all values together would be more memory than is kept at hand.
+        futures = deque([store.read("0") for _ in range(count)])
+        while futures:
+            assert len(futures.popleft().result().value) == len(VALUE)
 
     def write(count: int) -> None:
         futures = [store.write("0", VALUE) for _ in range(count)]

@@ -19,6 +19,7 @@ import json
 import statistics
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -118,9 +119,10 @@ def read_values(ts: Any, url: str) -> Callable[[int], None]:
     key = "0"
 
     def run(count: int) -> None:
-        futures = [store.read(key) for _ in range(count)]
-        for future in futures:
-            assert len(future.result().value) == SIDE * SIDE
+        # Held until the end, all values together would be more memory than is kept at hand.
+        futures = deque([store.read(key) for _ in range(count)])
+        while futures:
+            assert len(futures.popleft().result().value) == SIDE * SIDE
 
     return run
 
