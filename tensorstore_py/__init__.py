@@ -5,6 +5,7 @@ Door 1, for users: every public name leaves by here, and TensorStore's names are
 The floors of the house, each importing only from those below (see docs/design.md):
 
     cli | testing                          the command line; door 3, for test authors
+    zarr                                   zarr-python's names
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
     plugin                                 door 2, for plug-in authors
     _chunked | _hierarchy                  the engine: plans, reads, writes; groups, attributes
@@ -13,6 +14,9 @@ The floors of the house, each importing only from those below (see docs/design.m
     _index | _runtime                      where (pure algebra); how work runs
     errors                                 one class per remedy
 """
+
+import importlib as _importlib
+import typing as _typing
 
 from tensorstore_py._api.array import array
 from tensorstore_py._api.attributes import Attributes
@@ -109,6 +113,17 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 
+if _typing.TYPE_CHECKING:
+    from tensorstore_py import zarr
+else:
+
+    def __getattr__(name: str) -> object:
+        """The room `zarr`, when somebody asks for it: others should not wait for it."""
+        if name == "zarr":
+            return _importlib.import_module("tensorstore_py.zarr")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -204,6 +219,7 @@ __all__ = [
     "uint64",
     "ustring",
     "virtual_chunked",
+    "zarr",
 ]
 
 
@@ -213,7 +229,7 @@ def _rehome() -> None:
     Errors stay with their module, whose name says what they are.
     """
     for name in __all__:
-        found = globals()[name]
+        found = globals().get(name)
         if isinstance(found, type) and found.__name__ == name:
             room = found.__module__
             if room.startswith("tensorstore_py._"):

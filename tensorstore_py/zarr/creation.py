@@ -1,0 +1,366 @@
+"""Creating and opening arrays by zarr-python's names: thin functions over specs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+
+import numpy as np
+
+from tensorstore_py._hierarchy.path import normalised
+from tensorstore_py.zarr.opening import as_format, as_mode, create_at, find, open_at, required
+from tensorstore_py.zarr.readings import arguments_of
+from tensorstore_py.zarr.request import ArrayArguments, check_names, request_for
+from tensorstore_py.zarr.storage import StoreLike, as_store
+from tensorstore_py.zarr.zarr_array import Array
+
+if TYPE_CHECKING:
+    from tensorstore_py._spec.context import Context
+
+__all__ = [
+    "array",
+    "create",
+    "create_array",
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "open_array",
+    "open_like",
+    "zeros",
+    "zeros_like",
+]
+
+# Any: whatever NumPy makes an array of.
+ArrayLike: TypeAlias = Any
+
+
+class CreateArguments(ArrayArguments, total=False):
+    """All keyword arguments of `create`."""
+
+    store: StoreLike
+    path: str | None
+    overwrite: bool
+    read_only: bool
+    cache_metadata: bool
+    context: Context | None
+
+
+def create(
+    shape: int | tuple[int, ...],
+    *,
+    store: StoreLike = None,
+    path: str | None = None,
+    overwrite: bool = False,
+    read_only: bool = False,
+    cache_metadata: bool = True,
+    context: Context | None = None,
+    **arguments: Unpack[ArrayArguments],
+) -> Array:
+    """Create an array.
+
+    Args:
+        shape: how many elements there are along each dimension.
+        store: where: a path, a URL, a dict of bytes, a `ts.KvStore` or its spec, a store of
+            `ts.zarr`; new memory if left out.
+        path: of the array in the store; groups above it are made.
+        overwrite: delete whatever is there first.
+        read_only: give back an array that refuses changes.
+        cache_metadata: if False, the shape is asked for before each use.
+        context: resources that are shared, such as a cache.
+        **arguments: `chunks`: the shape of what is read at once: a number for all dimensions,
+            None or -1 for a whole dimension, False for one chunk; chosen if left out. `shards`: the
+            shape of what is stored under one key. `dtype`: whatever NumPy takes, `"f8"` if left
+            out. `fill_value`: what was never written reads as. `compressor` (version 2) or
+            `compressors`: codecs of `ts.zarr`, numcodecs or zarr-python, or their JSON; None for
+            none. `filters`: what is done before. `serializer`, `codecs`: of version 3.
+            `object_codec`: of objects in version 2. `order`: `"C"` or `"F"`. `zarr_format`: 2 or
+            3; if left out, 2 where only
+            version 2 has an argument, else 3. `dimension_separator`, `chunk_key_encoding`: names of
+            chunks. `dimension_names`, `attributes`. `synchronizer`, `write_empty_chunks`, `config`,
+            `meta_array`: accepted, and not needed.
+
+    Raises:
+        AlreadyExistsError: something is there.
+        TypeError, ValueError: an argument is wrong; says what is right.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> z = ts.zarr.create((10000, 10000), chunks=(1000, 1000), dtype="i4")
+        >>> z.chunks, z.nchunks, z.compressors
+        ((1000, 1000), 100, (Zstd(level=0, checksum=False),))
+    """
+    where = as_store(store, mode="a", context=context)
+    request = request_for(shape, arguments, separator=where.separator)
+    return create_at(
+        where,
+        normalised(path or ""),
+        request,
+        overwrite=overwrite,
+        read_only=read_only,
+        cache_metadata=cache_metadata,
+    )
+
+
+def empty(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) -> Array:
+    """Create an array that says nothing of what was never written; it reads as zeros.
+
+    Args are those of `create`.
+    """
+    arguments.setdefault("fill_value", None)
+    return create(shape, **arguments)
+
+
+def zeros(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) -> Array:
+    """Create an array of zeros, of which nothing is stored.
+
+    Args are those of `create`.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> ts.zarr.zeros((10000, 10000), chunks=(1000, 1000))[:2, :2]
+        array([[0., 0.],
+               [0., 0.]])
+    """
+    arguments.setdefault("fill_value", 0)
+    return create(shape, **arguments)
+
+
+def ones(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) -> Array:
+    """Create an array of ones, of which nothing is stored.
+
+    Args are those of `create`.
+    """
+    arguments.setdefault("fill_value", 1)
+    return create(shape, **arguments)
+
+
+def full(shape: int | tuple[int, ...], fill_value: object, **arguments: Any) -> Array:
+    """Create an array full of one value, of which nothing is stored.
+
+    Args:
+        shape: as for `create`.
+        fill_value: the value.
+        **arguments: those of `create`.
+    """
+    return create(shape, fill_value=fill_value, **arguments)
+
+
+def array(data: ArrayLike, **arguments: Any) -> Array:
+    """Create an array that holds some data.
+
+    Args:
+        data: whatever NumPy makes an array of; another Array is copied chunk by chunk, and its
+            chunks are the usual ones.
+        **arguments: those of `create`.
+
+    Example:
+        >>> import numpy as np
+        >>> import tensorstore_py as ts
+        >>> ts.zarr.array(np.arange(6).reshape(2, 3), chunks=(1, 3))[1]
+        array([3, 4, 5])
+    """
+    found, given = array_arguments(data, arguments)
+    read_only = given.pop("read_only", False)
+    made = create(tuple(found.shape), **given)
+    made[...] = found
+    made.read_only = made.read_only or read_only
+    return made
+
+
+def array_arguments(data: ArrayLike, arguments: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Data as an array, and the arguments to create one that holds it.
+
+    Args:
+        data: whatever NumPy makes an array of.
+        arguments: those of `create`.
+    """
+    found = data if hasattr(data, "shape") and hasattr(data, "dtype") else np.asanyarray(data)
+    usual: dict[str, Any] = {"dtype": _dtype_of(found)}
+    if found.dtype == object and not isinstance(found, Array):
+        usual["dtype"] = _text_or_bytes(found)
+    chunks = _chunks_of(found)
+    if chunks is not None:
+        usual["chunks"] = chunks
+    return found, {**usual, **arguments}
+
+
+def _dtype_of(data: ArrayLike) -> object:
+    if isinstance(data, Array):
+        return data.form.element
+    return getattr(data.dtype, "numpy_dtype", data.dtype)
+
+
+def _chunks_of(data: ArrayLike) -> object:
+    """The shape of the chunks of something that has some."""
+    chunks = getattr(data, "chunks", None)
+    regular = isinstance(chunks, tuple) and all(isinstance(size, int) for size in chunks)
+    return chunks if regular else None
+
+
+def _text_or_bytes(data: ArrayLike) -> object:
+    """The type of objects that are all text, or all byte strings."""
+    kinds = {type(each) for each in np.asarray(data, object).flat}
+    if kinds and all(issubclass(each, str) for each in kinds):
+        return str
+    return bytes if kinds and all(issubclass(each, bytes) for each in kinds) else object
+
+
+def create_array(
+    store: StoreLike = None,
+    *,
+    name: str | None = None,
+    shape: int | tuple[int, ...] | None = None,
+    data: ArrayLike = None,
+    write_data: bool = True,
+    **arguments: Any,
+) -> Array:
+    """Create an array, as zarr-python 3 has it.
+
+    Args:
+        store: as for `create`.
+        name: of the array in the store.
+        shape: as for `create`; not with `data`.
+        data: what it is to hold.
+        write_data: if False, it only has the shape and the type of the data.
+        **arguments: those of `create`.
+
+    Raises:
+        ValueError: neither a shape nor data are given, or both.
+    """
+    if (shape is None) == (data is None):
+        raise ValueError("pass either shape= (and dtype=) or data=")
+    given = {"store": store, "path": name, **arguments}
+    if data is None:
+        return create(cast("tuple[int, ...]", shape), **given)
+    if write_data:
+        return array(data, **given)
+    found = np.asanyarray(data)
+    return create(found.shape, **{"dtype": found.dtype, **given})
+
+
+def open_array(
+    store: StoreLike = None,
+    mode: str | None = None,
+    *,
+    shape: int | tuple[int, ...] | None = None,
+    path: str | None = None,
+    cache_metadata: bool = True,
+    context: Context | None = None,
+    **arguments: Unpack[ArrayArguments],
+) -> Array:
+    """Open an array, or create it.
+
+    Args:
+        store: as for `create`.
+        mode: `"r"`: read only, it must be there; `"r+"`: it must be there; `"a"`: created if it is
+            not there; `"w"`: created, and whatever is there is deleted; `"w-"` or `"x"`: created,
+            and nothing may be there.
+        shape: of a new array.
+        path: of the array in the store.
+        cache_metadata: as for `create`.
+        context: as for `create`.
+        **arguments: those of `create`, for a new array.
+
+    Raises:
+        NotFoundError: nothing is there, and it must.
+        AlreadyExistsError: something is there, and may not.
+        MismatchError: a group is there.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> z = ts.zarr.open_array(
+        ...     "example.zarr", mode="w", shape=(4, 4), chunks=(2, 2), dtype="i4"
+        ... )
+        >>> z[:] = 42
+        >>> ts.zarr.open_array("example.zarr", mode="r")[0]
+        array([42, 42, 42, 42], dtype=int32)
+    """
+    check_names(arguments)
+    where = as_store(store, mode=mode, context=context)
+    how, inner = as_mode(mode, where), normalised(path or "")
+    asked = as_format(arguments.get("zarr_format", arguments.get("zarr_version")))
+    found = find(where, inner, asked) if how == "a" else None
+    if how in ("r", "r+"):
+        found = required(where, inner, asked, "array")
+    if found is not None:
+        return open_at(
+            where,
+            inner,
+            found,
+            read_only=how == "r" or where.read_only,
+            cache_metadata=cache_metadata,
+        )
+    if shape is None:
+        raise ValueError(f"mode={how!r} creates an array here, which needs a shape: pass shape=")
+    request = request_for(shape, arguments, separator=where.separator)
+    return create_at(where, inner, request, overwrite=how == "w", cache_metadata=cache_metadata)
+
+
+def like(a: ArrayLike, arguments: dict[str, Any]) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """The shape and the arguments for an array like another one.
+
+    Args:
+        a: an array; of an Array everything is taken over, of others the type and the chunks.
+        arguments: what is to be different.
+    """
+    found = a if hasattr(a, "shape") and hasattr(a, "dtype") else np.asanyarray(a)
+    if isinstance(found, Array):
+        usual = arguments_of(found.form, found.fill_value)
+        other = arguments.get("zarr_format")
+        if other is not None and other != found.zarr_format:
+            kept = ("chunks", "dtype", "filters", "compressors", "order", "fill_value")
+            usual = {name: usual[name] for name in kept}
+    else:
+        usual = {"dtype": _dtype_of(found)}
+        chunks = _chunks_of(found)
+        if chunks is not None:
+            usual["chunks"] = chunks
+    if "compressor" in arguments:
+        usual.pop("compressors", None)
+    shape = arguments.pop("shape", None)
+    return (tuple(found.shape) if shape is None else shape), {**usual, **arguments}
+
+
+def empty_like(a: ArrayLike, **arguments: Any) -> Array:
+    """`empty` of the shape, the type and the layout of another array."""
+    shape, given = like(a, {"fill_value": None, **arguments})
+    return create(shape, **given)
+
+
+def zeros_like(a: ArrayLike, **arguments: Any) -> Array:
+    """`zeros` of the shape, the type and the layout of another array."""
+    shape, given = like(a, {"fill_value": 0, **arguments})
+    return create(shape, **given)
+
+
+def ones_like(a: ArrayLike, **arguments: Any) -> Array:
+    """`ones` of the shape, the type and the layout of another array."""
+    shape, given = like(a, {"fill_value": 1, **arguments})
+    return create(shape, **given)
+
+
+def full_like(a: ArrayLike, fill_value: object = None, **arguments: Any) -> Array:
+    """`full` of the shape, the type and the layout of another array.
+
+    Args:
+        a: the other array.
+        fill_value: the value; that of the other array if left out.
+        **arguments: what is to be different.
+    """
+    different = {} if fill_value is None else {"fill_value": fill_value}
+    shape, given = like(a, {**different, **arguments})
+    return create(shape, **given)
+
+
+def open_like(a: ArrayLike, path: StoreLike, **arguments: Any) -> Array:
+    """`open_array` in a store, with the shape, the type and the layout of another array.
+
+    Args:
+        a: the other array.
+        path: the store.
+        **arguments: those of `open_array`.
+    """
+    shape, given = like(a, arguments)
+    return open_array(path, shape=shape, **given)

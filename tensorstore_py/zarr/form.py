@@ -1,0 +1,167 @@
+"""How a stored array is laid out, read from its metadata document, in the words of zarr users.
+
+Values only. The document is the driver's, as a spec shows it; whatever a format has that zarr users
+have no word for is left to `TensorStore.schema`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.zarr.codecs import Codec, as_codec
+
+if TYPE_CHECKING:
+    from tensorstore_py._api.tensorstore import TensorStore
+
+__all__ = ["Form", "form_of"]
+
+# Any: a JSON document.
+Json = dict[str, Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an array is laid out.
+
+    Attributes:
+        zarr_format: 2 or 3.
+        metadata: the document.
+        dtype: of the elements, as NumPy has it; byte order as stored in version 2.
+        element: their type in the words of `create`.
+        chunks: the shape of what is read at once.
+        shards: the shape of what is stored under one key, if that is more than one chunk.
+        order: of the elements in a chunk.
+        filters: what is done to the elements of a chunk before it becomes bytes.
+        serializer: how they become bytes; None in version 2.
+        compressors: what is done to the bytes.
+    """
+
+    zarr_format: int
+    metadata: Json
+    dtype: np.dtype[Any]
+    element: object
+    chunks: Shape
+    shards: Shape | None
+    order: Literal["C", "F"]
+    filters: tuple[Codec, ...]
+    serializer: Codec | None
+    compressors: tuple[Codec, ...]
+
+    @property
+    def grid(self) -> Shape:
+        """The shape of what is stored under one key."""
+        return self.chunks if self.shards is None else self.shards
+
+    def cells(self, shape: Shape) -> Shape:
+        """How many keys there are along each dimension of an array."""
+        return tuple(ceil(extent / size) for extent, size in zip(shape, self.grid, strict=True))
+
+    @property
+    def chunks_per_cell(self) -> int:
+        """How many chunks a shard has; else 1."""
+        sizes = zip(self.grid, self.chunks, strict=True)
+        return prod(outer // inner for outer, inner in sizes)
+
+
+def form_of(store: TensorStore) -> Form:
+    """The form of an open array.
+
+    Raises:
+        UnsupportedError: its format is not Zarr, or its chunks are of different sizes.
+    """
+    base = store
+    while base.base is not None:
+        base = base.base
+    spec = base.spec().to_json()
+    metadata = cast("Json", spec.get("metadata"))
+    dtype = store.dtype.array_dtype
+    element = store.dtype if dtype.hasobject else dtype
+    if spec["driver"] == "zarr":
+        return _form2(metadata, dtype, element)
+    if spec["driver"] == "zarr3":
+        return _form3(metadata, dtype, element)
+    raise UnsupportedError(
+        f'an array of driver "{spec["driver"]}" is no Zarr array; use ts.open and what it gives'
+    )
+
+
+def _form2(metadata: Json, dtype: np.dtype[Any], element: object) -> Form:
+    compressor = metadata["compressor"]
+    stated = metadata["dtype"]
+    if isinstance(stated, str) and stated.startswith(">"):
+        element = dtype = dtype.newbyteorder(">")
+    filters = [as_codec(codec) for codec in metadata["filters"] or ()]
+    return Form(
+        zarr_format=2,
+        metadata=metadata,
+        dtype=dtype,
+        element=element,
+        chunks=tuple(metadata["chunks"]),
+        shards=None,
+        order=metadata["order"],
+        filters=tuple(filters),
+        serializer=None,
+        compressors=() if compressor is None else (as_codec(compressor),),
+    )
+
+
+def _form3(metadata: Json, dtype: np.dtype[Any], element: object) -> Form:
+    grid = metadata["chunk_grid"]
+    if grid["name"] != "regular":
+        raise UnsupportedError(
+            f'a chunk grid "{grid["name"]}" has chunks of different sizes, which zarr-python has '
+            "no words for; use ts.open, and chunk_layout of what it gives"
+        )
+    chunks: Shape = tuple(grid["configuration"]["chunk_shape"])
+    shards = None
+    codecs = metadata["codecs"]
+    transposed = False
+    for codec in list(codecs):
+        if codec["name"] == "transpose":
+            transposed = transposed or _reverses(codec)
+        if codec["name"] == "sharding_indexed":
+            shards, chunks = chunks, tuple(codec["configuration"]["chunk_shape"])
+            codecs = codec["configuration"]["codecs"]
+            if transposed:
+                chunks = chunks[::-1]
+            break
+    before, serializer, after = _split(codecs)
+    transposed = transposed or any(_reverses(codec) for codec in before)
+    kept = [codec for codec in before if codec["name"] != "transpose"]
+    return Form(
+        zarr_format=3,
+        metadata=metadata,
+        dtype=dtype,
+        element=element,
+        chunks=chunks,
+        shards=shards,
+        order="F" if transposed and len(chunks) > 1 else "C",
+        filters=tuple(as_codec(codec) for codec in kept),
+        serializer=None if serializer is None else as_codec(serializer),
+        compressors=tuple(as_codec(codec) for codec in after),
+    )
+
+
+def _reverses(codec: Json) -> bool:
+    if codec["name"] != "transpose":
+        return False
+    order = codec["configuration"]["order"]
+    return bool(order == "F" or order == sorted(order, reverse=True))
+
+
+#: Codecs that make bytes of elements; what is before them are filters, what is after compresses.
+_SERIALIZERS = ("bytes", "vlen-utf8", "vlen-bytes", "packbits", "sharding_indexed")
+
+
+def _split(codecs: list[Json]) -> tuple[list[Json], Json | None, list[Json]]:
+    for place, codec in enumerate(codecs):
+        name = codec["name"].removeprefix("numcodecs.")
+        if codec["name"] in _SERIALIZERS or name in ("zfpy", "pcodec", "json2", "msgpack2"):
+            return codecs[:place], codec, codecs[place + 1 :]
+    return codecs, None, []

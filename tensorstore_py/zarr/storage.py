@@ -1,0 +1,228 @@
+"""Stores by the names that zarr users know, and `as_store` for whatever else says where."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.kvstore_spec import Spec as KvStoreSpec
+from tensorstore_py.zarr.mapping import Held, MappingSpec
+from tensorstore_py.zarr.store import Store
+
+if TYPE_CHECKING:
+    from tensorstore_py._spec.context import Context
+
+__all__ = [
+    "DictStore",
+    "DirectoryStore",
+    "FSStore",
+    "FsspecStore",
+    "LocalStore",
+    "MemoryStore",
+    "NestedDirectoryStore",
+    "StoreLike",
+    "TempStore",
+    "ZipStore",
+    "as_store",
+]
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+ZipMode = Literal["r", "r+", "a", "w", "w-", "x"]
+StoreLike: TypeAlias = (
+    "Store | KvStore | KvStoreSpec | str | os.PathLike[str] | Mapping[str, object] | None"
+)
+
+
+class DirectoryStore(Store):
+    """A directory.
+
+    Args:
+        path: of the directory; made when something is stored.
+        read_only: refuse changes.
+
+    Attributes:
+        path: of the directory, absolute.
+
+    Example:
+        >>> import pathlib
+        >>> import tensorstore_py as ts
+        >>> store = ts.zarr.DirectoryStore("example_store")
+        >>> store["a/b/c"] = b"xxx"
+        >>> pathlib.Path("example_store/a/b/c").read_bytes()
+        b'xxx'
+    """
+
+    def __init__(self, path: PathLike, *, read_only: bool = False) -> None:
+        self.path = str(Path(path).absolute())
+        super().__init__(_directory(path), read_only=read_only)
+
+
+class LocalStore(DirectoryStore):
+    """A directory, as zarr-python 3 calls it."""
+
+    @property
+    def root(self) -> Path:
+        """The directory."""
+        return Path(self.path)
+
+
+class NestedDirectoryStore(DirectoryStore):
+    """A directory in which chunks lie in directories of their own, one for each dimension."""
+
+    separator = "/"
+
+
+class TempStore(DirectoryStore):
+    """A new temporary directory, deleted with the store.
+
+    Args:
+        suffix: of its name.
+        prefix: of its name.
+        dir: where it is made.
+    """
+
+    def __init__(self, suffix: str = "", prefix: str = "zarr", dir: PathLike | None = None) -> None:
+        path = tempfile.mkdtemp(suffix=suffix, prefix=prefix, dir=dir)
+        super().__init__(path)
+        self._finalizer = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+
+
+class MemoryStore(Store):
+    """Keys and values in memory.
+
+    Args:
+        mapping: a dictionary that holds them; None for a memory of its own.
+        read_only: refuse changes.
+    """
+
+    def __init__(
+        self, mapping: MutableMapping[str, bytes] | None = None, *, read_only: bool = False
+    ) -> None:
+        if mapping is None:
+            super().__init__("memory://", read_only=read_only)
+        else:
+            model = MappingSpec(held=Held(mapping))
+            super().__init__(KvStore.of(model, model.open()), read_only=read_only)
+        self.mapping = mapping
+
+
+class DictStore(MemoryStore):
+    """Keys and values in memory, as zarr-python 2 calls it."""
+
+
+class FSStore(Store):
+    """A place that a URL names: `s3://`, `gs://`, `http://`, `file://`, `memory://`.
+
+    Args:
+        url: of the place.
+        read_only: refuse changes.
+        mode: `"r"` for reading only.
+        context: credentials, caches and limits that it shares.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        read_only: bool = False,
+        mode: str = "w",
+        context: Context | None = None,
+    ) -> None:
+        super().__init__(url, read_only=read_only or mode == "r", context=context)
+
+
+class FsspecStore(FSStore):
+    """A place that a URL names, as zarr-python 3 calls it."""
+
+    @classmethod
+    def from_url(cls, url: str, *, read_only: bool = False) -> Self:
+        """The same as calling the class."""
+        return cls(url, read_only=read_only)
+
+
+class ZipStore(Store):
+    """A zip archive.
+
+    Args:
+        path: of the archive.
+        compression: of new entries, by the numbers of `zipfile`: 0 stores, 8 deflates.
+        allowZip64: accepted; archives are as large as they are.
+        mode: `"r"` reads; `"a"` and `"r+"` change it; `"w"` begins a new one; `"x"` and `"w-"`,
+            too, if there is none.
+        read_only: refuse changes.
+
+    Raises:
+        FileExistsError: there is an archive, and the mode is `"x"`.
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        compression: int = 0,
+        allowZip64: bool = True,  # noqa: N803 - the name in zipfile
+        mode: ZipMode = "a",
+        *,
+        read_only: bool = False,
+    ) -> None:
+        self.path = str(Path(path).absolute())
+        if mode in ("x", "w-") and Path(path).exists():
+            raise FileExistsError(f"{path} exists; open it with mode='a', or pass mode='w'")
+        if mode == "w":
+            Path(path).unlink(missing_ok=True)
+        base = {"driver": "file", "path": Path(self.path).as_posix()}
+        how = {0: "store", 8: "deflate", 14: "xz", 93: "zstd"}.get(compression)
+        if how is None:
+            raise ValueError(
+                f"compression {compression} is not known; use 0 (stored) or 8 (deflate)"
+            )
+        spec = {"driver": "zip", "base": base, "compression": how}
+        super().__init__(spec, read_only=read_only or mode == "r")
+
+
+def _directory(path: PathLike) -> dict[str, object]:
+    whole = Path(path).absolute().as_posix()
+    return {"driver": "file", "path": whole if whole.endswith("/") else whole + "/"}
+
+
+def as_store(store: object, *, mode: str | None = None, context: Context | None = None) -> Store:
+    """The store that something says.
+
+    Args:
+        store: one of this module, a `ts.KvStore` or its spec, JSON, a URL, a local path, a mapping
+            of keys to bytes, or None for new memory.
+        mode: that it is opened in; `"r"` is never to change it.
+        context: shared resources.
+
+    Raises:
+        TypeError: it says nothing of the kind.
+        SpecError: something is wrong with the JSON or the URL.
+    """
+    if store is None:
+        return MemoryStore()
+    if isinstance(store, Store):
+        return store
+    if isinstance(store, KvStore | KvStoreSpec):
+        return Store(store, context=context)
+    if isinstance(store, str) and "://" in store:
+        return Store(store, context=context)
+    if isinstance(store, str | os.PathLike):
+        if Path(store).suffix == ".zip":
+            return ZipStore(store, mode="r" if mode == "r" else "a")
+        return LocalStore(store)
+    if isinstance(store, Mapping) and isinstance(store.get("driver"), str):
+        return Store(store, context=context)
+    if isinstance(store, MutableMapping):
+        return MemoryStore(store)
+    root = getattr(store, "root", None)
+    if isinstance(root, str | os.PathLike):  # a LocalStore of zarr-python
+        return LocalStore(root)
+    raise TypeError(
+        f"{store!r} says no store: pass a path, a URL, a ts.KvStore, its JSON spec, a dict of "
+        "bytes, or a store of ts.zarr, such as ts.zarr.ZipStore('a.zip')"
+    )

@@ -1,0 +1,195 @@
+"""`ts.zarr.Store`: a mapping of keys to bytes over a `ts.KvStore`, which is its `kvstore`.
+
+It is thin: opening, reading and writing is the key-value store's. What it adds is what zarr users
+call: listings of a directory, sizes, deleting a directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Self
+
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._runtime.start import start
+from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.resource import Resource
+from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.zarr.mapping import Held
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+__all__ = ["Store"]
+
+
+class Store(MutableMapping[str, bytes]):
+    """A store of keys and bytes.
+
+    Args:
+        kvstore: a `ts.KvStore`, or what opens one: JSON, a URL.
+        read_only: refuse changes.
+        context: shared resources, for who opens it here.
+
+    Attributes:
+        kvstore: the `ts.KvStore`.
+        read_only: whether changes are refused.
+        context: what its arrays share.
+        separator: between the parts of a chunk's key in new arrays of version 2, if nothing else
+            is said.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> store = ts.zarr.MemoryStore()
+        >>> store["foo"] = b"bar"
+        >>> store["a/b/c"] = b"xxx"
+        >>> sorted(store), store.listdir(), store.listdir("a/b"), store["a/b/c"]
+        (['a/b/c', 'foo'], ['a', 'foo'], ['c'], b'xxx')
+        >>> store.rmdir("a")
+        >>> list(store)
+        ['foo']
+    """
+
+    separator: str = "."
+
+    def __init__(
+        self, kvstore: object, *, read_only: bool = False, context: Context | None = None
+    ) -> None:
+        self.context = Context() if context is None else context
+        if not isinstance(kvstore, KvStore):
+            kvstore = KvStore.open(kvstore, context=self.context).result()
+        if kvstore.path and not kvstore.path.endswith("/"):
+            kvstore = kvstore / "/"
+        self.kvstore = kvstore
+        self.read_only = read_only
+
+    def __getitem__(self, key: str) -> bytes:
+        return self.kvstore[key]
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        self.check_writable()
+        self.kvstore[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        self.check_writable()
+        if key not in self:
+            raise KeyError(key)
+        del self.kvstore[key]
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and key in self.kvstore
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self.sizes()))
+
+    def __len__(self) -> int:
+        return len(self.sizes())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Store):
+            return NotImplemented
+        mine, theirs = self.kvstore, other.kvstore
+        return mine.spec().to_json() == theirs.spec().to_json() and (
+            _memories(mine.model) == _memories(theirs.model)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.kvstore.path)
+
+    def __reduce__(self) -> tuple[Callable[..., Store], tuple[object, ...]]:
+        return Store, (self.kvstore,)
+
+    def check_writable(self) -> None:
+        """Refuse a change if the store is only to be read.
+
+        Raises:
+            PermissionError: it is.
+        """
+        if self.read_only:
+            raise PermissionError("the store was opened to be read only; open it with mode='r+'")
+
+    def at(self, path: str) -> KvStore:
+        """The place of a node: what its keys are relative to."""
+        prefix = _prefix(path)
+        return self.kvstore / prefix if prefix else self.kvstore
+
+    @property
+    def url(self) -> str:
+        """The URL; the JSON of the spec if it has none."""
+        try:
+            return self.kvstore.url
+        except UnsupportedError:
+            return str(self.kvstore.spec().to_json())
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        """The keys below a path, without it, and how many bytes their values have."""
+        store, prefix = self.kvstore.store, self.kvstore.path + _prefix(path)
+
+        async def body() -> dict[str, int]:
+            found: dict[str, int] = {}
+            async for entry in store.list(KeyRange.prefix(prefix)):
+                size = entry.size
+                if size < 0:
+                    size = len((await store.read(entry.key)).value)
+                found[entry.key.removeprefix(prefix)] = size
+            return found
+
+        return start(store.inline, body).result()
+
+    def listdir(self, path: str = "") -> list[str]:
+        """The names right below a path, sorted."""
+        return sorted({key.partition("/")[0] for key in self.sizes(path)})
+
+    def getsize(self, path: str = "") -> int:
+        """The bytes of a value, or of all values below a path."""
+        sizes = self.sizes(path)
+        return sum(sizes.values()) if sizes or not path else len(self.get(path, b""))
+
+    def rmdir(self, path: str = "") -> None:
+        """Delete whatever is below a path."""
+        self.check_writable()
+        store, prefix = self.kvstore.store, self.kvstore.path + _prefix(path)
+        start(store.inline, lambda: store.delete_range(KeyRange.prefix(prefix))).result()
+
+    def clear(self) -> None:
+        """Delete everything."""
+        self.rmdir()
+
+    def flush(self) -> None:
+        """Does nothing: whatever is written is stored when the call returns."""
+
+    def close(self) -> None:
+        """Does nothing: whatever is written is stored when the call returns."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}>"
+
+
+def _memories(model: object) -> list[object]:
+    """What of a store is only in this process, and in no spec."""
+    found: list[object] = []
+    for member in vars(model).values():
+        if isinstance(member, Held) or (
+            isinstance(member, Resource) and member.spec.resource_id == "memory_key_value_store"
+        ):
+            found.append(member)
+        elif isinstance(member, KvStoreSpec):
+            found += _memories(member)
+    return found
+
+
+def _prefix(path: str) -> str:
+    return f"{path.strip('/')}/" if path.strip("/") else ""

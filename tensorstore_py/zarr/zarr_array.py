@@ -1,0 +1,294 @@
+"""`ts.zarr.Array`: a Zarr array with zarr-python's face, over a `TensorStore`, which is its `ts`.
+
+Calls wait and give NumPy arrays. Nothing is kept but the handle and what its metadata say: what is
+read, written and resized is the TensorStore's. Positions begin at 0, as in every Zarr array.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py.zarr.described import Described
+from tensorstore_py.zarr.element import as_element
+from tensorstore_py.zarr.fields import whole_elements
+from tensorstore_py.zarr.form import Form, form_of
+from tensorstore_py.zarr.readings import other_reading
+from tensorstore_py.zarr.request import as_shape
+from tensorstore_py.zarr.values import as_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tensorstore_py.zarr.store import Store
+
+__all__ = ["Array"]
+
+# Any: whichever type the elements are of.
+Elements = np.ndarray[Any, np.dtype[Any]]
+Shape = tuple[int, ...]
+
+
+class Array(Described):
+    """A Zarr array as zarr-python has it: synchronous, and indexed as NumPy arrays are.
+
+    Made by `ts.zarr.open`, `create` and the like, or of a `TensorStore`:
+
+    Args:
+        ts: an open array of driver `zarr` or `zarr3`.
+        store: that it is in; by default that of the TensorStore.
+        path: of the array in the store.
+        read_only: refuse changes.
+        cache_metadata: if False, the shape is asked for before each use, in case others resize it.
+        is_view: another reading of an array's bytes, which cannot be resized.
+
+    Attributes:
+        ts: the `TensorStore`: everything asynchronous, lazy views, transactions.
+        path: of the array in its store; `""` if it is all of it.
+        read_only: whether changes are refused.
+        is_view: whether it is another reading of an array's bytes.
+
+    Raises:
+        UnsupportedError: it is no Zarr array, or one with chunks of different sizes.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> z = ts.zarr.zeros((4, 6), chunks=(2, 3), dtype="i4")
+        >>> z[1, -2:] = [7, 8]
+        >>> z[:2, 3:99]
+        array([[0, 0, 0],
+               [0, 7, 8]], dtype=int32)
+        >>> z
+        <Array memory:// shape=(4, 6) dtype=int32>
+    """
+
+    __slots__ = ("_cached", "_form", "_fresh", "_store", "_ts", "is_view", "path", "read_only")
+    # So that `numpy_array == array` asks this class first.
+    __array_priority__ = 10
+
+    def __init__(
+        self,
+        ts: TensorStore,
+        *,
+        store: Store | None = None,
+        path: str = "",
+        read_only: bool = False,
+        cache_metadata: bool = True,
+        is_view: bool = False,
+    ) -> None:
+        self._ts = whole_elements(ts)
+        self._form: Form = form_of(self._ts)
+        self._store = store
+        self._cached = cache_metadata
+        self.path = path
+        self.read_only = read_only or not ts.writable
+        self.is_view = is_view
+
+    # What it is.
+
+    @property
+    def ts(self) -> TensorStore:
+        """The `TensorStore`, with the bounds that are known here."""
+        if not self._cached:
+            self._ts = self._ts.resolve().result()
+        return self._ts
+
+    @property
+    def store(self) -> Store:
+        """The store that the array is in."""
+        return self.own_store if self._store is None else self._store
+
+    @property
+    def form(self) -> Form:
+        """How the array is laid out."""
+        return self._form
+
+    # As a sequence, and as an array of NumPy's.
+
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Elements:
+        """Read it all, for `numpy.asarray` and friends.
+
+        Raises:
+            ValueError: `copy=False`: the data is not in memory, so reading always copies.
+        """
+        if copy is False:
+            raise ValueError("an Array can't be seen as a NumPy array without copying")
+        found = np.asarray(self[...])
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object: an array without dimensions")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        if self.size == 1:
+            return bool(np.asarray(self))
+        raise ValueError("the truth value of an array is ambiguous; use any() or all() of array[:]")
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the first dimension, one row of chunks in memory at a time."""
+        return self.islice()
+
+    def islice(self, start: int | None = None, end: int | None = None) -> Iterator[Any]:
+        """Iterate over a part of the first dimension.
+
+        Args:
+            start: the first position; negative ones count from the end.
+            end: the first position behind it.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> list(map(int, ts.zarr.array([1, 2, 3, 4], chunks=3).islice(1, -1)))
+            [2, 3]
+        """
+        low, high, _ = slice(start, end).indices(len(self))
+        size = self._form.grid[0]
+        while low < high:
+            stop = min(high, (low // size + 1) * size)
+            yield from self[low:stop]
+            low = stop
+
+    def astype(self, dtype: object) -> Array:
+        """This array, read as another type.
+
+        Args:
+            dtype: whatever NumPy takes.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> ts.zarr.array([1, 2], dtype="i4").astype("f8")[:]
+            array([1., 2.])
+        """
+        seen = self.ts.astype(as_element(dtype).engine_type)
+        return Array(seen, store=self._store, path=self.path, read_only=True, is_view=True)
+
+    # Changing it.
+
+    def resize(self, *shape: object) -> None:
+        """Change the shape; chunks that fall outside are deleted.
+
+        Args:
+            *shape: the extents, one by one or as a sequence.
+
+        Raises:
+            PermissionError: it is a view.
+            PermissionDeniedError: it is read only.
+            ValueError: another number of dimensions.
+        """
+        self._check_own()
+        extents = as_shape(shape[0] if len(shape) == 1 else shape)
+        if len(extents) != self.ndim:
+            raise ValueError(f"the array has {self.ndim} dimensions, but shape {extents} has not")
+        self._ts = self.ts.resize(exclusive_max=extents).result()
+
+    def append(self, data: object, axis: int = 0) -> Shape:
+        """Grow one dimension by what the data has, and write it there.
+
+        Any number of threads and processes may append at once.
+
+        Args:
+            data: an array, or another Array, which is copied chunk by chunk.
+            axis: the dimension that grows.
+
+        Returns:
+            The new shape.
+
+        Raises:
+            PermissionError: it is a view.
+            ValueError: the data does not fit.
+        """
+        self._check_own()
+        if isinstance(data, Array):
+            data = data.ts
+        if not isinstance(data, TensorStore):
+            data = as_value(np.asarray(data) if isinstance(data, list) else data, self._ts.dtype)
+        self._ts = self.ts.append(data, axis).result()
+        return self.shape
+
+    def _check_own(self) -> None:
+        if self.is_view:
+            raise PermissionError("not permitted for views")
+        self.check_writable()
+
+    def view(
+        self,
+        shape: object = None,
+        chunks: object = None,
+        dtype: object = None,
+        fill_value: object = None,
+        filters: object = None,
+        read_only: bool | None = None,
+        synchronizer: object = None,
+    ) -> Array:
+        """The same stored bytes, read as if the metadata were different.
+
+        Args:
+            shape: another one.
+            chunks: of another shape.
+            dtype: another one, for elements of another meaning.
+            fill_value: another one.
+            filters: other ones; `[]` for none.
+            read_only: refuse changes.
+            synchronizer: accepted, and not needed.
+
+        Example:
+            >>> import numpy as np
+            >>> import tensorstore_py as ts
+            >>> z = ts.zarr.array(np.arange(1000, dtype="u2"), chunks=100)
+            >>> z.view(dtype="u1", shape=2000, chunks=200)[:8]
+            array([0, 0, 1, 0, 2, 0, 3, 0], dtype=uint8)
+        """
+        changes = {
+            "dtype": dtype, "chunks": chunks, "filters": filters, "fill_value": fill_value
+        }  # fmt: skip
+        seen = other_reading(self._ts, self._form, shape, changes)
+        return Array(
+            seen,
+            store=self._store,
+            path=self.path,
+            read_only=self.read_only if read_only is None else read_only,
+            is_view=True,
+        )
+
+    # As a value.
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same stored array, seen alike; its elements are not compared."""
+        if not isinstance(other, Array):
+            return NotImplemented
+        return (
+            self.own_store == other.own_store
+            and self.metadata == other.metadata
+            and self.read_only == other.read_only
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # what it equals changes
+
+    def __reduce__(self) -> tuple[Callable[..., Array], tuple[object, ...]]:
+        return _again, (
+            self._ts, self._store, self.path, self.read_only, self._cached, self.is_view
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<Array {self.own_store.url} shape={self._ts.shape} dtype={self.dtype}>"
+
+
+def _again(
+    ts: TensorStore,
+    store: Store | None,
+    path: str,
+    read_only: bool,
+    cache_metadata: bool,
+    is_view: bool,
+) -> Array:
+    return Array(
+        ts,
+        store=store,
+        path=path,
+        read_only=read_only,
+        cache_metadata=cache_metadata,
+        is_view=is_view,
+    )

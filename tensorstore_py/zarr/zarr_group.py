@@ -1,0 +1,330 @@
+"""`ts.zarr.Group`: a group with zarr-python's face, over a `ts.Group`, which is its `ts`.
+
+Calls wait. Members come as `Array` and `Group` of this package; how they are found and made is the
+`ts.Group`'s affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+
+from tensorstore_py._api.group import Group as EngineGroup
+from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._hierarchy.path import join, normalised
+from tensorstore_py.errors import NotFoundError, PermissionDeniedError
+from tensorstore_py.zarr.info import Info
+from tensorstore_py.zarr.new_arrays import MakesArrays
+from tensorstore_py.zarr.store import Store
+from tensorstore_py.zarr.zarr_array import Array
+
+if TYPE_CHECKING:
+    from tensorstore_py._api.attributes import Attributes
+    from tensorstore_py._api.tree import Tree
+
+__all__ = ["Group"]
+
+# Any: whatever NumPy makes an array of.
+ArrayLike: TypeAlias = Any
+# Any: an Array or a Group; only what is stored tells.
+Node: TypeAlias = Any
+
+
+class Group(MakesArrays, MutableMapping[str, Any]):
+    """A Zarr group as zarr-python has it: a mapping of names to arrays and groups.
+
+    Made by `ts.zarr.open`, `open_group` and `group`, or of a `ts.Group`:
+
+    Args:
+        ts: an open group.
+        store: that it is in; by default that of the `ts.Group`.
+        read_only: refuse changes.
+
+    Attributes:
+        ts: the `ts.Group`: everything asynchronous, transactions, depth of members.
+        read_only: whether changes are refused.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> root = ts.zarr.group()
+        >>> foo = root.create_group("foo")
+        >>> z = foo.zeros("bar/baz", shape=(100, 100), chunks=(10, 10), dtype="i4")
+        >>> z[:5, :5] = 42
+        >>> root["foo/bar/baz"][0, 4:6], list(foo), "bar" in foo
+        (array([42,  0], dtype=int32), ['bar'], True)
+        >>> print(root.tree())
+        /
+        └── foo
+            └── bar
+                └── baz (100, 100) int32
+    """
+
+    __slots__ = ("_store", "read_only", "ts")
+
+    def __init__(
+        self, ts: EngineGroup, *, store: Store | None = None, read_only: bool = False
+    ) -> None:
+        self.ts = ts
+        self._store = Store(ts.kvstore) if store is None else store
+        self.read_only = read_only
+
+    # What it is.
+
+    @property
+    def store(self) -> Store:
+        """The store that the group is in."""
+        return self._store
+
+    @property
+    def path(self) -> str:
+        """Its path in the store; `""` if it is all of it."""
+        return self.ts.path
+
+    @property
+    def name(self) -> str:
+        """The path with a `/` in front, as in h5py."""
+        return self.ts.name
+
+    @property
+    def basename(self) -> str:
+        """The last part of the path."""
+        return self.ts.basename
+
+    @property
+    def zarr_format(self) -> int:
+        """The version of the format: 2 or 3."""
+        return self.ts.zarr_format or 3
+
+    @property
+    def attrs(self) -> Attributes:
+        """The attributes."""
+        return self.ts.attrs
+
+    def update_attributes(self, new_attributes: dict[str, object]) -> Self:
+        """Set some attributes; the others stay."""
+        self.check_writable()
+        self.attrs.update(new_attributes).result()
+        return self
+
+    @property
+    def info(self) -> Info:
+        """What it is and what is in it, as a table."""
+        arrays, groups = list(self.array_keys()), list(self.group_keys())
+        return Info(
+            [
+                ("Name", self.name),
+                ("Type", "Group"),
+                ("Zarr format", self.zarr_format),
+                ("Read-only", self.read_only),
+                ("Store type", type(self.store).__name__),
+                ("No. members", len(arrays) + len(groups)),
+                ("No. arrays", len(arrays)),
+                ("No. groups", len(groups)),
+                ("Arrays", ", ".join(arrays)),
+                ("Groups", ", ".join(groups)),
+            ]
+        )
+
+    def tree(self, expand: bool | None = None, level: int | None = None) -> Tree:
+        """A picture of what is in it, as text and, in notebooks, as HTML.
+
+        Args:
+            expand: accepted; all is shown.
+            level: how many levels; all by default.
+        """
+        return self.ts.tree(None if level is None else level - 1).result()
+
+    # What is in it.
+
+    def __getitem__(self, path: str) -> Node:
+        """The array or the group at a path.
+
+        Raises:
+            KeyError: nothing is there.
+        """
+        try:
+            return self._face(self.ts.open(path).result(), path)
+        except NotFoundError as error:
+            raise KeyError(path) from error
+
+    def _face(self, node: TensorStore | EngineGroup, path: str) -> Node:
+        if isinstance(node, EngineGroup):
+            return Group(node, store=self._store, read_only=self.read_only)
+        whole = join(self.path, normalised(path))
+        return Array(node, store=self._store, path=whole, read_only=self.read_only)
+
+    def __getattr__(self, name: str) -> Node:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"a Group has no {name!r}, and no member of that name") from None
+
+    def __setitem__(self, path: str, value: ArrayLike) -> None:
+        """Store an array at a path, in place of whatever is there."""
+        self.array(path, value, overwrite=True)
+
+    def __delitem__(self, path: str) -> None:
+        self.check_writable()
+        try:
+            self.ts.delete(path).result()
+        except NotFoundError as error:
+            raise KeyError(path) from error
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and self.ts.contains(path).result()
+
+    def __iter__(self) -> Iterator[str]:
+        for name, _ in self.ts.members():
+            yield name
+
+    def __len__(self) -> int:
+        return len(self.ts.members().result())
+
+    def nmembers(self, max_depth: int | None = 0) -> int:
+        """How many arrays and groups there are.
+
+        Args:
+            max_depth: 0: right in it; 1: in groups in it, too; None: all.
+        """
+        return len(self.ts.members(max_depth).result())
+
+    def members(self, max_depth: int | None = 0) -> tuple[tuple[str, Node], ...]:
+        """Paths with what is there; `max_depth` as for `nmembers`."""
+        found = self.ts.members(max_depth)
+        return tuple((path, self._face(node, path)) for path, node in found)
+
+    def array_keys(self) -> Iterator[str]:
+        """The names of arrays."""
+        return (name for name, _ in self.ts.arrays())
+
+    def array_values(self) -> Iterator[Array]:
+        """The arrays."""
+        return (array for _, array in self.arrays())
+
+    def arrays(self) -> Iterator[tuple[str, Array]]:
+        """Names and arrays."""
+        for name, node in self.ts.arrays():
+            yield name, cast("Array", self._face(node, name))
+
+    def group_keys(self) -> Iterator[str]:
+        """The names of groups."""
+        return (name for name, _ in self.ts.groups())
+
+    def group_values(self) -> Iterator[Group]:
+        """The groups."""
+        return (group for _, group in self.groups())
+
+    def groups(self) -> Iterator[tuple[str, Group]]:
+        """Names and groups."""
+        for name, node in self.ts.groups():
+            yield name, cast("Group", self._face(node, name))
+
+    def visititems(self, func: Callable[[str, Node], object]) -> object:
+        """Call a function with the path of each node below, and the node.
+
+        Returns:
+            The first result that is not None, where it stops.
+        """
+        for path, node in self.ts.members(None):
+            found = func(path, self._face(node, path))
+            if found is not None:
+                return found
+        return None
+
+    def visitkeys(self, func: Callable[[str], object]) -> object:
+        """Call a function with the path of each node below, as `visititems`."""
+        return self.visititems(lambda path, _: func(path))
+
+    visit = visitkeys
+
+    def visitvalues(self, func: Callable[[Node], object]) -> object:
+        """Call a function with each node below, as `visititems`."""
+        return self.visititems(lambda _, node: func(node))
+
+    # New members.
+
+    def create_group(
+        self,
+        name: str,
+        overwrite: bool = False,
+        attributes: Mapping[str, object] | None = None,
+    ) -> Group:
+        """Create a group, and those above it that are not there.
+
+        Args:
+            name: a path below this group.
+            overwrite: delete whatever is there first.
+            attributes: of the group.
+
+        Raises:
+            AlreadyExistsError: something is there.
+        """
+        self.check_writable()
+        made = self.ts.create_group(name, attributes=attributes, delete_existing=overwrite)
+        return cast("Group", self._face(made.result(), name))
+
+    def require_group(self, name: str, overwrite: bool = False) -> Group:
+        """The group at a path, created if it is not there.
+
+        Args:
+            name: a path below this group.
+            overwrite: delete whatever is there first.
+
+        Raises:
+            MismatchError: an array is there.
+        """
+        if overwrite:
+            return self.create_group(name, overwrite=True)
+        self.check_writable()
+        return cast("Group", self._face(self.ts.require_group(name).result(), name))
+
+    def create_groups(self, *names: str, overwrite: bool = False) -> tuple[Group, ...]:
+        """`create_group` for each name."""
+        return tuple(self.create_group(name, overwrite) for name in names)
+
+    def require_groups(self, *names: str) -> tuple[Group, ...]:
+        """`require_group` for each name."""
+        return tuple(self.require_group(name) for name in names)
+
+    def move(self, source: str, dest: str) -> None:
+        """Move what is at a path to another one, with all below it."""
+        self.check_writable()
+        self.ts.move(source, dest).result()
+
+    def check_writable(self) -> None:
+        """Refuse a change of what is only to be read.
+
+        Raises:
+            PermissionDeniedError: it is.
+        """
+        if self.read_only:
+            raise PermissionDeniedError(
+                "the group was opened to be read only; open it with mode='r+'"
+            )
+        self._store.check_writable()
+
+    # As a value.
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same stored group; what is in it is not compared."""
+        if not isinstance(other, Group):
+            return NotImplemented
+        return (
+            Store(self.ts.kvstore) == Store(other.ts.kvstore)
+            and self.zarr_format == other.zarr_format
+            and self.read_only == other.read_only
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # what it equals changes
+
+    def __reduce__(self) -> tuple[Callable[..., Group], tuple[object, ...]]:
+        return _again, (self.ts, self._store, self.read_only)
+
+    def __repr__(self) -> str:
+        return f"<Group {Store(self.ts.kvstore).url}>"
+
+
+def _again(ts: EngineGroup, store: Store, read_only: bool) -> Group:
+    return Group(ts, store=store, read_only=read_only)

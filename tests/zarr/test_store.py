@@ -1,0 +1,100 @@
+"""Stores as mappings of keys to bytes."""
+
+import pickle
+
+import pytest
+
+import tensorstore_py as ts
+from tensorstore_py.zarr.store import Store
+
+
+@pytest.fixture(params=["memory", "dict", "directory", "url"])
+def store(request, tmp_path):
+    return {
+        "memory": ts.zarr.MemoryStore,
+        "dict": lambda: ts.zarr.MemoryStore({}),
+        "directory": lambda: ts.zarr.DirectoryStore(tmp_path / "a"),
+        "url": lambda: ts.zarr.FSStore((tmp_path / "b").as_uri()),
+    }[request.param]()
+
+
+def test_is_a_mapping(store):
+    store["foo"] = b"bar"
+    store["a/b/c"] = b"xxx"
+
+    assert store["a/b/c"] == b"xxx"
+    assert list(store) == ["a/b/c", "foo"]
+    assert len(store) == 2
+    assert "foo" in store
+    assert 3 not in store
+    assert dict(store) == {"foo": b"bar", "a/b/c": b"xxx"}
+    del store["foo"]
+    assert "foo" not in store
+    for gone in ("foo", "nothing"):
+        with pytest.raises(KeyError):
+            store[gone]
+        with pytest.raises(KeyError):
+            del store[gone]
+
+
+def test_has_directories(store):
+    store.update({"foo": b"bar", "a/b/c": b"xxx", "a/d": b"y", "ab/e": b""})
+
+    assert store.listdir() == ["a", "ab", "foo"]
+    assert store.listdir("a") == ["b", "d"]
+    assert store.listdir("a/b/") == ["c"]
+    assert (store.getsize(), store.getsize("a"), store.getsize("foo")) == (7, 4, 3)
+    store.rmdir("a")
+    assert list(store) == ["ab/e", "foo"]
+    store.clear()
+    assert len(store) == 0
+
+
+def test_what_is_read_only_is_not_changed():
+    store = ts.zarr.MemoryStore({"a": b"1"}, read_only=True)
+    with pytest.raises(PermissionError, match="r\\+"):
+        store["a"] = b""
+    with pytest.raises(PermissionError):
+        del store["a"]
+    with pytest.raises(PermissionError):
+        store.rmdir()
+    with pytest.raises(PermissionError):
+        ts.zarr.zeros(3, store=store)
+    with pytest.raises(PermissionError):
+        ts.zarr.group(store)
+    assert store["a"] == b"1"
+
+
+def test_is_equal_to_what_stores_in_the_same_place(tmp_path):
+    here = ts.zarr.DirectoryStore(tmp_path)
+    assert here == ts.zarr.LocalStore(tmp_path)
+    assert here == Store(tmp_path.as_uri())
+    assert here != ts.zarr.DirectoryStore(tmp_path / "a")
+    assert here != tmp_path
+    assert ts.zarr.MemoryStore() != ts.zarr.MemoryStore()
+    assert hash(here) == hash(ts.zarr.LocalStore(tmp_path))
+    files: dict[str, bytes] = {}
+    assert ts.zarr.DictStore(files) == ts.zarr.MemoryStore(files)
+    assert ts.zarr.DictStore(files) != ts.zarr.DictStore({})
+    memory = ts.KvStore.open("memory://").result()
+    assert Store(memory) == Store(memory)
+    assert Store(memory) != Store(memory / "a")
+
+
+def test_survives_pickling(tmp_path):
+    store = ts.zarr.DirectoryStore(tmp_path)
+    store["a"] = b"1"
+    assert pickle.loads(pickle.dumps(store)) == store
+
+
+def test_needs_no_closing(tmp_path):
+    with ts.zarr.DirectoryStore(tmp_path) as store:
+        store["a"] = b"1"
+        store.flush()
+        assert (tmp_path / "a").read_bytes() == b"1"
+
+
+def test_says_where_it_is(tmp_path):
+    assert repr(ts.zarr.MemoryStore()) == "<MemoryStore memory://>"
+    assert repr(ts.zarr.LocalStore(tmp_path)) == f"<LocalStore {tmp_path.as_uri()}/>"
+    assert "dict in memory" in repr(ts.zarr.MemoryStore({}))
