@@ -100,12 +100,7 @@ from tensorstore_py._interface.generation import (
     content_generation,
     holds,
 )
-from tensorstore_py._interface.hierarchy import (
-    HierarchyFormat,
-    JsonObject,
-    NodeDocuments,
-    NodeKind,
-)
+from tensorstore_py._interface.hierarchy import HierarchyFormat, JsonObject, NodeDocuments, NodeKind
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.listed_elements import listed_elements

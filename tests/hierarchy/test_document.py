@@ -48,7 +48,7 @@ def test_a_refused_change_says_where():
 @pytest.mark.parametrize("count", [1, 10_000])
 async def test_a_loop_does_something_else_while_a_large_document_is_parsed(count):
     text = serialize_document({str(number): number for number in range(count)})
-    turns = []
+    turns: list[int] = []
 
     async def other():
         while len(turns) < 3:

@@ -1,6 +1,7 @@
 """Hierarchies made by zarr-python, opened by us, and the reverse."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import zarr
 
 from tests.parity.libraries import ours
 
-ATTRIBUTES = {
+ATTRIBUTES: Any = {
     "text": "ä",
     "number": 1.5,
     "none": None,
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 def by_zarr(path, version, *, consolidated):
     root = zarr.open_group(path, mode="w", zarr_format=version, attributes=ATTRIBUTES)
-    names = {"dimension_names": ["y", None]} if version == 3 else {}
+    names: Any = {"dimension_names": ["y", None]} if version == 3 else {}
     for inner in ("a", "g/b", "g/h/c"):
         array = root.create_array(
             inner, shape=(4, 6), chunks=(2, 3), dtype="int32", attributes={"at": inner}, **names
@@ -71,6 +72,7 @@ def told_by_zarr(path, *, consolidated=None):
     root = zarr.open_group(path, mode="r", use_consolidated=consolidated)
     assert (root.metadata.consolidated_metadata is not None) == bool(consolidated)
     arrays, groups = {}, {}
+    node: Any
     for inner, node in root.members(None):
         if isinstance(node, zarr.Group):
             groups[inner] = dict(node.attrs)
@@ -124,7 +126,7 @@ def test_what_zarr_changes_shows_here_and_the_reverse(tmp_path, version, togethe
         found.attrs.update(by="us").result()
         found.move("g/new", "g/newer").result()
         found.delete("g/b").result()
-    again = zarr.open_group(tmp_path, mode="r", use_consolidated=False)
+    again: Any = zarr.open_group(tmp_path, mode="r", use_consolidated=False)
     assert again["a"].attrs["more"] == 2
     assert again.attrs["by"] == "us"
     assert sorted(name for name, _ in again["g"].members()) == ["h", "newer"]
