@@ -145,7 +145,7 @@ class OpenGroup:
             )
             return of(found[trees.index(tree)], inner, within, made.consolidated, tree)
 
-        return begin(trees[0].store.inline, body, within, changes=True)
+        return begin(trees[0].store.inline, body, within, changes=mode.create)
 
 
 class OpenNode:
