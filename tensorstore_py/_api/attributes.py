@@ -8,7 +8,7 @@ hierarchy room's matter.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._api.begin import begin
 from tensorstore_py._hierarchy.attributes import AttributesFile, as_attributes
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.future import Future
 
 __all__ = ["Attributes", "attributes_of"]
-
-T = TypeVar("T")
 
 
 class Attributes:
@@ -53,7 +51,7 @@ class Attributes:
         self._file = file
         self._transaction = transaction
 
-    def read(self) -> Future[dict[str, object]]:
+    def read(self) -> Future[dict[str, Any]]:
         """All of them, as they are stored.
 
         Those of a node that was opened from consolidated metadata are as that tells, without a
@@ -101,7 +99,7 @@ class Attributes:
             lambda found: {name: value for name, value in found.items() if name not in names}
         )
 
-    def change(self, function: Callable[[dict[str, object]], Mapping[str, object]]) -> Future[None]:
+    def change(self, function: Callable[[dict[str, Any]], Mapping[str, object]]) -> Future[None]:
         """Replace all of them by what a function makes of them.
 
         If somebody else changes them meanwhile, the function is called again with what is stored
@@ -124,7 +122,7 @@ class Attributes:
 
     # As a dictionary.
 
-    def __getitem__(self, name: str) -> object:
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - JSON, as json.loads has it
         return self.asdict()[name]
 
     def __setitem__(self, name: str, value: object) -> None:
@@ -150,25 +148,19 @@ class Attributes:
         """The names."""
         return list(self.asdict())
 
-    def values(self) -> list[object]:
+    def values(self) -> list[Any]:
         """The values."""
         return list(self.asdict().values())
 
-    def items(self) -> list[tuple[str, object]]:
+    def items(self) -> list[tuple[str, Any]]:
         """Names and values."""
         return list(self.asdict().items())
 
-    @overload
-    def get(self, name: str) -> object: ...
-
-    @overload
-    def get(self, name: str, default: T) -> object | T: ...
-
-    def get(self, name: str, default: object = None) -> object:
+    def get(self, name: str, default: object = None) -> Any:  # noqa: ANN401 - as above
         """One of them, or `default`."""
         return self.asdict().get(name, default)
 
-    def asdict(self) -> dict[str, object]:
+    def asdict(self) -> dict[str, Any]:
         """`read().result()`."""
         return self.read().result()
 
