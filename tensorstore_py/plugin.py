@@ -73,7 +73,6 @@ from tensorstore_py._interface.driver import (
     DriverSpec,
     KvStoreField,
     ResizeRequest,
-    StorageStatistics,
 )
 from tensorstore_py._interface.element_type import (
     ElementType,
@@ -108,6 +107,7 @@ from tensorstore_py._interface.number_json import number_to_json, parse_number
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.sharded import MISSING, Sharded, ShardedSpec
+from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._interface.streams import StreamCodec, StreamDecoder, decode_streams
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._interface.update import Replace, Update

@@ -21,8 +21,8 @@ from tensorstore_py._api.resize import resize_request
 from tensorstore_py._api.source import as_elements, as_source
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.adapter import AdapterSpec
-from tensorstore_py._interface.driver import StorageStatistics
 from tensorstore_py._interface.opened import Opened, resolved_view
+from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.progress import Progress, Told
 from tensorstore_py._runtime.start import start, together

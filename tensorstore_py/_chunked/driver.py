@@ -29,8 +29,9 @@ from tensorstore_py._chunked.statistics import count_stored
 from tensorstore_py._chunked.uneven import ArraysByShape
 from tensorstore_py._chunked.write import write_from
 from tensorstore_py._index import propagate_bounds
-from tensorstore_py._interface.driver import Driver, ResizeRequest, StorageStatistics
+from tensorstore_py._interface.driver import Driver, ResizeRequest
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorstore_py._chunked.box import box_of, cut
 from tensorstore_py._chunked.read import corrupt_chunk, missing_chunk
-from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.fan_out import SHARE_BYTES, fan_out, offload
 from tensorstore_py._runtime.flight import Flight
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Mutex
@@ -253,15 +253,19 @@ class SmallRead(Announced):
         return self._out
 
     async def _lead_all(self) -> None:
-        source = self._reads.array.source
-        count = len(self.wants)
+        reads = self._reads
+        source, count = reads.array.source, len(self.wants)
+        if source.inline and (reads.crowded or count * reads.step_bytes < 2 * SHARE_BYTES):
+            for want in self.wants:  # other threads have enough to do, or would not be worth it
+                await reads.lead(want)
+            return
         await fan_out(
             source.inline,
             self.wants,
-            self._reads.lead,
+            reads.lead,
             count=count,
-            width=1 if source.inline and self._reads.crowded else source.width,
-            step_bytes=self._reads.step_bytes,
+            width=source.width,
+            step_bytes=reads.step_bytes,
         )
 
     async def _wait(self) -> None:

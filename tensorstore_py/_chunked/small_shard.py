@@ -86,6 +86,7 @@ class SmallShardReads(SmallReads):
             count=len(fetched),
             width=array.source.width,
             step_bytes=members * self.step_bytes // max(1, len(fetched)),
+            awaited=True,
         )
 
     def _by_inner_chunk(self, wants: Sequence[Want]) -> Iterable[_Inner]:

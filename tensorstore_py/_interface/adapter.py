@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated
 
-from tensorstore_py._interface.driver import Driver, DriverSpec, ResizeRequest, StorageStatistics
+from tensorstore_py._interface.driver import Driver, DriverSpec, ResizeRequest
+from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import drivers
 from tensorstore_py._spec.url import driver_from_url

@@ -21,13 +21,13 @@ from tensorstore_py._runtime.workers import width as pool_width
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
 
-__all__ = ["fan_out", "offload", "set_aside", "within"]
+__all__ = ["SHARE_BYTES", "fan_out", "offload", "set_aside", "within"]
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 #: One thread for every so many bytes that the steps compute on (see `fan_out`).
-_SHARE_BYTES = 2**19
+SHARE_BYTES = 2**19
 
 #: A thread takes a quarter of its share of the steps at a time, so that threads finish together;
 #: at most so many, so that a generator of many steps is never held in memory.
@@ -42,6 +42,7 @@ async def fan_out(
     count: int,
     width: int | None = None,
     step_bytes: int | None = None,
+    awaited: bool = False,
 ) -> None:
     """Run `work(step)` for every step, in no promised order, several at a time.
 
@@ -53,6 +54,7 @@ async def fan_out(
         width: how many run at a time; the pool's width by default, and at most when inline.
         step_bytes: how much data a step computes on, if that is what it costs. Waking a thread
             costs as much as decoding some hundred KiB, so less is not shared out.
+        awaited: workers may be waiting for this very work, so help comes from other threads.
 
     Raises:
         Whatever the first failing step raised; steps not begun by then are dropped.
@@ -61,8 +63,8 @@ async def fan_out(
     if inline:
         wide = min(wide, pool_width())
         if step_bytes is not None:
-            wide = min(wide, max(1, count * step_bytes // _SHARE_BYTES))
-        _Drain(iter(steps), work, count, wide).run()
+            wide = min(wide, max(1, count * step_bytes // SHARE_BYTES))
+        _Drain(iter(steps), work, count, wide).run(carry_on if awaited else submit)
     elif wide <= 1:
         for step in steps:
             await work(step)
@@ -94,11 +96,11 @@ class _Drain(Generic[S]):
         self._finished = Lock()
         self._job: Job[Any] | None = current_job()
 
-    def run(self) -> None:
-        """Drain until no step is left and no helper is inside one."""
+    def run(self, invite: Callable[[Callable[[], None]], None]) -> None:
+        """Drain until no step is left and no helper is inside one; `invite` brings helpers."""
         if self._helpers > 0:
             for _ in range(self._helpers):
-                submit(self._help)
+                invite(self._help)
         self._drain()
         self._join()
         self._over = True
@@ -218,8 +220,7 @@ async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any,
     """
     if there and not here:
         job = Job(body)
-        job.claim_for_pool()
-        carry_on(job.run)
+        job.carry_on()
         return await job.settle.future
     return await body()
 

@@ -2,9 +2,11 @@
 
 The commonest call is `store[...].read().result()`: the caller runs the job itself, and a worker
 woken for it would only fight for the interpreter. So a new job waits here until its Future is
-awaited or polled, until another job is handed in, or for one tick; whatever comes first sends it
-to the pool. A ticker thread keeps that last promise and sleeps when nothing was handed in for a
-while. The one invariant: every job is here, at the pool, or begun; none is lost or kept.
+awaited or polled, until somebody asks for the result of another one, or for one tick; whatever
+comes first has workers take all that waits. So a program may ask for many things before the first
+one begins, which is what reads that share a chunk, and a thread that holds the interpreter, need.
+A ticker thread keeps that last promise and sleeps when nothing was handed in for a while. The one
+invariant: every job is here or begun, and what is here has a worker or the ticker coming for it.
 """
 
 from __future__ import annotations
@@ -16,20 +18,24 @@ from time import sleep
 from typing import Final, Protocol
 
 from tensorstore_py._runtime.fork import on_fork
-from tensorstore_py._runtime.workers import is_closed, submit
+from tensorstore_py._runtime.workers import is_closed, submit, width
 
-__all__ = ["TICK_S", "Handable", "hand_in"]
+__all__ = ["TICK_S", "Handable", "hand_in", "send_all", "send_others"]
 
 #: The longest that a job waits for somebody to ask for its result.
 TICK_S: Final = 0.001
 _IDLE_TICKS: Final = 20
 
+#: A worker takes so many jobs, and then lets other work have its turn.
+_TURN: Final = 16
+
 
 class Handable(Protocol):
     """A job that can be run once, by anybody."""
 
-    def claim_for_pool(self) -> bool:
-        """Whether it still has to be sent to the pool; true for one caller only."""
+    @property
+    def begun(self) -> bool:
+        """Whether somebody runs it, or did, or nobody is to."""
 
     def run(self) -> None:
         """Run it, if nobody has begun it; must not raise."""
@@ -45,29 +51,62 @@ class _Desk:
         self.bell = Event()
         self.awake = False
         self.ticker: Thread | None = None
+        self.takers = 0
 
     def hand_in(self, job: Handable) -> None:
         self.waiting.append(job)
         if is_closed():
-            self.send_all()
+            self.take()
             return
-        if len(self.waiting) > 1:
-            self.send_one()
         if not self.awake:
             self.awake = True
             if self.ticker is None:
                 self.hire()
             self.bell.set()
 
-    def send_one(self) -> bool:
-        """Send the job that waited longest; whether there was one."""
-        try:
-            job = self.waiting.popleft()
-        except IndexError:
-            return False
-        if job.claim_for_pool():
-            submit(job.run)
+    def send(self, most: int) -> bool:
+        """See to it that up to `most` workers take what waits; whether anything does."""
+        with self.lock:
+            self.drop_begun()
+            missing = min(len(self.waiting), most) - self.takers
+            if missing <= 0:
+                return bool(self.waiting)
+            self.takers += missing
+        for _ in range(missing):
+            submit(self.take_turn)
         return True
+
+    def drop_begun(self) -> None:
+        waiting = self.waiting
+        while True:
+            try:
+                job = waiting.popleft()
+            except IndexError:
+                return
+            if not job.begun:
+                waiting.appendleft(job)
+                return
+
+    def take_turn(self) -> None:
+        """What a worker does: it runs some jobs, and comes again if there are more."""
+        self.take(_TURN)
+        with self.lock:
+            self.takers = max(0, self.takers - 1)  # it may be a forked child that goes on here
+        if is_closed():
+            self.take()
+        elif self.waiting:
+            self.send(width())
+
+    def take(self, most: int = -1) -> None:
+        """Run jobs until there are none left, or that many were run."""
+        while most:
+            try:
+                job = self.waiting.popleft()
+            except IndexError:
+                return
+            job.run()
+            del job  # or it would stay alive with its result
+            most -= 1
 
     def hire(self) -> None:
         with self.lock:
@@ -83,23 +122,12 @@ class _Desk:
             idle = 0
             while idle < _IDLE_TICKS:
                 sleep(TICK_S)
-                idle = 0 if self.send_all() else idle + 1
+                idle = 0 if self.send(width()) else idle + 1
             self.awake = False
             # A job handed in just before that line saw a ticker awake and rang no bell.
             if self.waiting:
                 self.awake = True
                 bell.set()
-
-    def send_all(self) -> bool:
-        """Send every waiting job; whether there were any.
-
-        Under the lock, so that at exit nothing is between here and the pool when the pool closes.
-        """
-        sent = False
-        with self.lock:
-            while self.send_one():
-                sent = True
-        return sent
 
 
 _desk = _Desk()
@@ -110,5 +138,16 @@ def hand_in(job: Handable) -> None:
     _desk.hand_in(job)
 
 
+def send_all() -> None:
+    """Have workers begin whatever was handed in: somebody waits for it without running it."""
+    _desk.send(width())
+
+
+def send_others() -> None:
+    """The same, by a thread that runs one of the jobs itself, and so is one of those at work."""
+    if _desk.waiting:
+        _desk.send(max(1, width() - 1))
+
+
 on_fork(_desk.reset)
-atexit.register(_desk.send_all)
+atexit.register(send_all)

@@ -13,10 +13,10 @@ from threading import Lock, local
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tensorstore_py._runtime.future import Future, Settleable
-from tensorstore_py._runtime.hand_in import hand_in
+from tensorstore_py._runtime.hand_in import hand_in, send_all, send_others
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.loop import library_loop
-from tensorstore_py._runtime.workers import submit
+from tensorstore_py._runtime.workers import carry_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -70,22 +70,38 @@ def _withdraw(body: object) -> None:
 class Job(Generic[T]):
     """Inline work that is run once, by whoever comes first."""
 
-    __slots__ = ("_body", "_lock", "_sent", "cancelled", "settle")
+    __slots__ = ("_body", "_handed_in", "_lock", "cancelled", "settle")
 
     def __init__(self, body: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._lock = Lock()
-        self._sent = False
+        self._handed_in = False
         self.cancelled = False
         self.settle: Settleable[T] = Settleable()
-        self.settle.attach(self.run_here, self.stop, self.hurry)
+        self.settle.attach(self.run_for_caller, self.stop, self.hurry)
 
-    def run_here(self) -> bool:
+    @property
+    def begun(self) -> bool:
+        """Whether somebody runs it, or did, or nobody is to."""
+        return self._body is None
+
+    def hand_in(self) -> None:
+        """Have it run soon, by a worker or by who asks for its result."""
+        self._handed_in = True
+        hand_in(self)
+
+    def run_for_caller(self) -> bool:
+        """`run_here` for a thread that waits for it; workers begin what else was handed in."""
+        return self.run_here(alone=False)
+
+    def run_here(self, *, alone: bool = True) -> bool:
         """Run the work on this thread if nobody has begun it. Returns whether it ran."""
         with self._lock:
             body, self._body = self._body, None
         if body is None:
             return False
+        if not alone:
+            send_others()
         settle, self.settle = self.settle, _NOBODY  # a job that is done keeps no result alive
         settle.begun()
         outer, _here.job = _here.job, self
@@ -108,18 +124,17 @@ class Job(Generic[T]):
         except (KeyboardInterrupt, SystemExit):
             pass  # the Future carries it to whoever waits
 
-    def claim_for_pool(self) -> bool:
-        """Whether the job still has to be sent to the pool; true for one caller only."""
-        with self._lock:
-            if self._sent or self._body is None:
-                return False
-            self._sent = True
-            return True
-
     def hurry(self) -> None:
-        """Send the job to the pool now: somebody waits for it without running it."""
-        if self.claim_for_pool():
-            submit(self.run)
+        """Have a worker begin it now: somebody waits for it without running it."""
+        if self._body is not None:
+            if not self._handed_in:
+                self.hand_in()
+            send_all()
+
+    def carry_on(self) -> None:
+        """Have it run on a thread for parts of other work."""
+        self._handed_in = True
+        carry_on(self.run)
 
     def stop(self) -> None:
         """Ask the running body to stop between two steps."""
@@ -159,7 +174,7 @@ def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]
     if inline:
         job: Job[T] = Job(body)
         future = job.settle.future
-        hand_in(job)
+        job.hand_in()
         return future
     return _start_on_loop(body)
 
@@ -239,7 +254,7 @@ class Deferred(Generic[T]):
         tasks = []
         for operation in operations:
             if isinstance(operation._work, Job):
-                hand_in(operation._work)
+                operation._work.hand_in()
             else:
                 tasks.append(operation._work)
 

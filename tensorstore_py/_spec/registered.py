@@ -59,7 +59,7 @@ class ParsedOnce(Generic[T]):
         """The result for `json`; whatever the parser raises is not remembered."""
         try:
             # Version 2 has no back references, so that equal values give equal bytes.
-            key = marshal.dumps(json, 2)
+            key = marshal.dumps(json, 2)  # type: ignore[arg-type]
         except ValueError:
             return self._parse(json)  # it is, or holds, a model or a bound resource
         found = self.parsed.get(key)

@@ -7,7 +7,7 @@ import weakref
 from functools import partial
 
 from tensorstore_py._runtime.hand_in import _desk
-from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.start import Job, start
 from tensorstore_py._runtime.workers import submissions
 
 
@@ -61,6 +61,39 @@ def test_every_one_of_many_jobs_runs_once():
         future.result(30)
 
     assert sorted(runs) == list(range(500))
+
+
+def test_workers_take_many_jobs_at_a_time():
+    start(True, nothing).result()
+    before = submissions()
+
+    futures = [start(True, nothing) for _ in range(500)]
+    for future in futures:
+        future.result(30)
+
+    # A worker comes for up to sixteen; some ticks find it gone.
+    assert submissions() - before <= 250
+
+
+def test_what_was_handed_in_begins_when_the_result_of_another_is_asked_for():
+    begun = threading.Event()
+
+    async def wait():
+        return begun.wait(30)
+
+    async def begin():
+        begun.set()
+
+    first, second = start(True, wait), start(True, begin)
+
+    assert first.result()  # this thread runs it, so a worker must have run the second
+    second.result()
+
+
+def test_a_job_that_was_never_handed_in_begins_when_somebody_waits():
+    job = Job(nothing)
+
+    assert job.settle.future.result(timeout=30) == 7
 
 
 def test_many_threads_hand_in_at_once_and_nothing_is_lost():
