@@ -103,8 +103,7 @@ class ChunkedDriver(Driver, Generic[M]):
         self._cache = spec.cache_pool.value if transaction is None else _NOTHING_KEPT
         self._mutex = Mutex()
         self._batch: Batch | None = None
-        # With a pool, chunks are shared there; metadata that is asked for again at each read is
-        # not known when a read is asked for.
+        # A pool shares by itself; metadata that each read asks for is not known before.
         self._shares = (
             transaction is None
             and not self._cache.limit_bytes
@@ -229,8 +228,8 @@ class ChunkedDriver(Driver, Generic[M]):
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
         if self._shares:
             with suppress(FailedPreconditionError):  # the read will say so
-                array, small = self._current().array, self._small
-                if small is None or small.array is not array:
+                array = self._current().array
+                if (small := self._small) is None or small.array is not array:
                     small = self._small = small_reads(array)
                 read = None if small is None else small.asked(transform, order)
                 if read is not None:

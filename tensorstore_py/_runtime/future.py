@@ -89,8 +89,7 @@ class Future(Generic[T]):
 
     def done(self) -> bool:
         """Whether it has a result, failed, or was cancelled."""
-        settled = self._settled()
-        if not settled:
+        if not (settled := self._settled()):
             self.force()  # who polls waits for work that must not wait for them
         return settled
 
