@@ -94,6 +94,11 @@ def selection(item: object, shape: Shape) -> Selected:
     )
     if jointly and not any(_is_mask(each) for each in arrays):
         return coordinate_selection(item, shape)
+    if len(arrays) > 1 and not (len(arrays) == len(terms) == len(shape)):
+        raise IndexingError(
+            "several arrays beside slices can mean two things: select with oindex, each along its "
+            "own dimension, or with vindex, jointly"
+        )
     return orthogonal_selection(item, shape)
 
 
@@ -148,8 +153,8 @@ def coordinate_selection(item: object, shape: Shape) -> Selected:
             "vindex takes an array of integers for each dimension, or one array of Booleans of the "
             f"array's shape, {shape}; use oindex to select along each dimension by itself"
         )
-    arrays = np.broadcast_arrays(*(np.asarray(each) for each in terms))
-    found = [_wrapped(each, dim, shape[dim]) for dim, each in enumerate(arrays)]
+    arrays = [_wrapped(np.asarray(each), dim, shape[dim]) for dim, each in enumerate(terms)]
+    found = np.broadcast_arrays(*arrays)
     # A single position is an array of one element, as in zarr-python.
     return Selected("vindex", tuple(np.atleast_1d(each) for each in found))
 

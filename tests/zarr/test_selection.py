@@ -106,6 +106,7 @@ def test_blocks_are_chunks(item, expected):
         ((DATA > 3, 0), "1-dimensional only"),
         (np.ones((2, 2), bool), "of the array's shape"),
         ((slice(None), np.array([[0]])), "1-dimensional only"),
+        (([0], ..., [0], [0]), r"oindex.* or with vindex"),
         ((slice(None), np.array([True])), "wrong length for dimension 1; expected 6, got 1"),
     ],
 )
