@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.driver import Driver
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.future import Future
+    from tensorstore_py._runtime.lifetime import Lifetime
 
 __all__ = ["Attributes", "attributes_of"]
 
@@ -45,11 +46,14 @@ class Attributes:
         {'runs': 2, 'author': 'Ada'}
     """
 
-    __slots__ = ("_file", "_transaction")
+    __slots__ = ("_file", "_life", "_transaction")
 
-    def __init__(self, file: AttributesFile, transaction: Transaction | None = None) -> None:
+    def __init__(
+        self, file: AttributesFile, transaction: Transaction | None, life: Lifetime
+    ) -> None:
         self._file = file
         self._transaction = transaction
+        self._life = life
 
     def read(self) -> Future[dict[str, Any]]:
         """All of them, as they are stored.
@@ -61,6 +65,7 @@ class Attributes:
             NotFoundError: (by the Future) the node was deleted; names its key.
             DataLossError: (by the Future) what is stored is corrupt; names its key.
         """
+        self._life.check()
         return begin(self._file.store.inline, self._file.read, self._transaction)
 
     def update(
@@ -114,10 +119,11 @@ class Attributes:
             NotFoundError: (by the Future) the node was deleted; names its key.
         """
         file = self._file
+        self._life.check()
         if file.known is not None:
             file.known.spoil()
-        return begin(
-            file.store.inline, lambda: file.change(function), self._transaction, changes=True
+        return self._life.follow(
+            begin(file.store.inline, lambda: file.change(function), self._transaction, changes=True)
         )
 
     # As a dictionary.
@@ -175,7 +181,7 @@ class Attributes:
         return f"Attributes({self._file.store.describe_key(self._file.key)})"
 
 
-def attributes_of(driver: Driver) -> Attributes:
+def attributes_of(driver: Driver, life: Lifetime) -> Attributes:
     """The attributes of an open array, or of the one underneath.
 
     Raises:
@@ -190,4 +196,4 @@ def attributes_of(driver: Driver) -> Attributes:
         raise UnsupportedError(f'an array of driver "{spec.driver}" has no attributes')
     model, store = where
     file = AttributesFile(store, model.path, form, driver.known_node)
-    return Attributes(file, driver.transaction)
+    return Attributes(file, driver.transaction, life)

@@ -73,7 +73,7 @@ class Group(GroupContents):
             True
         """
         within = as_transaction(transaction)
-        return Group._of(self._place, self._path, within)
+        return Group._of(self._place, self._path, within, life=self._life)
 
     # Making and changing what is in it.
 
@@ -212,7 +212,9 @@ class Group(GroupContents):
         async def body() -> Group:
             # What was known before is known better now, so later changes are warned of anew.
             self._known = await consolidate(self._tree, self._path)
-            return Group._of(self._place, self._path, self._transaction, self._known, self._tree)
+            return Group._of(
+                self._place, self._path, self._transaction, self._known, self._tree, self._life
+            )
 
         return self._begin(body, changes=True)
 
@@ -279,7 +281,10 @@ class Group(GroupContents):
         )
         self._spoil(inner)
         return self._begin(
-            lambda: new.make(self._tree, self._path, self._transaction), changes=True
+            lambda: new.make(
+                self._tree, self._path, self._transaction, self._within("TensorStore")
+            ),
+            changes=True,
         )
 
     def _make_group(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.driver import DriverSpec
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.transaction import Transaction
+    from tensorstore_py._runtime.lifetime import Lifetime
 
 __all__ = ["ArrayOptions", "NewArray", "open_array"]
 
@@ -53,7 +54,11 @@ class ArrayOptions(TypedDict, total=False):
 
 
 async def open_array(
-    place: Place, node: Node, transaction: Transaction | None, asked: Mapping[str, object]
+    place: Place,
+    node: Node,
+    transaction: Transaction | None,
+    asked: Mapping[str, object],
+    life: Lifetime,
 ) -> TensorStore:
     """The array at a node that was read.
 
@@ -62,6 +67,7 @@ async def open_array(
         node: the node.
         transaction: in which it is opened.
         asked: options of `ts.open`, which it must agree with.
+        life: its lifetime.
 
     Raises:
         MismatchError: it does not; names the member.
@@ -73,7 +79,7 @@ async def open_array(
     driver = await model.open_known(transaction, node.read())
     if node.consolidated is not None:
         driver.known_node = node.consolidated.at(node.path)
-    return opened(driver, model, readable=True, writable=True)
+    return opened(driver, model, readable=True, writable=True, life=life)
 
 
 class NewArray(NamedTuple):
@@ -132,7 +138,7 @@ class NewArray(NamedTuple):
         return NewArray(path, spec, left, asked if may_exist else None, deletes)
 
     async def make(
-        self, tree: Hierarchy, above: str, transaction: Transaction | None
+        self, tree: Hierarchy, above: str, transaction: Transaction | None, life: Lifetime
     ) -> TensorStore:
         """Make it, with the groups above it, or find it.
 
@@ -140,6 +146,7 @@ class NewArray(NamedTuple):
             tree: the hierarchy, as the transaction sees it.
             above: the path of a group above it that is there.
             transaction: in which it is made.
+            life: its lifetime.
 
         Raises:
             AlreadyExistsError: something is there, and it may not be.
@@ -148,14 +155,14 @@ class NewArray(NamedTuple):
         """
         # A format with one document for both has one condition for both.
         torn = len(tree.form.node_keys) > 1 and not self.deletes
-        found = await self._find(tree, transaction) if self.existing or torn else None
+        found = await self._find(tree, transaction, life) if self.existing or torn else None
         if found is not None:
             return found
         await make_parents(tree, self.path, above)
         try:
             driver = await self.spec.open_within(transaction)
         except AlreadyExistsError:  # somebody was faster
-            found = await self._find(tree, transaction)
+            found = await self._find(tree, transaction, life)
             if found is None:
                 raise
             return found
@@ -163,9 +170,11 @@ class NewArray(NamedTuple):
             left = self.left
             attributes = AttributesFile(tree.store, tree.below(self.path), tree.form)
             await attributes.change(lambda stored: {**stored, **left})
-        return opened(driver, self.spec, readable=True, writable=True)
+        return opened(driver, self.spec, readable=True, writable=True, life=life)
 
-    async def _find(self, tree: Hierarchy, transaction: Transaction | None) -> TensorStore | None:
+    async def _find(
+        self, tree: Hierarchy, transaction: Transaction | None, life: Lifetime
+    ) -> TensorStore | None:
         """The array that is there already, if it may be; None if nothing is there."""
         path, where = self.path, tree.describe(self.path)
         found = await read_node(tree, path)
@@ -180,7 +189,7 @@ class NewArray(NamedTuple):
         if found.kind == "group":
             raise MismatchError(f'"/{path}" is a group, not an array, at {where}; delete it first')
         driver = await self.existing.open_known(transaction, found.read())
-        return opened(driver, self.existing, readable=True, writable=True)
+        return opened(driver, self.existing, readable=True, writable=True, life=life)
 
 
 def _with_members(place: Place, path: str, members: JsonObject) -> DriverSpec:

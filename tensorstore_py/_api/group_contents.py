@@ -19,6 +19,7 @@ from tensorstore_py._hierarchy.node import Node, names_in, read_node
 from tensorstore_py._hierarchy.path import join, normalised
 from tensorstore_py._hierarchy.walk import Walk
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py.errors import MismatchError, NotFoundError
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ T = TypeVar("T")
 _NOTHING: Mapping[str, object] = {}
 
 
-class GroupContents:
+class GroupContents(Closable):
     """The part of `Group` that changes nothing."""
 
-    __slots__ = ("__weakref__", "_known", "_path", "_place", "_transaction", "_tree")
+    __slots__ = ("__weakref__", "_known", "_life", "_path", "_place", "_transaction", "_tree")
+    _life: Lifetime
     _place: Place
     _path: str
     _tree: Hierarchy
@@ -57,6 +59,7 @@ class GroupContents:
         transaction: Transaction | None,
         known: Consolidated | None = None,
         tree: Hierarchy | None = None,
+        life: Lifetime | None = None,
     ) -> Self:
         group = cls.__new__(cls)
         group._place = place
@@ -64,6 +67,7 @@ class GroupContents:
         group._tree = place.tree(transaction) if tree is None else tree
         group._transaction = transaction
         group._known = known
+        group._life = Lifetime("Group") if life is None else life
         return group
 
     # What it is.
@@ -95,9 +99,13 @@ class GroupContents:
 
     @property
     def kvstore(self) -> KvStore:
-        """The store, at the group's path."""
+        """The store, at the group's path. It is closed with this group.
+
+        Raises:
+            FailedPreconditionError: this group was closed.
+        """
         where = self._place.at(self._path)
-        return KvStore.of(where, self._plain_store(), self._transaction)
+        return KvStore.of(where, self._plain_store(), self._transaction, self._within("KvStore"))
 
     @property
     def url(self) -> str:
@@ -119,7 +127,7 @@ class GroupContents:
         tree, known = self._tree, self._known
         kept = None if known is None else known.at(self._path)
         file = AttributesFile(tree.store, tree.below(self._path), tree.form, kept)
-        return Attributes(file, self._transaction)
+        return Attributes(file, self._transaction, self._life)
 
     # What is in it.
 
@@ -199,7 +207,15 @@ class GroupContents:
     def _begin(
         self, body: Callable[[], Coroutine[Any, Any, T]], *, changes: bool = False
     ) -> Future[T]:
-        return begin(self._tree.store.inline, body, self._transaction, changes=changes)
+        self._life.check()
+        future = begin(self._tree.store.inline, body, self._transaction, changes=changes)
+        return self._life.follow(future) if changes else future
+
+    def _within(self, what: str) -> Lifetime:
+        """The lifetime of something that is closed with this group."""
+        life = Lifetime(what)
+        self._life.include(life)
+        return life
 
     def _at(self, path: str) -> str:
         return join(self._path, normalised(path))
@@ -221,10 +237,18 @@ class GroupContents:
         return await self._array(node, asked)
 
     def _group(self, node: Node) -> Self:
-        return self._of(self._place, node.path, self._transaction, node.consolidated, self._tree)
+        return self._of(
+            self._place,
+            node.path,
+            self._transaction,
+            node.consolidated,
+            self._tree,
+            self._within("Group"),
+        )
 
     async def _array(self, node: Node, asked: Mapping[str, object] = _NOTHING) -> TensorStore:
-        return await open_array(self._place, node, self._transaction, asked)
+        life = self._within("TensorStore")
+        return await open_array(self._place, node, self._transaction, asked, life)
 
     def _members(
         self,

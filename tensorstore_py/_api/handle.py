@@ -132,7 +132,7 @@ class Handle(Closable, Indexable):
     @property
     def attrs(self) -> Attributes:
         """The array's attributes; UnsupportedError if its format has none."""
-        return attributes_of(self._driver)
+        return attributes_of(self._driver, self._life)
 
     def spec(self, **options: Unpack[SpecOptions]) -> Spec:
         """The Spec that opens this view again, with the array's metadata as constraints.

@@ -17,6 +17,7 @@ from tensorstore_py._hierarchy.attributes import as_attributes
 from tensorstore_py._hierarchy.creating import check_absent, create_group, make_parents
 from tensorstore_py._hierarchy.opening import find_group
 from tensorstore_py._hierarchy.path import check_new, normalised
+from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.binding import bind
 from tensorstore_py.errors import MismatchError, NotFoundError
 
@@ -109,6 +110,9 @@ class OpenGroup:
         model = group_model(spec)
         mode = asked_mode(model, open, create, delete_existing)
         shared = as_context(context)
+        life = Lifetime("Group", shared.life.close if context is None else None)
+        if context is not None:
+            context.life.include(life)
         found = places(model, shared, zarr_format)
         inner = normalised(path)
         new = as_attributes({} if attributes is None else attributes)
@@ -122,7 +126,7 @@ class OpenGroup:
                 return None
             tree, node = there
             _check(node, tree, consolidated)
-            return of(at[seen.index(tree)], inner, within, node.consolidated, tree)
+            return of(at[seen.index(tree)], inner, within, node.consolidated, tree, life)
 
         async def body() -> Group:
             group = await look(found) if mode.open else None
@@ -143,7 +147,7 @@ class OpenGroup:
             made = await create_group(
                 tree, inner, new, may_exist=mode.open, delete_existing=mode.delete_existing
             )
-            return of(found[trees.index(tree)], inner, within, made.consolidated, tree)
+            return of(found[trees.index(tree)], inner, within, made.consolidated, tree, life)
 
         return begin(trees[0].store.inline, body, within, changes=mode.create)
 

@@ -134,3 +134,43 @@ async def test_on_a_store_across_a_network(zarr_format):
     assert (await (await group.consolidate()).members())[1][0] == "c"
     assert str(await group.tree()) == "/\n├── a\n└── c (2,) int8"
     assert repr(group).endswith(f", zarr_format={zarr_format})")
+
+
+def test_what_was_opened_in_it_is_closed_with_it():
+    with ts.Group.open("memory://", create=True).result() as group:
+        inner = group.create_group("g").result()
+        array = inner.create_array("a", dtype="int8", shape=[1]).result()
+        writing = array.attrs.update(x=1)
+        store, attrs = inner.kvstore, group.attrs
+
+    assert writing.done()
+    assert group.closed
+    for call in (
+        group.names,
+        lambda: inner.open("a"),
+        array.read,
+        array.attrs.read,
+        lambda: attrs.update(y=1),
+        store.list,
+        lambda: group.kvstore,
+    ):
+        with pytest.raises(ts.FailedPreconditionError, match="closed"):
+            call()
+
+
+def test_what_is_in_it_may_be_closed_before_it(group):
+    with group["g"] as inner:
+        assert list(inner) == ["a"]
+    assert inner.closed
+    assert list(group["g"]) == ["a"]
+
+
+async def test_it_is_closed_with_its_context():
+    context = ts.Context()
+    async with await ts.Group.open("memory://", create=True, context=context) as group:
+        await group.create_group("g")
+    assert group.closed
+    other = await ts.Group.open("memory://", context=context)
+    context.close()
+    with pytest.raises(ts.FailedPreconditionError, match="this Group is closed"):
+        other.names()
