@@ -15,9 +15,9 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.members import Members
 from tensorstore_py._api.tree import Tree
 from tensorstore_py._hierarchy.attributes import AttributesFile
-from tensorstore_py._hierarchy.node import Node, names_in, read_node
+from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._hierarchy.path import join, normalised
-from tensorstore_py._hierarchy.walk import Walk
+from tensorstore_py._hierarchy.walk import Walk, names_below
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py.errors import MismatchError, NotFoundError
@@ -150,15 +150,26 @@ class GroupContents(Closable):
         """The groups among `members`."""
         return self._members("group", max_depth, self._inner_group)
 
-    def names(self) -> Future[list[str]]:
-        """The names of what is right in it, sorted, by one listing: nothing is opened.
+    def names(self, max_depth: int | None = 0) -> Future[list[str]]:
+        """The paths of what is in it, level by level, sorted in each; nothing is opened.
 
-        A directory that holds something else has a name like a node's, so it is among them.
+        Costs one listing for each group, and one request or two for each node above the deepest
+        level; none of both if it is consolidated. At the deepest level a directory that holds
+        something else has a name like a node's, so it is among them.
+
+        Args:
+            max_depth: 0: what is right in it; 1: what is in groups in it, too; None: all.
 
         Raises:
             UnsupportedError: (by the Future) the store cannot list its keys.
         """
-        return self._begin(lambda: names_in(self._tree, self._path, self._known))
+        size = len(self._path)
+
+        async def body() -> list[str]:
+            paths = await names_below(self._tree, self._path, self._known, max_depth)
+            return [path[size:].lstrip("/") for path in paths]
+
+        return self._begin(body)
 
     def contains(self, path: str) -> Future[bool]:
         """Whether an array or a group is at a path."""

@@ -61,8 +61,9 @@ def test_names_cost_one_listing(group):
     asked = counts(group)
 
     assert group["g"].names().result() == ["b", "h"]
+    assert group["g"].names(None).result() == ["b", "h", "h/c"]
 
-    assert asked.directories == {"g/": 1}
+    assert asked.directories == {"g/": 2, "g/h/": 1}
 
 
 def test_a_picture(group):
@@ -73,17 +74,22 @@ def test_a_picture(group):
     assert "<summary>h</summary>" in group.tree().result()._repr_html_()
 
 
-def test_ten_thousand_arrays_cost_one_listing():
+def test_ten_thousand_arrays_cost_one_listing_a_group():
     group = ts.Group.open({"driver": "counted_memory"}, create=True).result()
+    for number in range(10):
+        group.create_group(f"g{number}").result()
     asked = counts(group)
     for number in range(10_000):
-        run_inline(asked.base.write(f"a{number:05}/zarr.json", b"{}"))
+        run_inline(asked.base.write(f"g{number % 10}/a{number:05}/zarr.json", b"{}"))
     asked.reset()
 
-    assert len(group) == 10_000
-    assert group.names().result()[-1] == "a09999"
+    assert len(group["g3"]) == 1000
+    names = group.names(max_depth=1).result()
 
-    assert (asked.directories, asked.reads, asked.lists) == ({"": 2}, {}, {})
+    assert (len(names), names[-1]) == (10_010, "g9/a09999")
+    assert asked.directories == {"": 1, "g3/": 2, **{f"g{n}/": 1 for n in range(10) if n != 3}}
+    assert asked.reads == {"g3/zarr.json": 2} | {f"g{n}/zarr.json": 1 for n in range(10) if n != 3}
+    assert asked.lists == {}
 
 
 def test_one_request_opens_a_consolidated_tree_and_all_in_it(group):

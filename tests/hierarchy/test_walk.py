@@ -2,7 +2,7 @@ import pytest
 
 from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.node import read_node
-from tensorstore_py._hierarchy.walk import Walk
+from tensorstore_py._hierarchy.walk import Walk, names_below
 from tests.hierarchy.trees import run, tree
 
 GROUPS = ["", "a", "a/b", "z"]
@@ -86,3 +86,34 @@ def test_consolidated_metadata_that_is_met_on_the_way_is_used_unless_told():
     found.store.reset()
     paths(found, "", None, None, fresh=True)
     assert found.store.directories == {"": 1, "a/": 1, "a/b/": 1, "z/": 1}
+
+
+@pytest.mark.parametrize("driver", ["zarr", "zarr3"])
+@pytest.mark.parametrize(
+    ("path", "depth", "expected"),
+    [
+        ("", 0, ["a", "m", "z"]),
+        ("", 1, ["a", "m", "z", "a/b", "a/y"]),
+        ("", None, ["a", "m", "z", "a/b", "a/y", "a/b/x"]),
+        ("a", 0, ["a/b", "a/y"]),
+        ("a", None, ["a/b", "a/y", "a/b/x"]),
+    ],
+)
+def test_names_are_those_of_a_walk(driver, path, depth, expected):
+    found = tree(driver, "p/", groups=GROUPS, arrays=ARRAYS)
+
+    assert run(names_below(found, path, None, depth)) == expected
+    assert paths(found, path, None, depth) == expected
+    known = run(consolidate(found, path))
+    found.store.reset()
+    assert run(names_below(found, path, known, depth)) == expected
+    assert (found.store.reads, found.store.directories) == ({}, {})
+
+
+def test_what_is_deepest_is_not_looked_at():
+    found = tree("zarr3", groups=GROUPS, arrays=ARRAYS)
+
+    run(names_below(found, "", None, 1))
+
+    assert found.store.directories == {"": 1, "a/": 1, "z/": 1}
+    assert found.store.reads == {"a/zarr.json": 1, "m/zarr.json": 1, "z/zarr.json": 1}
