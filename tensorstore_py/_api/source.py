@@ -10,18 +10,22 @@ comes out broadcasts to the target; nothing is written here.
 from __future__ import annotations
 
 from array import array
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 import numpy as np
 
 from tensorstore_py._api.json_source import as_json_array
 from tensorstore_py._api.object_source import as_objects
+from tensorstore_py._runtime.write_futures import Copying
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py.errors import MismatchError
 
-__all__ = ["as_array", "as_elements", "as_source"]
+__all__ = ["as_array", "as_elements", "as_source", "taken"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+#: Copying that much takes some microseconds, and lets the caller go on at once.
+_SMALL_BYTES: Final = 2**16
 
 
 def as_source(source: object, data_type: DType, shape: tuple[int, ...]) -> Array:
@@ -37,6 +41,27 @@ def as_source(source: object, data_type: DType, shape: tuple[int, ...]) -> Array
     found = as_elements(source, data_type, len(shape))
     _check_shape(found.shape, shape)
     return found
+
+
+def taken(source: object, array: Array, *, lasting: bool) -> tuple[Array, Copying | None]:
+    """What of the caller's memory a write may read until it is done.
+
+    Args:
+        source: as the caller gave it.
+        array: what `as_source` made of it.
+        lasting: the caller will not change it.
+
+    Returns:
+        What to write, and who is told when it was read; None: it is nobody else's as it is.
+    """
+    if lasting or not _is_array(source):
+        return array, None
+    if isinstance(source, np.ndarray) and not np.may_share_memory(array, source):
+        return array, None
+    # Elements that are objects may be changed themselves.
+    if array.nbytes <= _SMALL_BYTES and not array.dtype.hasobject:
+        return array.copy(order="K"), None
+    return array, Copying()
 
 
 def as_elements(source: object, data_type: DType, rank: int) -> Array:

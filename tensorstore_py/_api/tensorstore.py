@@ -18,15 +18,16 @@ from tensorstore_py._api.copy import check_convertible, copy_array
 from tensorstore_py._api.handle import Handle
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.resize import resize_request
-from tensorstore_py._api.source import as_elements, as_source
+from tensorstore_py._api.source import as_elements, as_source, taken
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.adapter import AdapterSpec
+from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.progress import Progress, Told
-from tensorstore_py._runtime.start import start, together
-from tensorstore_py._runtime.write_futures import WriteFutures
+from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.write_futures import Copying, WriteFutures
 from tensorstore_py._spec.binding import with_own_memory
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.registry import drivers
@@ -158,12 +159,13 @@ class TensorStore(Handle):
             source: an array, number or nested list that broadcasts to this view's shape, or
                 another TensorStore, which is copied block by block.
             batch: read a TensorStore that is the source together with whatever else is in it.
-            can_reference_source_data_indefinitely: accepted for compatibility; the source is
-                never referenced once `commit` is done.
+            can_reference_source_data_indefinitely: the source never changes: it is not copied
+                where else it would be, and a store in memory may keep it as it is.
             progress: called as for `read`, whenever some more is stored.
 
         Returns:
             WriteFutures: `copy` is done when the source may change, `commit` when all is stored.
+            The first one is at once for sources of up to 64 KiB, which are copied.
 
         Raises:
             PermissionDeniedError: not opened for writing, or the source not for reading.
@@ -189,7 +191,7 @@ class TensorStore(Handle):
             raise PermissionDeniedError("not opened for writing; open it with write=True")
         if isinstance(source, TensorStore):
             _check_readable(source)
-            driver = self._driver
+            driver, copying = self._driver, Copying()
             commit = self._begin(
                 partial(self._copy, source, self._transform, progress),
                 inline=driver.inline and source._driver.inline,
@@ -197,12 +199,17 @@ class TensorStore(Handle):
             )
         else:
             driver = self._driver
+            lasting = bool(can_reference_source_data_indefinitely)
             array = as_source(source, driver.data_type, self.shape)
-            body = partial(driver.write, self._transform, array)
+            array, copying = taken(source, array, lasting=lasting)
+            given = Given(lasting, None if copying is None else copying.done)
+            body = partial(driver.write_given, self._transform, array, given)
             if progress is not None:
                 body = partial(write_blockwise, driver, self._transform, array, Told(progress))
             commit = self._begin(body, changes=True)
-        return WriteFutures(together(commit), commit)
+        if copying is None:
+            return WriteFutures(Future(None), commit)
+        return copying.until(commit)
 
     async def _copy(
         self,

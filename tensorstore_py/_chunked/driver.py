@@ -27,9 +27,10 @@ from tensorstore_py._chunked.small_shard import small_reads
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._chunked.statistics import count_stored
 from tensorstore_py._chunked.uneven import ArraysByShape
-from tensorstore_py._chunked.write import write_from
+from tensorstore_py._chunked.write import Destination, write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, ResizeRequest
+from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.gate import Mutex
@@ -55,6 +56,7 @@ __all__ = ["ChunkedDriver"]
 
 M = TypeVar("M")
 _NOTHING_KEPT = ChunkCache(0)
+_AS_USUAL = Given()
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
@@ -260,6 +262,9 @@ class ChunkedDriver(Driver, Generic[M]):
         return out
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
+        await self.write_given(transform, source, _AS_USUAL)
+
+    async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
         known = await self._recheck_metadata()
         array = known.array
         resolved = propagate_bounds(known.bounds, transform)
@@ -270,7 +275,8 @@ class ChunkedDriver(Driver, Generic[M]):
         view = view[(0,) * selection.free]
         try:
             pool = known.pool
-            await write_from(array, known.source, self._merged, selection.axes, view, pool)
+            to = Destination(array, known.source, self._merged, pool)
+            await write_from(to, selection.axes, view, given)
         finally:
             if self._transaction is not None:
                 self._overlay.changing(partial(self._outside().forget, selection.axes))

@@ -95,5 +95,12 @@ class StoredChunks(ChunkSource):
         key = self.prefix + self._keys.encode(cell)
         return await self.store.write(key, value, if_equal=if_equal)
 
+    async def keep(
+        self, cell: Cell, value: Buffer, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        """Store a chunk whose bytes never change; see `KvStore.keep`."""
+        key = self.prefix + self._keys.encode(cell)
+        return await self.store.keep(key, value, if_equal=if_equal)
+
     def describe(self, cell: Cell) -> str:
         return self.store.describe_key(self.key(cell))

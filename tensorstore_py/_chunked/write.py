@@ -8,7 +8,7 @@ a crash leaves every chunk old or new.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tensorstore_py._chunked.update import (
     ShownUpdate,
 )
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
+from tensorstore_py._interface.given import Given
 from tensorstore_py._runtime.fan_out import fan_out
 
 if TYPE_CHECKING:
@@ -36,64 +37,98 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import StoredChunks
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
+    from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._interface.update import Update
 
-__all__ = ["write_from"]
+__all__ = ["Destination", "write_from"]
+
+_AS_USUAL = Given()
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
+class Destination(NamedTuple):
+    """What is written to.
+
+    Attributes:
+        array: what changes.
+        source: the array's source, where chunks are stored.
+        merged: where this process's own writers of one chunk meet.
+        pool: where chunks are kept decoded, if they are.
+    """
+
+    array: ChunkedArray
+    source: StoredChunks
+    merged: MergedUpdates
+    pool: PoolPart | None = None
+
+
 async def write_from(
-    array: ChunkedArray,
-    source: StoredChunks,
-    merged: MergedUpdates,
-    axes: Sequence[Axis],
-    view: Array,
-    pool: PoolPart | None = None,
+    to: Destination, axes: Sequence[Axis], view: Array, given: Given = _AS_USUAL
 ) -> None:
     """Store the elements that `axes` select.
 
     Args:
-        array: what to change.
-        source: the array's source, where chunks are stored.
-        merged: where this process's own writers of one chunk meet.
+        to: where to.
         axes: the selection's axes, see `selection`.
         view: the working view of the new values, one axis for each of `axes`, of the array's dtype.
-        pool: where chunks are kept decoded, if they are.
+        given: what is known of its memory.
 
     Raises:
         DataLossError: a chunk that must be changed in part is corrupt; names its key.
     """
+    array, source = to.array, to.source
     plan = make_plan(axes, array.grid)
     kind = _Writer if array.sharded is None else _ShardWriter
+    values = _Values(view, given, plan.count)
 
     def work_of(part: ChunkedArray) -> Callable[[Step], Coroutine[Any, Any, None]]:
-        return kind(part, source, merged, plan, view, pool).work()
+        return kind(to._replace(array=part), plan, values).work()
 
     work = work_of(array) if array.shapes is None else EachShape(array, work_of).step
     await fan_out(source.inline, plan.steps(), work, count=plan.count, width=source.width)
 
 
+class _Values:
+    """The new values, and how many chunks still have to take theirs.
+
+    Args:
+        view: see `write_from`.
+        given: see `write_from`.
+        count: of chunks.
+    """
+
+    __slots__ = ("_count", "_done", "_taken", "lasting", "view")
+
+    def __init__(self, view: Array, given: Given, count: int) -> None:
+        self.view = view
+        self.lasting, self._taken = given
+        self._count = count
+        self._done: list[None] = []  # appending is atomic, counting is not
+
+    def are_in(self, data: Buffer | None) -> bool:
+        """Whether what was made of a chunk's values is still their memory."""
+        if self._taken is None or not isinstance(data, memoryview):
+            return False
+        return np.may_share_memory(np.asarray(data), self.view)
+
+    def taken(self) -> None:
+        """One more chunk needs its values no more."""
+        if self._taken is not None:
+            self._done.append(None)
+            if len(self._done) == self._count:
+                self._taken()
+
+
 class _Writer:
     """One write to an array whose chunks are encoded whole."""
 
-    __slots__ = ("_array", "_merged", "_plan", "_pool", "_source", "_view")
+    __slots__ = ("_array", "_merged", "_plan", "_pool", "_source", "_values")
 
-    def __init__(
-        self,
-        array: ChunkedArray,
-        source: StoredChunks,
-        merged: MergedUpdates,
-        plan: Plan,
-        view: Array,
-        pool: PoolPart | None,
-    ) -> None:
-        self._array = array
-        self._source = source
-        self._merged = merged
+    def __init__(self, to: Destination, plan: Plan, values: _Values) -> None:
+        self._array, self._source, self._merged, self._pool = to
         self._plan = plan
-        self._view = view
-        self._pool = pool
+        self._values = values
 
     def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
         """The body of a step, which waits for memory if that could run out."""
@@ -133,14 +168,24 @@ class _Writer:
             if not (careful and self._source.store.stages):
                 condition = NO_VALUE if careful else None
                 data = await update.apply(None)
-                stamp = await self._source.write(step.cell, data, if_equal=condition)
+                early = not careful and not self._values.are_in(data)
+                if early:
+                    self._values.taken()
+                if self._values.lasting and data is not None:
+                    stamp = await self._source.keep(step.cell, data, if_equal=condition)
+                else:
+                    stamp = await self._source.write(step.cell, data, if_equal=condition)
                 if not careful or stamp.generation != UNKNOWN:
+                    if not early:
+                        self._values.taken()
                     return stamp
-        return await self._merged.update(self._source.key(step.cell), update)
+        changed = await self._merged.update(self._source.key(step.cell), update)
+        self._values.taken()
+        return changed
 
     def update(self, step: Step) -> Update:
         """What becomes of the chunk."""
-        part = ChunkPart(step, self._view[(..., *step.outside)])
+        part = ChunkPart(step, self._values.view[(..., *step.outside)])
         # What is read back through a codec that rounds is not what was written.
         shown = self._pool is not None and self._array.chain.exact()
         kind = ShownUpdate if shown else ChunkUpdate
@@ -153,5 +198,5 @@ class _ShardWriter(_Writer):
     __slots__ = ()
 
     def update(self, step: Step) -> Update:
-        part = ShardPart(*descend(self._plan.axes, step, self._view))
+        part = ShardPart(*descend(self._plan.axes, step, self._values.view))
         return ShardUpdate(self._array, self._source, step.cell, (part,))

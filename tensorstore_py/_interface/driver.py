@@ -32,10 +32,13 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tensorstore_py._interface.batch import Batch
+    from tensorstore_py._interface.given import Given
     from tensorstore_py._interface.hierarchy import KnownNode
     from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
+
+    Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 __all__ = [
     "Driver",
@@ -94,9 +97,7 @@ class Driver(ABC):
         """The domain as stored now."""
 
     @abstractmethod
-    async def read(
-        self, transform: IndexTransform, order: str
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    async def read(self, transform: IndexTransform, order: str) -> Array:
         """Read what `transform` selects into a fresh array of its input shape.
 
         Args:
@@ -110,7 +111,7 @@ class Driver(ABC):
 
     def reading(
         self, transform: IndexTransform, order: str
-    ) -> Callable[[], Coroutine[Any, Any, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]]:
+    ) -> Callable[[], Coroutine[Any, Any, Array]]:
         """A read that is asked for now; what it gives is as of now or later.
 
         Args:
@@ -122,11 +123,7 @@ class Driver(ABC):
         """
         return partial(self.read, transform, order)
 
-    async def write(
-        self,
-        transform: IndexTransform,
-        source: np.ndarray[tuple[int, ...], np.dtype[np.generic]],
-    ) -> None:
+    async def write(self, transform: IndexTransform, source: Array) -> None:
         """Store `source`, broadcast to the transform's input shape.
 
         Args:
@@ -138,6 +135,10 @@ class Driver(ABC):
             UnsupportedError: the driver cannot write.
         """
         raise UnsupportedError(f"{type(self).__name__} cannot be written")
+
+    async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
+        """`write`, for who can say more of `source`; arguments and errors as there."""
+        await self.write(transform, source)
 
     async def resize(self, request: ResizeRequest) -> None:
         """Change the bounds.

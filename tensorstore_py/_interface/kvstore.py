@@ -206,6 +206,15 @@ class KvStore(ABC):
         """
         raise UnsupportedError(f"{type(self).__name__} is read-only: cannot write {key!r}")
 
+    async def keep(
+        self, key: str, value: Buffer, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        """`write` of bytes that never change, so that the store may keep them by reference.
+
+        The default writes them like any others.
+        """
+        return await self.write(key, value, if_equal=if_equal)
+
     async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
         """Change a value, however often others change it meanwhile.
 

@@ -8,12 +8,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tensorstore_py._runtime.future import Future, Settleable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from tensorstore_py._runtime.future import Future
+__all__ = ["Copying", "WriteFutures"]
 
-__all__ = ["WriteFutures"]
+
+class Copying:
+    """The first of the two moments, while it is not known when it will be.
+
+    Example:
+        >>> copying = Copying()
+        >>> futures = copying.until(Future(5))
+        >>> futures.copy.result()
+    """
+
+    __slots__ = ("_settle",)
+
+    def __init__(self) -> None:
+        self._settle: Settleable[None] = Settleable()
+
+    def done(self) -> None:
+        """Nobody reads the source any more."""
+        self._settle.value(None)
+
+    def until(self, commit: Future[None]) -> WriteFutures:
+        """Both moments; the first one is over when the second one is, if not before."""
+        settle = self._settle
+
+        def follow(future: Future[None]) -> None:
+            error = future.error()
+            if error is None:
+                settle.value(None)
+            else:
+                settle.error(error)
+
+        settle.attach(commit.claim, lambda: None, commit.force)
+        commit.follow(follow)
+        return WriteFutures(settle.future, commit)
 
 
 class WriteFutures:

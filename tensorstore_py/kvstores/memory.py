@@ -53,7 +53,7 @@ class SharedMap:
     """What the stores of one context resource share: key -> (value, generation)."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, tuple[bytes, bytes]] = {}
+        self.entries: dict[str, tuple[Buffer, bytes]] = {}
         self.mutex = Mutex()
         self._counter = 0
 
@@ -61,7 +61,7 @@ class SharedMap:
         """What is stored now. Call with the mutex held, as `put`."""
         return self.entries.get(key, (b"", NO_VALUE))[1]
 
-    def put(self, key: str, value: bytes | None) -> bytes:
+    def put(self, key: str, value: Buffer | None) -> bytes:
         """Store a value, or delete it; gives a generation that was never used before."""
         if value is None:
             self.entries.pop(key, None)
@@ -135,12 +135,21 @@ class MemoryStore(KvStore):
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
         # `bytes` are kept as they are; other buffers belong to the caller and are copied.
-        kept = None if value is None else bytes(value)
+        return self._put(key, None if value is None else bytes(value), if_equal)
+
+    async def keep(
+        self, key: str, value: Buffer, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        return self._put(key, value, if_equal)
+
+    def _put(
+        self, key: str, value: Buffer | None, if_equal: bytes | None
+    ) -> TimestampedStorageGeneration:
         shared = self._shared
         with shared.mutex:
             if not holds(if_equal, shared.generation(key)):
                 return TimestampedStorageGeneration.now(UNKNOWN)
-            return TimestampedStorageGeneration.now(shared.put(key, kept))
+            return TimestampedStorageGeneration.now(shared.put(key, value))
 
     async def write_together(
         self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]

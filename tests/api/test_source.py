@@ -1,11 +1,15 @@
 import numpy as np
 import pytest
 
-from tensorstore_py._api.source import as_source
+from tensorstore_py._api.source import as_source, taken
 from tensorstore_py._spec.dtype import dtype
 from tensorstore_py.errors import MismatchError
 
 UINT8 = dtype("uint8")
+
+
+def bytearray_view(array):
+    return memoryview(bytearray(array))
 
 
 @pytest.mark.parametrize(
@@ -64,3 +68,48 @@ def test_extents_that_do_not_broadcast_are_named() -> None:
 def test_too_many_dimensions_are_counted() -> None:
     with pytest.raises(ValueError, match="source has 2 dimensions"):
         as_source([[1]], UINT8, (4,))
+
+
+class TestTaken:
+    """What is the caller's memory is copied, or read under the eyes of who waits for it."""
+
+    def of(self, source, *, lasting=False):
+        array = as_source(source, UINT8, (3,))
+        return array, *taken(source, array, lasting=lasting)
+
+    @pytest.mark.parametrize("source", [7, [1, 2, 3], np.array([True, False, True])])
+    def test_what_was_converted_is_nobody_elses(self, source):
+        array, mine, copying = self.of(source)
+        assert mine is array
+        assert copying is None
+
+    @pytest.mark.parametrize("make", [np.asarray, memoryview, bytearray_view])
+    def test_a_little_is_copied(self, make):
+        source = make(np.array([1, 2, 3], "uint8"))
+        array, mine, copying = self.of(source)
+        assert not np.may_share_memory(mine, array)
+        assert mine.tolist() == [1, 2, 3]
+        assert copying is None
+
+    def test_in_the_order_that_it_is_in(self):
+        source = np.zeros((3, 4), "uint8", order="F")
+        mine, _ = taken(source, source, lasting=False)
+        assert mine.flags.f_contiguous
+
+    def test_much_is_waited_for(self):
+        source = np.zeros(2**17, "uint8")
+        mine, copying = taken(source, source, lasting=False)
+        assert mine is source
+        assert copying is not None
+
+    def test_objects_may_change_themselves(self):
+        source = np.array([[], {}], object)
+        mine, copying = taken(source, source, lasting=False)
+        assert mine is source
+        assert copying is not None
+
+    def test_what_lasts_is_used_as_it_is(self):
+        source = np.array([1, 2, 3], "uint8")
+        array, mine, copying = self.of(source, lasting=True)
+        assert mine is array is source
+        assert copying is None

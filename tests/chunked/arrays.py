@@ -11,7 +11,7 @@ from tensorstore_py._chunked.merging import MergedUpdates
 from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.source import StoredChunks
-from tensorstore_py._chunked.write import write_from
+from tensorstore_py._chunked.write import Destination, write_from
 from tensorstore_py._index import IndexTransform
 from tensorstore_py._interface.bind_chain import bind_chain
 from tensorstore_py._interface.byte_range import WHOLE
@@ -155,4 +155,5 @@ class Opened:
         view = selection.view(np.broadcast_to(values, transform.input_shape))
         if view.size:
             view = view[(0,) * selection.free]
-            await write_from(self.array, self.source, self.merged, selection.axes, view)
+            to = Destination(self.array, self.source, self.merged)
+            await write_from(to, selection.axes, view)

@@ -81,3 +81,15 @@ def test_generations_are_those_of_the_reference():
         mine = ours.write("a", value).result().generation
         assert len(mine) == len(theirs.write("a", value).result().generation)
         assert mine[:1] == b"\0"
+
+
+def test_what_lasts_is_kept_by_reference():
+    store = MemoryStore(SharedMap())
+    value = bytearray(b"abc")
+
+    async def body():
+        await store.keep("a", memoryview(value))
+        value[0] = ord("x")
+        return bytes((await store.read("a")).value)
+
+    assert drive(store, body) == b"xbc"

@@ -5,7 +5,7 @@ import pytest
 import tensorstore
 
 from tensorstore_py._runtime.future import Future, Promise
-from tensorstore_py._runtime.write_futures import WriteFutures
+from tensorstore_py._runtime.write_futures import Copying, WriteFutures
 
 
 def pair():
@@ -66,3 +66,27 @@ async def test_awaiting():
     _, committed, write = pair()
     asyncio.get_running_loop().call_soon(committed.set_result, None)
     assert await write is None
+
+
+def test_copying_ends_before_the_commit_or_with_it():
+    copying, (promise, commit) = Copying(), Promise.new()
+    futures = copying.until(commit)
+    assert not futures.copy.done()
+    copying.done()
+    copying.done()
+    assert futures.copy.result() is None
+    assert not futures.done()
+    promise.set_exception(KeyError("disk"))
+    assert futures.copy.exception() is None
+
+    copying, (promise, commit) = Copying(), Promise.new()
+    futures = copying.until(commit)
+    promise.set_exception(KeyError("disk"))
+    with pytest.raises(KeyError):
+        futures.copy.result()
+
+
+def test_copying_that_was_over_before_there_was_a_commit():
+    copying, (_, commit) = Copying(), Promise.new()
+    copying.done()
+    assert copying.until(commit).copy.done()
