@@ -3,9 +3,9 @@
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/
 Names: `gzip` (zarr, zarr3, n5), `numcodecs.gzip` (zarr3).
 Example: `{"name": "gzip", "configuration": {"level": 1}}`.
-Limits: none; a value may be several gzip members one behind the other. Levels 1 and 2 are encoded
-by `isal` where it is installed, which is several times faster at the size that zlib reaches there;
-higher levels promise a size that only zlib keeps. Decoding is `isal`'s at any level.
+Limits: none; a value may be several gzip members one behind the other. Where they are installed,
+`isal` encodes levels 1 and 2, several times faster at the size that zlib reaches there, and
+libdeflate 4 to 8, up to three times faster and no larger. Decoding is `isal`'s at any level.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ __all__ = ["Gzip", "GzipSpec", "GzipV2Spec", "N5GzipSpec", "NumcodecsGzipSpec"]
 
 _WINDOW_BITS = 31  # the largest window, wrapped as gzip
 _ZLIB_WINDOW_BITS = 15  # wrapped as zlib
+
+#: Where the next level of libdeflate is as small as zlib is, and faster.
+_LIBDEFLATE_LEVELS = range(4, 9)
 
 
 @codec("gzip", family="zarr3")
@@ -97,7 +100,7 @@ class N5GzipSpec(BytesToBytesSpec):
     use_zlib: bool = Field(default=False, alias="useZlib")
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Gzip(self.level, wrapped_as_zlib=self.use_zlib)
+        return Gzip(6 if self.level == -1 else self.level, wrapped_as_zlib=self.use_zlib)
 
 
 class Gzip(StreamCodec):
@@ -121,19 +124,37 @@ class _Library(NamedTuple):
 
 @cache
 def _library(level: int, window_bits: int) -> _Library:
-    def by_zlib(data: Buffer) -> bytes:
-        return zlib.compress(data, level, window_bits)
-
     try:
         from isal import isal_zlib  # noqa: PLC0415 - optional, and at first use
     except ImportError:
-        return _Library(by_zlib, lambda: zlib.decompressobj(window_bits), (zlib.error,))
+        return _Library(
+            _compressor(level, window_bits), lambda: zlib.decompressobj(window_bits), (zlib.error,)
+        )
 
     def by_isal(data: Buffer) -> bytes:
         return isal_zlib.compress(data, level, window_bits)
 
     return _Library(
-        by_isal if level in (1, 2) else by_zlib,
+        by_isal if level in (1, 2) else _compressor(level, window_bits),
         lambda: isal_zlib.decompressobj(window_bits),
         (isal_zlib.error,),  # type: ignore[arg-type]  # a class, whatever its stub says
     )
+
+
+def _compressor(level: int, window_bits: int) -> Callable[[Buffer], bytes]:
+    def by_zlib(data: Buffer) -> bytes:
+        return zlib.compress(data, level, window_bits)
+
+    if level not in _LIBDEFLATE_LEVELS:
+        return by_zlib
+    try:
+        import deflate  # noqa: PLC0415 - optional, and at first use
+    except ImportError:
+        return by_zlib
+    gzip = window_bits == _WINDOW_BITS
+    compress = deflate.gzip_compress if gzip else deflate.zlib_compress
+
+    def by_libdeflate(data: Buffer) -> bytes:
+        return bytes(compress(data, level + 1))
+
+    return by_libdeflate

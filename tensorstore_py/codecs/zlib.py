@@ -3,9 +3,9 @@
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/zlib.html
 Names: `zlib` (zarr), `numcodecs.zlib` (zarr3).
 Example: `{"id": "zlib", "level": 1}`.
-Limits: unlike gzip, nothing may stand behind the stream. Levels 1 and 2 are encoded by `isal` where
-it is installed, which is several times faster at the size that zlib reaches there; higher levels
-promise a size that only zlib keeps. Decoding is `isal`'s at any level.
+Limits: unlike gzip, nothing may stand behind the stream. Where they are installed, `isal` encodes
+levels 1 and 2, several times faster at the size that zlib reaches there, and libdeflate 4 to 8, up
+to three times faster and no larger. Decoding is `isal`'s at any level.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["NumcodecsZlibSpec", "Zlib", "ZlibSpec"]
+
+#: Where the next level of libdeflate is as small as zlib is, and faster.
+_LIBDEFLATE_LEVELS = range(4, 9)
 
 
 @codec("zlib", family="zarr")
@@ -78,19 +81,33 @@ class _Library(NamedTuple):
 
 @cache
 def _library(level: int) -> _Library:
-    def by_zlib(data: Buffer) -> bytes:
-        return zlib.compress(data, level)
-
     try:
         from isal import isal_zlib  # noqa: PLC0415 - optional, and at first use
     except ImportError:
-        return _Library(by_zlib, zlib.decompressobj, (zlib.error,))
+        return _Library(_compressor(level), zlib.decompressobj, (zlib.error,))
 
     def by_isal(data: Buffer) -> bytes:
         return isal_zlib.compress(data, level)
 
     return _Library(
-        by_isal if level in (1, 2) else by_zlib,
+        by_isal if level in (1, 2) else _compressor(level),
         isal_zlib.decompressobj,
         (isal_zlib.error,),  # type: ignore[arg-type]  # a class, whatever its stub says
     )
+
+
+def _compressor(level: int) -> Callable[[Buffer], bytes]:
+    def by_zlib(data: Buffer) -> bytes:
+        return zlib.compress(data, level)
+
+    if level not in _LIBDEFLATE_LEVELS:
+        return by_zlib
+    try:
+        import deflate  # noqa: PLC0415 - optional, and at first use
+    except ImportError:
+        return by_zlib
+
+    def by_libdeflate(data: Buffer) -> bytes:
+        return bytes(deflate.zlib_compress(data, level + 1))
+
+    return by_libdeflate

@@ -30,14 +30,15 @@ class TestGzipV2(CodecSuite):
 
 
 @pytest.fixture
-def without_isal(monkeypatch: pytest.MonkeyPatch):
+def without_libraries(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "isal", None)
+    monkeypatch.setitem(sys.modules, "deflate", None)
     ours._library.cache_clear()
     yield
     ours._library.cache_clear()
 
 
-@pytest.mark.usefixtures("without_isal")
+@pytest.mark.usefixtures("without_libraries")
 class TestGzipByTheStandardLibrary(CodecSuite):
     configurations = (
         {"name": "gzip", "configuration": {"level": 1}},
@@ -54,9 +55,25 @@ def test_other_implementations_read_and_write_the_same(level: int) -> None:
     assert codec.decode(GZip(level).encode(DATA), len(DATA)) == DATA
 
 
-def test_levels_above_two_are_zlib_s_own() -> None:
-    for level in (3, 6, 9):
+def test_levels_that_no_other_library_reaches_are_zlib_s_own() -> None:
+    for level in (3, 9):
         assert Gzip(level).encode(DATA) == zlib.compress(DATA, level, 31)
+
+
+@pytest.mark.usefixtures("without_libraries")
+def test_without_other_libraries_all_levels_are_zlib_s_own() -> None:
+    for level in range(10):
+        assert Gzip(level).encode(DATA) == zlib.compress(DATA, level, 31)
+
+
+@pytest.mark.parametrize("level", range(4, 9))
+def test_a_level_keeps_its_size(level: int) -> None:
+    noise = np.random.default_rng(5).integers(0, 300, 20_000).astype("<u2")
+    labels = np.repeat(noise[:600], 33)
+    waves = np.sin(np.arange(10_000) / 70).astype("<f4")
+    for array in (noise, labels, waves):
+        data = array.tobytes()
+        assert len(Gzip(level).encode(data)) <= 1.06 * len(zlib.compress(data, level, 31))
 
 
 def test_members_one_behind_the_other_are_one_value() -> None:

@@ -24,14 +24,15 @@ class TestZlib(CodecSuite):
 
 
 @pytest.fixture
-def without_isal(monkeypatch: pytest.MonkeyPatch):
+def without_libraries(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "isal", None)
+    monkeypatch.setitem(sys.modules, "deflate", None)
     ours._library.cache_clear()
     yield
     ours._library.cache_clear()
 
 
-@pytest.mark.usefixtures("without_isal")
+@pytest.mark.usefixtures("without_libraries")
 class TestZlibByTheStandardLibrary(CodecSuite):
     family = "zarr"
     configurations = ({"id": "zlib"},)
@@ -43,6 +44,13 @@ def test_other_implementations_read_and_write_the_same(level: int) -> None:
 
     assert zlib.decompress(codec.encode(DATA)) == DATA
     assert codec.decode(TheirZlib(level).encode(DATA), len(DATA)) == DATA
+
+
+@pytest.mark.parametrize("level", range(4, 9))
+def test_a_level_keeps_its_size(level: int) -> None:
+    data = np.random.default_rng(5).integers(0, 300, 20_000).astype("<u2").tobytes()
+
+    assert len(Zlib(level).encode(data)) <= 1.06 * len(zlib.compress(data, level))
 
 
 def test_nothing_may_stand_behind_the_stream() -> None:

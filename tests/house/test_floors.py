@@ -15,6 +15,7 @@ PLUG_INS = ("codecs", "kvstores", "drivers")
 # Entries of zip archives are bare streams, which no codec has.
 CODEC_LIBRARIES = {
     "bz2": {"codecs/bz2.py", "kvstores/zip/methods.py"},
+    "deflate": {"codecs/gzip.py", "codecs/zlib.py"},
     "google_crc32c": {"_net/digests.py", "codecs/crc32c.py"},
     "gzip": {"codecs/gzip.py"},
     "isal": {"codecs/gzip.py", "codecs/zlib.py"},
