@@ -268,8 +268,8 @@ class ChunkedDriver(Driver, Generic[M]):
         known = await self._recheck_metadata()
         array = known.array
         resolved = propagate_bounds(known.bounds, transform)
-        selection = select(resolved)
-        view = selection.view(np.broadcast_to(source, resolved.input_shape))
+        selection, shape = select(resolved), resolved.input_shape
+        view = selection.view(source if source.shape == shape else np.broadcast_to(source, shape))
         if not view.size:
             return
         view = view[(0,) * selection.free]

@@ -14,7 +14,7 @@ for input dimensions on which nothing depends. Strided axes never cost an index 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class Gathered:
 
 Axis = Strided | Gathered
 
+_IN_ORDER: Final = tuple(range(32))
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -91,7 +93,9 @@ class Selection:
         turned[...] = view.reshape(turned.shape)
 
     def _turn(self, array: Array) -> Array:
-        turned = array.transpose(self.order)
+        turned = array
+        if self.order != _IN_ORDER[: len(self.order)]:
+            turned = array.transpose(self.order)
         if any(self.flip):
             turned = turned[tuple(slice(None, None, -1 if back else 1) for back in self.flip)]
         return turned
@@ -105,6 +109,9 @@ def select(transform: IndexTransform) -> Selection:
         >>> select(IndexTransform(input_shape=[4, 5])[1:3, 2]).axes
         (Strided(dim=0, start=1, step=1, count=2), Strided(dim=1, start=2, step=1, count=1))
     """
+    straight = _straight(transform)
+    if straight is not None:
+        return straight
     groups = _groups(transform)
     axes: list[Axis] = []
     order: list[int] = []
@@ -129,6 +136,31 @@ def select(transform: IndexTransform) -> Selection:
         (*[extents[dim] for dim in free], *shape),
         len(free),
     )
+
+
+def _straight(transform: IndexTransform) -> Selection | None:
+    """The selection without index arrays, turns and flips, which nearly all are; or None."""
+    origin, extents = transform.input_origin, transform.input_shape
+    axes = []
+    shape = []
+    rank = 0
+    for output, each in enumerate(transform.maps):
+        dim, step = each.input_dimension, each.stride
+        if dim is None:
+            if each.index_array is not None:
+                return None
+            axes.append(Strided(output, each.offset, 1, 1))
+            shape.append(1)
+        elif dim == rank and step is not None and step > 0:
+            axes.append(Strided(output, each.offset + step * origin[dim], step, extents[dim]))
+            shape.append(extents[dim])
+            rank += 1
+        else:
+            return None
+    if rank != len(extents):
+        return None
+    in_order = _IN_ORDER[:rank]
+    return Selection(tuple(axes), in_order, (False,) * rank, tuple(shape), 0)
 
 
 def _groups(transform: IndexTransform) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
