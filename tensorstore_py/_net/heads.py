@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from tensorstore_py._net.failures import Failure
+from tensorstore_py._net.failures import Failure, damaged
 from tensorstore_py.errors import SpecError
 
 __all__ = ["AnswerHead", "HeadFields", "parse_head", "request_head"]
@@ -81,6 +81,9 @@ def parse_head(head: bytes) -> AnswerHead | None:
     Args:
         head: up to and with the empty line.
 
+    Raises:
+        Failure: the length is no number.
+
     Example:
         >>> parse_head(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n").length
         5
@@ -97,7 +100,8 @@ def parse_head(head: bytes) -> AnswerHead | None:
     if len(fields) != text.count("\r\n") and text.lower().count("content-length:") > 1:
         return None
     if length is not None and not (length.isascii() and length.isdecimal() and len(length) < 20):
-        return None
+        # The library waits for the end of what has none.
+        raise damaged(f"the server says that the answer has {length[:40]!r} bytes")
     if "transfer-encoding" in fields or fields.get("connection", "keep-alive") != "keep-alive":
         return None
     words = reason.decode("utf-8", "surrogateescape")

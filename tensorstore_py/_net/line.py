@@ -129,7 +129,7 @@ class Line(asyncio.BufferedProtocol):
         self._dropped = dropped
         self._waiter: asyncio.Future[None] | None = None
         self._room: asyncio.Future[None] | None = None
-        self._watch: Watch
+        self._watch: Watch | None = None
         self._method = ""
         self._byte_range = WHOLE
         self._unpack = False
@@ -192,7 +192,8 @@ class Line(asyncio.BufferedProtocol):
                 await self._room
             if self.is_answered:
                 return
-            self._watch.move()
+            if self._watch is not None:
+                self._watch.move()
             self._transport.write(view[at : at + PIECE])
         self._is_sending = False
 
@@ -219,7 +220,7 @@ class Line(asyncio.BufferedProtocol):
     def rest(self, now: float) -> None:
         """The exchange is over, and the answer was received to its end."""
         self.idle_since = now
-        self._waiter = self._buffer = None
+        self._waiter = self._buffer = self._watch = None
         self._space = self._desk.view
         self.body = b""
         if self.head is None:
@@ -245,7 +246,8 @@ class Line(asyncio.BufferedProtocol):
             if waiter is None:
                 self.close()
             return
-        self._watch.moved = self._loop.time()
+        if self._watch is not None:
+            self._watch.moved = self._loop.time()
         if self._buffer is None:
             try:
                 self._on_beginning(nbytes)
