@@ -22,9 +22,9 @@ from tensorstore_py.kvstores.gcs.uploads import (
     "value", [b"", b"abc", b"\r\n--x--\r\n", bytes(range(256)), memoryview(b"abc")]
 )
 def test_one_body_says_what_it_is_and_is_it(value):
-    headers, body = in_one_piece(resource("a/é", "4waSgw==", "5-x"), value)
+    headers, parts = in_one_piece(resource("a/é", "4waSgw==", "5-x"), value)
 
-    assert isinstance(body, bytes)
+    body = b"".join(parts)
     head = f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode()
     message = BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
     said, data = message.iter_parts()
@@ -37,12 +37,11 @@ def test_one_body_says_what_it_is_and_is_it(value):
     assert body.count(bytes(value)) >= 1
 
 
-def test_a_large_value_is_not_copied():
+def test_a_value_is_not_copied():
     value = bytes(2**20)
 
     _, body = in_one_piece(resource("a", "x"), value)
 
-    assert isinstance(body, tuple)
     assert any(part is value for part in body)
 
 
@@ -51,7 +50,7 @@ def test_wider_items_are_sent_as_they_lie_in_memory():
 
     _, body = in_one_piece(b"{}", numbers)
 
-    assert numbers.tobytes() in body
+    assert numbers.tobytes() in b"".join(body)
     assert checksum_of(numbers) == checksum_of(numbers.tobytes())
 
 
