@@ -1,0 +1,127 @@
+"""The table of docs/network.md: what is read and written through a network, beside others.
+
+Runs benchmarks/over_http.py, benchmarks/objects.py and benchmarks/objects_gcs.py, with and without
+latency, and prints one table in Markdown: ours, and how we stand to each of the others, as medians
+over rounds in which each library has its turn.
+
+    python benchmarks/network.py             about five minutes
+    python benchmarks/network.py --quick     a look, not a result
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+# run as a file, only this folder would be importable
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import objects, objects_gcs, over_http
+
+OURS = "tensorstore_py"
+CHUNKS = 2000
+
+
+class Trial(Protocol):
+    """One workload, once."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+
+    @property
+    def rate(self) -> float:
+        """Requests per second."""
+
+    @property
+    def cpu_ms(self) -> float:
+        """Processor time per request."""
+
+
+Found: TypeAlias = "dict[tuple[str, str], list[Trial]]"
+HEADER = (
+    "| store | workload | requests/s | CPU ms | beside | their requests/s | their CPU ms "
+    "| ours ÷ theirs: requests/s | CPU |\n|---|---|---|---|---|---|---|---|---|"
+)
+LATENCY_HEADER = "| store | library | seconds | of the ideal | CPU ms |\n|---|---|---|---|---|"
+
+
+def median(numbers: Sequence[float]) -> float:
+    """The middle one."""
+    return statistics.median(numbers)
+
+
+def rows(store: str, found: Found) -> list[str]:
+    """A row for each workload and library beside us."""
+    lines = []
+    for (workload, library), theirs in found.items():
+        if library == OURS:
+            continue
+        ours = found[workload, OURS]
+        pairs = list(zip(ours, theirs, strict=True))
+        cells = [
+            store,
+            workload,
+            f"{median([mine.rate for mine in ours]):,.0f}",
+            f"{median([mine.cpu_ms for mine in ours]):.3f}",
+            library,
+            f"{median([their.rate for their in theirs]):,.0f}",
+            f"{median([their.cpu_ms for their in theirs]):.3f}",
+            f"**{median([mine.rate / their.rate for mine, their in pairs]):.2f}**",
+            f"{median([mine.cpu_ms / their.cpu_ms for mine, their in pairs]):.2f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def latency_rows(store: str, found: Found) -> list[str]:
+    """A row for each library, of the arrays only."""
+    ideal_s = over_http.LATENCY_S * CHUNKS / over_http.AT_A_TIME
+    lines = []
+    for (workload, library), results in found.items():
+        if workload == "array" or library == "minimum":
+            seconds = median([result.seconds for result in results])
+            cpu_ms = median([result.cpu_ms for result in results])
+            lines.append(
+                f"| {store} | {library} | {seconds:.3f} | {seconds / ideal_s:.2f} | {cpu_ms:.3f} |"
+            )
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the command line, measure, print the tables."""
+    parser = argparse.ArgumentParser(description="Through a network: us and others.")
+    parser.add_argument("--quick", action="store_true", help="3 short rounds")
+    options = parser.parse_args(arguments)
+    rounds, count = (3, 500) if options.quick else (7, 2000)
+    print(HEADER, flush=True)
+    for store, found in (
+        ("http", over_http.measure(over_http.LIBRARIES, rounds, count)),
+        ("s3", objects.measure(_asked(objects.LIBRARIES), rounds, count, 0.0)),
+        ("gcs", objects_gcs.measure(_asked(objects_gcs.LIBRARIES), rounds, count, 0.0)),
+    ):
+        print("\n".join(rows(store, dict(found))), flush=True)
+    print(f"\n{LATENCY_HEADER}", flush=True)
+    away_s = over_http.LATENCY_S
+    for store, found in (
+        ("http", over_http.measure(over_http.LIBRARIES, rounds, CHUNKS, away_s)),
+        ("s3", objects.measure(_asked(objects.LIBRARIES, latency=True), rounds, CHUNKS, away_s)),
+        (
+            "gcs",
+            objects_gcs.measure(
+                _asked(objects_gcs.LIBRARIES, latency=True), rounds, CHUNKS, away_s
+            ),
+        ),
+    ):
+        print("\n".join(latency_rows(store, dict(found))), flush=True)
+
+
+def _asked(libraries: Sequence[str], *, latency: bool = False) -> argparse.Namespace:
+    """The options of the other benchmarks."""
+    return argparse.Namespace(only=libraries, latency=latency, md5=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+from benchmarks.network import latency_rows, rows
+from benchmarks.over_http import Result
+
+
+def test_a_row_tells_how_we_stand_to_another():
+    found = {
+        ("read", "tensorstore_py"): [Result(1.0, 0.2, 1000), Result(2.0, 0.2, 1000)],
+        ("read", "other"): [Result(2.0, 0.4, 1000), Result(2.0, 0.1, 1000)],
+    }
+
+    assert rows("s3", dict(found)) == [
+        "| s3 | read | 750 | 0.200 | other | 500 | 0.250 | **1.50** | 1.25 |"
+    ]
+
+
+def test_latency_is_compared_with_the_ideal():
+    found = {
+        ("values", "tensorstore_py"): [Result(9.0, 9.0, 2000)],
+        ("values", "minimum"): [Result(1.25, 0.1, 2000)],
+        ("array", "tensorstore_py"): [Result(1.5, 0.2, 2000)],
+    }
+
+    assert latency_rows("http", dict(found)) == [
+        "| http | minimum | 1.250 | 1.00 | 0.050 |",
+        "| http | tensorstore_py | 1.500 | 1.20 | 0.100 |",
+    ]
