@@ -103,4 +103,10 @@ def _reopened(store: TensorStore, **changes: object) -> TensorStore:
     model = store.spec(retain_context=True).model
     plain: dict[str, object] = {"dtype": None, "rank": None, "schema_": None, "transform": None}
     spec = Spec.of(model.replace(**{**plain, **changes}).checked())
-    return open_array(spec, open=True, read=True, write=store.writable or None).result()
+    return open_array(
+        spec,
+        open=True,
+        read=True,
+        write=store.writable or None,
+        transaction=store.transaction,
+    ).result()

@@ -79,6 +79,7 @@ def other_reading(
         assume_metadata=True,
         read=True,
         write=store.writable or None,
+        transaction=store.transaction,
         **request.options,
     ).result()
 

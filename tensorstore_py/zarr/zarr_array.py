@@ -22,6 +22,7 @@ from tensorstore_py.zarr.values import as_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py.zarr.store import Store
 
 __all__ = ["Array"]
@@ -252,6 +253,25 @@ class Array(Described):
             read_only=self.read_only if read_only is None else read_only,
             is_view=True,
         )
+
+    def with_transaction(self, transaction: Transaction | None) -> Array:
+        """This array, seen through a transaction: it reads what was written in it.
+
+        Args:
+            transaction: where writes go; None: straight to the store.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> z = ts.zarr.zeros(4, dtype="i4")
+            >>> with ts.Transaction() as transaction:
+            ...     z.with_transaction(transaction)[:2] = 5
+            ...     print(z[:])
+            [0 0 0 0]
+            >>> z[:]
+            array([5, 5, 0, 0], dtype=int32)
+        """
+        seen = self._ts.with_transaction(transaction)
+        return _again(seen, self._store, self.path, self.read_only, self._cached, self.is_view)
 
     # As a value.
 

@@ -21,6 +21,7 @@ from tensorstore_py.zarr.zarr_array import Array
 if TYPE_CHECKING:
     from tensorstore_py._api.attributes import Attributes
     from tensorstore_py._api.tree import Tree
+    from tensorstore_py._interface.transaction import Transaction
 
 __all__ = ["Group"]
 
@@ -304,6 +305,15 @@ class Group(MakesArrays, MutableMapping[str, Any]):
                 "the group was opened to be read only; open it with mode='r+'"
             )
         self._store.check_writable()
+
+    def with_transaction(self, transaction: Transaction | None) -> Group:
+        """This group, seen through a transaction, with everything in it.
+
+        Args:
+            transaction: where changes go; None: straight to the store.
+        """
+        seen = self.ts.with_transaction(transaction)
+        return Group(seen, store=self._store, read_only=self.read_only)
 
     # As a value.
 

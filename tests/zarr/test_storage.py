@@ -1,7 +1,9 @@
 """Stores by name, and whatever else says where something is."""
 
 import gc
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,3 +100,49 @@ def test_resources_are_those_of_the_context():
     assert ts.zarr.open("memory://", context=context, path="a")[0] == 5
     with pytest.raises(ValueError, match="no array found"):
         ts.zarr.open_array("memory://a", mode="r")
+
+
+class TestZip:
+    def test_is_written_and_read_as_by_zarr_python(self, tmp_path):
+        path = tmp_path / "a.zip"
+        with ts.zarr.ZipStore(path, mode="w") as store:
+            root = ts.zarr.group(store, zarr_format=2)
+            root.create_group("foo").create_dataset("bar", shape=(20, 20), chunks=(10, 10))
+            root["foo/bar"][:] = 42
+
+        names = zipfile.ZipFile(path).namelist()
+        assert sorted(names) == [
+            ".zgroup",
+            "foo/.zgroup",
+            "foo/bar/.zarray",
+            *(f"foo/bar/{row}.{column}" for row in (0, 1) for column in (0, 1)),
+        ]
+        with zarr.storage.ZipStore(path, mode="r") as theirs:
+            found: Any = zarr.open_array(theirs, path="foo/bar", mode="r")
+            assert (found[:] == 42).all()
+
+    def test_modes(self, tmp_path):
+        path = tmp_path / "a.zip"
+        ts.zarr.array([1, 2], store=ts.zarr.ZipStore(path, mode="x"))
+        with pytest.raises(FileExistsError, match="mode='a'"):
+            ts.zarr.ZipStore(path, mode="x")
+        assert ts.zarr.open(ts.zarr.ZipStore(path, mode="r")).read_only
+        ts.zarr.open(ts.zarr.ZipStore(path))[0] = 5
+        assert ts.zarr.load(path).tolist() == [5, 2]
+        assert len(ts.zarr.ZipStore(path, mode="w")) == 0
+
+    @pytest.mark.parametrize("number", [0, 8])
+    def test_compression_goes_by_the_numbers_of_zipfile(self, tmp_path, number):
+        store = ts.zarr.ZipStore(tmp_path / "a.zip", compression=number)
+        store["a"] = b"x" * 100
+        (entry,) = zipfile.ZipFile(tmp_path / "a.zip").infolist()
+        assert entry.compress_type == number
+
+    def test_a_compression_must_be_known(self, tmp_path):
+        with pytest.raises(ValueError, match=r"0 \(stored\) or 8"):
+            ts.zarr.ZipStore(tmp_path / "a.zip", compression=5)
+
+    def test_a_path_that_ends_so_is_one(self, tmp_path):
+        ts.zarr.save(tmp_path / "a.zip", np.arange(3))
+        assert zipfile.is_zipfile(tmp_path / "a.zip")
+        assert ts.zarr.load(str(tmp_path / "a.zip")).tolist() == [0, 1, 2]

@@ -126,3 +126,13 @@ def test_is_made_of_a_tensorstore():
     z[-1] = 5
     assert store[2].read().result() == 5
     assert z.store == z.own_store
+
+
+def test_is_seen_through_a_transaction():
+    z = ts.zarr.zeros(3, dtype=[("a", "i4"), ("b", "S2")])
+    with ts.Transaction() as transaction:
+        staged = z.with_transaction(transaction)
+        staged["a"] = [1, 2, 3]
+        assert staged[1].tolist() == (2, b"")
+        assert z["a"].tolist() == [0, 0, 0]
+    assert z["a"].tolist() == [1, 2, 3]

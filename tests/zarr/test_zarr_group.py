@@ -146,6 +146,17 @@ def test_what_is_read_only_is_not_changed(root):
             change()
 
 
+def test_is_seen_through_a_transaction(root):
+    with ts.Transaction() as transaction:
+        staged = root.with_transaction(transaction)
+        staged.array("new", [1, 2])
+        del staged["foo"]
+        staged["y"][0, 0] = 5
+        assert sorted(root) == ["baz", "foo", "y"]
+    assert sorted(root) == ["baz", "new", "y"]
+    assert root["y"][0, 0] == 5
+
+
 class TestValue:
     def test_is_equal_if_it_is_the_same(self, root):
         assert root == ts.zarr.open_group(root.store)
