@@ -30,6 +30,7 @@ from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.stack import concat, overlay, stack
 from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._api.transfer import download, upload
 from tensorstore_py._api.virtual_chunked import virtual_chunked
 from tensorstore_py._chunked.spec import RecheckCacheOption
 from tensorstore_py._chunked.virtual import (
@@ -185,6 +186,7 @@ __all__ = [
     "complex128",
     "concat",
     "d",
+    "download",
     "downsample",
     "dtype",
     "float4_e2m1fn",
@@ -217,6 +219,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "upload",
     "ustring",
     "virtual_chunked",
     "zarr",

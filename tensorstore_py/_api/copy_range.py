@@ -59,7 +59,8 @@ class CopyRange(NamedTuple):
         return await self.source.read_as_of(key, WHOLE, self.staleness_bound)
 
     async def _next(self, listing: AsyncIterator[ListEntry]) -> list[str]:
-        return await within(self.inline, self.source.inline, lambda: next_page(listing))
+        page = await within(self.inline, self.source.inline, lambda: next_page(listing))
+        return [entry.key for entry in page]
 
     def _feeds_itself(self) -> bool:
         return type(self.source) is type(self.sink) and (

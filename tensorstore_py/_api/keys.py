@@ -6,7 +6,8 @@ asked for; it runs where the store's operations run, and ends with whoever itera
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import aclosing
 from typing import Any, Protocol, TypeVar
 
 from tensorstore_py._interface.key_range import encode_key
@@ -28,14 +29,14 @@ class Begin(Protocol):
         """As `start` does."""
 
 
-async def next_page(listing: AsyncIterator[ListEntry]) -> list[str]:
-    """The next keys of a listing; none if it is over."""
-    keys = []
+async def next_page(listing: AsyncIterator[ListEntry]) -> list[ListEntry]:
+    """The next entries of a listing; none if it is over."""
+    page = []
     async for entry in listing:
-        keys.append(entry.key)
-        if len(keys) == PAGE:
+        page.append(entry)
+        if len(page) == PAGE:
             break
-    return keys
+    return page
 
 
 class Keys:
@@ -72,27 +73,33 @@ class Keys:
     def __iter__(self) -> Iterator[bytes]:
         listing = self._listing()
         try:
-            while keys := self._begin(lambda: next_page(listing)).result():
-                yield from self._shown(keys)
+            while page := self._begin(lambda: next_page(listing)).result():
+                yield from self._shown(page)
         finally:
             # Whoever lets go of it may be the garbage collector, on any thread: none may wait.
             start(self._inline, lambda: _end(listing))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        async with aclosing(self.entries()) as entries:
+            async for entry in entries:
+                yield encode_key(entry.key)[self._skipped :]
+
+    async def entries(self) -> AsyncGenerator[ListEntry, None]:
+        """Whole keys, and the sizes of their values where the store lists these."""
         listing = self._listing()
         try:
-            while keys := await self._begin(lambda: next_page(listing)):
-                for key in self._shown(keys):
-                    yield key
+            while page := await self._begin(lambda: next_page(listing)):
+                for entry in page:
+                    yield entry
         finally:
             await start(self._inline, lambda: _end(listing))
 
     async def collect(self) -> list[bytes]:
         """All of them, where the store's operations run."""
-        return self._shown([entry.key async for entry in self._listing()])
+        return self._shown([entry async for entry in self._listing()])
 
-    def _shown(self, keys: list[str]) -> list[bytes]:
-        return [encode_key(key)[self._skipped :] for key in keys]
+    def _shown(self, entries: list[ListEntry]) -> list[bytes]:
+        return [encode_key(entry.key)[self._skipped :] for entry in entries]
 
 
 async def _end(listing: AsyncIterator[ListEntry]) -> None:
