@@ -133,7 +133,7 @@ from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.fill_value import array_from_json, element_from_json
 from tensorstore_py._spec.fill_value import fill_value_to_json as array_to_json
-from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
+from tensorstore_py._spec.json_value import Unset, describe, freeze, same_json, thaw
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py._spec.limits import (
     ConcurrencyModel,
@@ -385,6 +385,7 @@ __all__ = [
     "resolved_view",
     "root_url_rest",
     "run_coroutine",
+    "same_json",
     "select",
     "shifted",
     "show_url",

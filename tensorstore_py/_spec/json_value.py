@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from math import isnan
 from os import PathLike
 from typing import Protocol, TypeAlias
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from tensorstore_py.errors import SpecError
 
-__all__ = ["Json", "SpecValue", "Unset", "describe", "freeze", "thaw"]
+__all__ = ["Json", "SpecValue", "Unset", "describe", "freeze", "same_json", "thaw"]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -121,6 +122,24 @@ def thaw(value: object, include_defaults: bool = False) -> object:
     if callable(to_json):
         return thaw(to_json(), include_defaults)
     raise TypeError(f"an object of type {type(value).__name__!r} has no JSON form")
+
+
+def same_json(one: object, other: object) -> bool:
+    """Whether two values are equal, where NaN is equal to itself.
+
+    Example:
+        >>> same_json({"a": [float("nan")]}, {"a": (float("nan"),)})
+        True
+    """
+    if one == other:
+        return True
+    if isinstance(one, float) and isinstance(other, float):
+        return isnan(one) and isnan(other)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same_json(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return False
 
 
 def describe(value: object, width: int = 60) -> str:

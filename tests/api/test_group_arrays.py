@@ -152,3 +152,14 @@ def test_an_array_from_an_old_copy_grows_from_what_is_stored(group):
     fresh = ts.Group.open(group.kvstore, consolidated=False).result()["a"]
     assert fresh.read().result().tolist() == [0, 0, 1, 1, 1, 2]
     assert fresh.attrs == {"x": 1}
+
+
+def test_attributes_that_are_no_numbers(group):
+    attributes = {"all": [float("inf"), {"x": float("nan")}], "nan": float("nan")}
+    group.create_array("a", dtype="int8", shape=[2], attributes=attributes).result()
+
+    assert repr(group["a"].attrs.asdict()) == repr(attributes)
+    spec = group["a"].spec(retain_context=True)
+    assert ts.open(spec).result().shape == (2,)
+    again = group.require_array("a", dtype="int8", shape=[2], attributes=attributes).result()
+    assert again.shape == (2,)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tensorstore_py._spec.json_value import describe, freeze, thaw
+from tensorstore_py._spec.json_value import describe, freeze, same_json, thaw
 from tensorstore_py.errors import SpecError
 
 
@@ -65,3 +65,18 @@ def test_thaw_sorts_members_and_makes_lists():
 def test_describe_is_short_json():
     assert describe({"a": [1, None, True, 'x"y']}) == '{"a":[1,null,true,"x\\"y"]}'
     assert len(describe("x" * 500)) == 60
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (float("nan"), float("nan"), True),
+        ([1, {"a": (float("nan"), None)}], (1, {"a": [float("nan"), None]}), True),
+        ([1, 2], [1, 2, 3], False),
+        ({"a": 1}, {"b": 1}, False),
+        ({"a": float("nan")}, {"a": None}, False),
+        ("a", ["a"], False),
+    ],
+)
+def test_nan_is_equal_to_itself(one, other, same):
+    assert same_json(one, other) is same

@@ -31,6 +31,7 @@ from tensorstore_py.plugin import (
     describe,
     known_domain,
     layout_constraints,
+    same_json,
 )
 from tensorstore_py.plugin import inf as INFINITY  # noqa: N812 - a constant
 
@@ -301,7 +302,7 @@ def check_metadata(stated: MetadataConstraints, found: Metadata) -> None:
         present = found.attributes.get(name)
         if name == "dimension_units":
             _check_units(stated, found)
-        elif name not in found.attributes or present != value:
+        elif name not in found.attributes or not same_json(present, value):
             raise _mismatch(f"attributes.{name}", present, value)
 
 
