@@ -72,8 +72,7 @@ class Driver(ABC):
         data_type: element type.
         readable: whether `read` may be called.
         writable: whether `write` may be called.
-        known_node: set by who opened it from a copy of its metadata, which is to be told when that
-            is changed.
+        known_node: the copy of its metadata that it was opened from, which is told of changes.
     """
 
     inline: bool
