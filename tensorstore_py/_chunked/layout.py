@@ -7,7 +7,8 @@ again is free: `remembered` keeps the last results by content.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from tensorstore_py._runtime.gate import Mutex
@@ -32,7 +33,7 @@ __all__ = ["ArrayLayout", "Remembered"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ArrayLayout:
     """A bound array format.
 
@@ -43,7 +44,7 @@ class ArrayLayout:
         chain: how a chunk is encoded, with the fill value that stands for what is not stored.
             Where chunks differ in shape, it is for those of the largest one.
         keys: names of the chunks, relative to the array's path.
-        schema: the array's whole schema.
+        describe: makes its schema, which most who open an array never look at.
         always_store: chunks equal to the fill value are stored, whatever the spec says
             (zarr version 2 with no fill value of its own).
         chains: the chain of each shape where chunks differ in shape; None where they don't.
@@ -54,9 +55,14 @@ class ArrayLayout:
     grid: tuple[ChunkAxis, ...]
     chain: CodecChain
     keys: ChunkKeys
-    schema: Schema
+    describe: Callable[[], Schema] = field(compare=False)
     always_store: bool = False
     chains: ChainsByShape | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The array's whole schema."""
+        return self.describe()
 
     @property
     def fill_value(self) -> NDArray[np.generic]:

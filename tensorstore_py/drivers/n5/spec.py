@@ -7,6 +7,7 @@ of every chunked driver. Nothing is read or written here.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
@@ -121,7 +122,7 @@ class N5Spec(ChunkedSpec[Metadata]):
             grid=tuple(map(RegularAxis, metadata.dimensions, metadata.block_size)),
             chain=CodecChain(chunk, (), _block_codec(metadata, chunk), ()),
             keys=SeparatedKeys(len(metadata.dimensions), "/"),
-            schema=metadata_schema(metadata),
+            describe=partial(metadata_schema, metadata),
         )
 
     def resized(self, metadata: Metadata, shape: tuple[int, ...]) -> Metadata:

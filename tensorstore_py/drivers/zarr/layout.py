@@ -6,6 +6,7 @@ always whole: one cell of the grid, and no part of a chunk's name.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from tensorstore_py.drivers.zarr.chain import bound_chain, inner_order
@@ -71,7 +72,8 @@ def array_layout(
         ),
         chain=chain,
         keys=OuterKeys(keys, rank, len(inner)) if inner else keys,
-        schema=array_schema(
+        describe=partial(
+            array_schema,
             data_type=view.data_type,
             domain=domain,
             read_chunk=chunk_shape,

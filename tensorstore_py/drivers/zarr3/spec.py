@@ -6,6 +6,7 @@ and resizing are the engine's.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.chain import inner_shape
@@ -176,7 +177,7 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
             grid=(*grid.axes(metadata.shape), *(RegularAxis(size, size) for size in inner)),
             chain=bind(grid.largest),
             keys=OuterKeys(keys, metadata.rank, len(inner)) if inner else keys,
-            schema=metadata_schema(metadata, view),
+            describe=partial(metadata_schema, metadata, view),
             chains=bound_chains(grid, bind),
         )
 

@@ -204,8 +204,8 @@ class TestReadingAndWriting:
 
     def test_a_cache_counts_each_chunk_with_its_own_size(self, store):
         context = pool(10**6)
-        array = made(store, [2, 3, 400], shape=[405], context=context)
-        array.write(1).result()
+        made(store, [2, 3, 400], shape=[405]).write(1).result()
+        array = opened(store, context=context)
         held = []
         for part in (slice(0, 2), slice(2, 5), slice(5, 405)):
             array[part].read().result()
