@@ -220,8 +220,9 @@ async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any,
     """
     if there and not here:
         job = Job(body)
+        future = job.settle.future  # before it begins, since a job that is done knows none
         job.carry_on()
-        return await job.settle.future
+        return await future
     return await body()
 
 

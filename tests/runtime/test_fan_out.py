@@ -331,6 +331,10 @@ def test_what_is_set_aside_may_wait_for_computations():
 
 
 class TestWithin:
+    def test_a_body_that_is_over_at_once(self, monkeypatch):
+        monkeypatch.setattr("tensorstore_py._runtime.start.carry_on", lambda run: run())
+        assert start(False, lambda: within(False, True, one)).result(10) == 1
+
     @pytest.mark.parametrize(
         ("here", "there", "moved"),
         [(True, True, False), (False, False, False), (False, True, True)],
