@@ -1,7 +1,9 @@
 """The bare minimum: what reading costs with no library around the codec.
 
-A thread per core takes chunks off a list: open, pread, decode into a buffer of its own, copy into
-the result. No metadata, no checks, no caches. It is the limit that a full read is measured against.
+A thread per core takes files off a list: open, pread, decode into a buffer of its own, copy what is
+wanted into the result. Chunks of which nothing is wanted are left out, and of many boxes that are
+read together each chunk is decoded once. No metadata, no checks, no caches. It is the limit that
+every read is measured against.
 """
 
 import functools
@@ -10,7 +12,8 @@ import itertools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.layouts import Layout
-from benchmarks.volume import Volume
+from benchmarks.volume import Box, Volume, random_boxes
 from benchmarks.workloads import Trial
 
 Corner = tuple[int, int, int]
@@ -84,48 +87,168 @@ def file_edge(layout: Layout, edge: int) -> int:
     return min(layout.shard or layout.chunk, edge)
 
 
-def read_job(layout: Layout, place: Path, out: Volume, decode: Decode, corner: Corner) -> None:
-    """Reads one file and puts its chunk, or the chunks of its shard, where they belong."""
-    step = file_edge(layout, out.shape[0])
-    cell = [str(start // step) for start in corner]
-    key = ".".join(cell) if layout.zarr_format == 2 else "/".join(["c", *cell])
-    data = read_file(place / key)
-    chunk = min(layout.chunk, out.shape[0])
-    buffer = np.empty((chunk,) * 3, dtype=out.dtype)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the encoded files are: in a folder, or in memory already."""
+
+    layout: Layout
+    place: Path
+    edge: int
+    files: dict[str, bytes] | None = None
+
+    def read(self, corner: Corner) -> bytes:
+        """The bytes of the file whose cube begins at `corner`."""
+        step = file_edge(self.layout, self.edge)
+        cell = [str(start // step) for start in corner]
+        key = ".".join(cell) if self.layout.zarr_format == 2 else "/".join(["c", *cell])
+        return read_file(self.place / key) if self.files is None else self.files[key]
+
+    def in_memory(self) -> "Source":
+        """The same with all files read."""
+        paths = [path for path in self.place.rglob("*") if path.is_file()]
+        files = {path.relative_to(self.place).as_posix(): path.read_bytes() for path in paths}
+        return replace(self, files=files)
+
+
+Wanted = Sequence[tuple[Box, Volume]]
+
+
+def overlap(box: Box, corner: Corner, step: int) -> tuple[Box, Box] | None:
+    """What a box has of a cube: where in the cube, and where in the box."""
+    inside, outside = [], []
+    for part, start in zip(box, corner, strict=True):
+        low, high = max(part.start, start), min(part.stop, start + step)
+        if low >= high:
+            return None
+        inside.append(slice(low - start, high - start))
+        outside.append(slice(low - part.start, high - part.start))
+    return (inside[0], inside[1], inside[2]), (outside[0], outside[1], outside[2])
+
+
+def by_cube(wanted: Wanted, edge: int, step: int) -> dict[Corner, list[tuple[Box, Volume]]]:
+    """The boxes by the cubes of a grid that they touch."""
+    found: dict[Corner, list[tuple[Box, Volume]]] = {}
+    for box, out in wanted:
+        ranges = [range(part.start // step * step, min(part.stop, edge), step) for part in box]
+        for z, y, x in itertools.product(*ranges):
+            found.setdefault((z, y, x), []).append((box, out))
+    return found
+
+
+def read_job(source: Source, decode: Decode, corner: Corner, wanted: Wanted) -> None:
+    """Reads one file and puts what is wanted of its chunk, or its chunks, where it belongs."""
+    layout, edge = source.layout, source.edge
+    step, chunk = file_edge(layout, edge), min(layout.chunk, edge)
+    data = source.read(corner)
+    buffer = np.empty((chunk,) * 3, dtype=np.uint16)
     parts: Iterator[tuple[Corner, bytes | memoryview]]
     parts = iter([((0, 0, 0), data)]) if layout.shard is None else shard_parts(data, step, chunk)
     for inner, part in parts:
-        decode(part, buffer)
         z, y, x = (start + more for start, more in zip(corner, inner, strict=True))
-        out[z : z + chunk, y : y + chunk, x : x + chunk] = buffer
+        met = [(overlap(box, (z, y, x), chunk), out) for box, out in wanted]
+        pieces = [(each, out) for each, out in met if each is not None]
+        if pieces:
+            decode(part, buffer)
+        for (inside, outside), out in pieces:
+            out[outside] = buffer[inside]
 
 
-def read_all(layout: Layout, place: Path, out: Volume) -> Volume:
-    """Reads the whole array into `out`."""
-    edge = out.shape[0]
-    jobs = deque(corners(edge, file_edge(layout, edge)))
-    job = functools.partial(read_job, layout, place, out, decoder(layout))
+def read_boxes(source: Source, wanted: Wanted, threads: int | None = None) -> None:
+    """Reads boxes into their arrays, each file once."""
+    jobs = deque(by_cube(wanted, source.edge, file_edge(source.layout, source.edge)).items())
+    job = functools.partial(read_job, source, decoder(source.layout))
 
     def drain() -> None:
         while True:
             try:
-                corner = jobs.popleft()
+                corner, mine = jobs.popleft()
             except IndexError:
                 return
-            job(corner)
+            job(corner, mine)
 
-    threads = [threading.Thread(target=drain) for _ in range((os.cpu_count() or 1) - 1)]
+    count = (os.cpu_count() or 1) if threads is None else threads
+    helpers = [threading.Thread(target=drain) for _ in range(count - 1)]
+    for helper in helpers:
+        helper.start()
+    drain()
+    for helper in helpers:
+        helper.join()
+
+
+def whole(edge: int) -> Box:
+    """All of the volume."""
+    return (slice(0, edge),) * 3
+
+
+def _read_one(source: Source, box: Box) -> Volume:
+    out = np.empty([part.stop - part.start for part in box], dtype=np.uint16)
+    read_boxes(source, [(box, out)])
+    return out
+
+
+def _read_many(source: Source, boxes: Sequence[Box], *, together: bool) -> list[Volume]:
+    outs = [np.empty([part.stop - part.start for part in box], np.uint16) for box in boxes]
+    wanted = list(zip(boxes, outs, strict=True))
+    if together:
+        read_boxes(source, wanted)
+    else:
+        for each in wanted:
+            read_boxes(source, [each], threads=1)
+    return outs
+
+
+def _copied(volume: Volume) -> Volume:
+    """What a cache of decoded chunks costs at least: each thread copies its part."""
+    out = np.empty_like(volume)
+    count = os.cpu_count() or 1
+    cuts = [volume.shape[0] * number // count for number in range(count + 1)]
+
+    def copy(low: int, high: int) -> None:
+        out[low:high] = volume[low:high]
+
+    threads = [
+        threading.Thread(target=copy, args=(low, high)) for low, high in itertools.pairwise(cuts)
+    ]
     for thread in threads:
         thread.start()
-    drain()
     for thread in threads:
         thread.join()
     return out
 
 
-def trial(layout: Layout, place: Path, volume: Volume) -> Trial:
-    """A full read; allocating the result is part of it, as it is for the libraries."""
+def trial(workload: str, layout: Layout, place: Path, volume: Volume) -> Trial | None:
+    """The bare minimum of a workload; None for those that do not read.
+
+    Allocating the result is part of it, as it is for the libraries.
+    """
+    edge = volume.shape[0]
+    source = Source(layout, place, edge)
+    if workload in {"full read", "full read, memory store"}:
+        if workload != "full read":
+            source = source.in_memory()
+        return Trial(
+            run=lambda: _read_one(source, whole(edge)),
+            check=lambda result: np.array_equal(result, volume),
+        )
+    if workload == "re-read from a warm cache":
+        decoded = np.array(volume)
+        return Trial(
+            run=lambda: _copied(decoded), check=lambda result: np.array_equal(result, volume)
+        )
+    if workload == "one-plane slice":
+        index = edge // 2 + 1
+        box = (slice(index, index + 1), slice(0, edge), slice(0, edge))
+        return Trial(
+            run=lambda: _read_one(source, box)[0],
+            check=lambda result: np.array_equal(result, volume[index]),
+        )
+    if "reads" not in workload:
+        return None
+    together = "together" in workload
+    boxes = random_boxes(edge, 1000, seed=12) if together else random_boxes(edge, 300)
     return Trial(
-        run=lambda: read_all(layout, place, np.empty_like(volume)),
-        check=lambda result: np.array_equal(result, volume),
+        run=lambda: _read_many(source, boxes, together=together),
+        check=lambda results: all(
+            np.array_equal(result, volume[box]) for result, box in zip(results, boxes, strict=True)
+        ),
     )

@@ -126,8 +126,6 @@ def measure(
     request = {"workload": workload.name, "layout": layout.name}
     able = []
     for name, worker in workers.items():
-        if name == BARE and workload.name != "full read":
-            continue
         if worker.ask("run", **request, check=True) is not None:
             able.append(name)
     for number in range(rounds):

@@ -2,8 +2,8 @@
 
 The commonest call is `store[...].read().result()`: the caller runs the job itself, and a worker
 woken for it would only fight for the interpreter. So a new job waits here until its Future is
-awaited or polled, until somebody asks for the result of another one, or for one tick; whatever
-comes first has workers take all that waits. So a program may ask for many things before the first
+awaited or polled, until somebody asks for the result of another one, or until a tick passes without
+new ones; whatever comes first has workers take all that waits. So a program may ask for many things before the first
 one begins, which is what reads that share a chunk, and a thread that holds the interpreter, need.
 A ticker thread keeps that last promise and sleeps when nothing was handed in for a while. The one
 invariant: every job is here or begun, and what is here has a worker or the ticker coming for it.
@@ -22,8 +22,9 @@ from tensorstore_py._runtime.workers import is_closed, submit, width
 
 __all__ = ["TICK_S", "Handable", "hand_in", "send_all", "send_others"]
 
-#: The longest that a job waits for somebody to ask for its result.
+#: A job waits until nothing more was asked for in that time; at most so many times as long.
 TICK_S: Final = 0.001
+_PATIENCE: Final = 5
 _IDLE_TICKS: Final = 20
 
 #: A worker takes so many jobs, and then lets other work have its turn.
@@ -52,9 +53,11 @@ class _Desk:
         self.awake = False
         self.ticker: Thread | None = None
         self.takers = 0
+        self.asked = 0
 
     def hand_in(self, job: Handable) -> None:
         self.waiting.append(job)
+        self.asked += 1  # about: all that matters is whether it changes
         if is_closed():
             self.take()
             return
@@ -119,9 +122,14 @@ class _Desk:
         while True:
             bell.wait()
             bell.clear()
-            idle = 0
+            idle = patience = asked = 0
             while idle < _IDLE_TICKS:
                 sleep(TICK_S)
+                if self.asked != asked and patience < _PATIENCE:
+                    # Whoever is asking goes on asking.
+                    asked, patience = self.asked, patience + 1
+                    continue
+                patience = 0
                 idle = 0 if self.send(width()) else idle + 1
             self.awake = False
             # A job handed in just before that line saw a ticker awake and rang no bell.
