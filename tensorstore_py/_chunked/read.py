@@ -142,13 +142,19 @@ class Reader:
         result = await source.read(step.cell)
         if result.state == "missing":
             self.fill(step)
+        elif not source.inline and self._array.chain.is_light and self._copying.enter_now():
+            # It takes less time than to wake a thread, and to be woken by it.
+            self._decode_and_leave(step, result.value)
         else:
             await offload(source.inline, partial(self.decode, step, result.value))
 
     def decode(self, step: Step, data: Buffer) -> None:
         """Decode one chunk and put what is wanted of it in its place."""
-        chain = self._array.chain
         self._copying.enter()
+        self._decode_and_leave(step, data)
+
+    def _decode_and_leave(self, step: Step, data: Buffer) -> None:
+        chain = self._array.chain
         try:
             if step.whole and self._direct:
                 chain.decode_into(data, self._view[(..., *step.outside)])

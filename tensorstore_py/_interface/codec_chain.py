@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["CodecChain"]
 
 _LARGEST_HEADER = 1 << 16
+_LIGHT_BYTES = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class CodecChain:
         compressors: bytes-to-bytes codecs, in encoding order.
         sizes: what goes into each of them, in bytes; None where that depends on the values.
         limits: what goes into each of them at most, in bytes; None where nothing is known.
+        is_light: whether a chunk is small, and to decode it is little more than to copy it.
     """
 
     chunk: ChunkType
@@ -48,6 +50,7 @@ class CodecChain:
     compressors: tuple[BytesToBytes, ...]
     sizes: tuple[int | None, ...] = field(init=False, compare=False)
     limits: tuple[int | None, ...] = field(init=False, compare=False)
+    is_light: bool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         sizes: list[int | None] = []
@@ -61,6 +64,9 @@ class CodecChain:
             limit = _expanded(limit) if size is None else size
         object.__setattr__(self, "sizes", tuple(sizes))
         object.__setattr__(self, "limits", tuple(limits))
+        # What compresses makes sizes that depend on the values.
+        is_light = size is not None and max(size, self.chunk.size_bytes) <= _LIGHT_BYTES
+        object.__setattr__(self, "is_light", is_light)
 
     def encode(self, array: Array) -> Buffer:
         """The stored bytes of a whole chunk.

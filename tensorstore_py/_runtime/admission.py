@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -72,6 +72,14 @@ class Places(Forkable):
         self._queue = queue
         self.enter = queue.get
         self.leave = partial(queue.put, None)
+
+    def enter_now(self) -> bool:
+        """Take a place if there is one, without waiting. Returns whether there was."""
+        try:
+            self._queue.get_nowait()
+        except Empty:
+            return False
+        return True
 
     @property
     def free(self) -> int:

@@ -1,8 +1,12 @@
+import asyncio
+from functools import partial
+
 import numpy as np
 import pytest
 
 from tensorstore_py._chunked import read as read_module
 from tensorstore_py._interface import codec_chain
+from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.workers import submissions, width
 from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
 from tests.chunked.arrays import Opened, WatchedStore, codecs_named, sharding
@@ -49,6 +53,28 @@ class TestCounting:
         opened.write(VALUES[:4, :5])
         np.testing.assert_array_equal(opened.read(), VALUES[:4, :5])
         assert not used
+
+    @pytest.mark.parametrize(("codecs", "handed_over"), [("raw", 0), ("big", 0), ("zstd", 6)])
+    def test_a_thread_is_woken_for_what_takes_longer_than_that(self, codecs, handed_over):
+        opened = Opened((12, 10), (4, 5), "uint16", codecs, store=WatchedStore(inline=False))
+        opened.write(VALUES)
+        before = submissions()
+        np.testing.assert_array_equal(opened.read(), VALUES)
+        assert submissions() - before == handed_over
+
+    def test_the_loop_does_not_wait_for_a_place(self):
+        opened = Opened((12, 10), (4, 5), "uint16", "raw", store=WatchedStore(inline=False))
+        opened.write(VALUES)
+        copying = opened.array.limits.copying
+        for _ in range(copying.limit):
+            copying.enter()
+        reading = opened.start_read()
+        start(False, partial(asyncio.sleep, 0)).result(timeout=10)  # it still turns
+        assert not reading.done()
+        for _ in range(copying.limit):
+            copying.leave()
+        np.testing.assert_array_equal(reading.result(), VALUES)
+        assert copying.free == copying.limit
 
     def test_few_submissions_however_many_chunks(self):
         opened = Opened((1000,), (1,), "uint8", store_fill=True)

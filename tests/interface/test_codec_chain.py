@@ -169,3 +169,19 @@ def test_a_limit_is_told_to_whom_no_size_can_be_told() -> None:
 
     assert_same_bits(array, chain.decode(chain.encode(array)))
     assert told == [(2 * (2 * 48 + 65536) + 65536,), (2 * 48 + 65536,), 48]
+
+
+@pytest.mark.parametrize(
+    ("shape", "codecs", "light"),
+    [
+        ((256, 250), ["bytes"], True),
+        ((256, 250), [TURN, BIG, "crc32c"], True),
+        ((256, 257), ["bytes"], False),
+        ((4, 6), ["bytes", "zstd"], False),
+        ((4, 6), ["bytes", "crc32c", "gzip"], False),
+    ],
+)
+def test_what_is_little_more_than_copied_is_light(shape, codecs, light):
+    chunk = chunk_type(shape, "uint16")
+
+    assert bind_chain(parse_codec_list("zarr3", codecs), chunk).is_light is light

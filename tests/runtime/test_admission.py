@@ -49,6 +49,14 @@ def test_threads_inside_never_exceed_the_places():
     assert places.free == places.limit == 3
 
 
+def test_who_must_not_wait_takes_a_place_if_there_is_one():
+    places = Places(2)
+
+    assert [places.enter_now() for _ in range(3)] == [True, True, False]
+    places.leave()
+    assert places.enter_now()
+
+
 def test_a_place_is_given_back_by_an_error():
     places = Places(1)
     with pytest.raises(KeyError), places:
