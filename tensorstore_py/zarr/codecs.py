@@ -18,11 +18,15 @@ __all__ = [
     "AsType",
     "BitRound",
     "Blosc",
+    "BloscCodec",
+    "BytesCodec",
     "Categorize",
     "Codec",
+    "Crc32cCodec",
     "Delta",
     "FixedScaleOffset",
     "GZip",
+    "GzipCodec",
     "PackBits",
     "Quantize",
     "Shuffle",
@@ -30,6 +34,7 @@ __all__ = [
     "VLenUTF8",
     "Zlib",
     "Zstd",
+    "ZstdCodec",
     "as_codec",
 ]
 
@@ -310,6 +315,42 @@ def Categorize(labels: Sequence[str | bytes], dtype: object, astype: object = "u
 def VLenUTF8() -> Codec:  # noqa: N802
     """Text of any length, as object codec."""
     return _codec("vlen-utf8")
+
+
+def BloscCodec(  # noqa: N802
+    *,
+    cname: str = "zstd",
+    clevel: int = 5,
+    shuffle: str | None = None,
+    typesize: int | None = None,
+    blocksize: int = 0,
+) -> Codec:
+    """The Blosc compressor, as zarr-python 3 has it; bytes are shuffled if nothing is said."""
+    members = {"cname": cname, "clevel": clevel, "blocksize": blocksize}
+    if typesize is not None:
+        members["typesize"] = typesize
+    members["shuffle"] = "shuffle" if shuffle is None else shuffle
+    return as_codec({"name": "blosc", "configuration": members})
+
+
+def ZstdCodec(level: int = 0, checksum: bool = False) -> Codec:  # noqa: N802
+    """The Zstandard compressor, as zarr-python 3 has it."""
+    return as_codec({"name": "zstd", "configuration": {"level": level, "checksum": checksum}})
+
+
+def GzipCodec(level: int = 5) -> Codec:  # noqa: N802
+    """The gzip compressor, as zarr-python 3 has it."""
+    return as_codec({"name": "gzip", "configuration": {"level": level}})
+
+
+def BytesCodec(endian: str = "little") -> Codec:  # noqa: N802
+    """The serializer of numbers, as zarr-python 3 has it."""
+    return as_codec({"name": "bytes", "configuration": {"endian": endian}})
+
+
+def Crc32cCodec() -> Codec:  # noqa: N802
+    """A checksum behind each chunk, as zarr-python 3 has it."""
+    return as_codec({"name": "crc32c"})
 
 
 def VLenBytes() -> Codec:  # noqa: N802

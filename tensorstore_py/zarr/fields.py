@@ -11,6 +11,7 @@ from tensorstore_py._api.spec import Spec
 from tensorstore_py._index import d
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py.errors import IndexingError
+from tensorstore_py.zarr.form import document_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,17 +62,14 @@ def whole_elements(store: TensorStore) -> TensorStore:
     Args:
         store: an open array of driver `zarr` or `zarr3`.
     """
-    spec = store.spec().to_json()
-    metadata = spec.get("metadata")
-    if spec["driver"] not in ("zarr", "zarr3") or not isinstance(metadata, dict):
-        return store
+    _, metadata = document_of(store)
     stated = metadata.get("dtype", metadata.get("data_type"))
     whole = _whole_type(stated)
     if whole is not None and store.dtype.name in ("char", "byte"):
         if whole[1:] != "1":
             return _reopened(store, field=None, dtype=DType(whole))
         return store if store.rank == len(metadata["shape"]) else store[d[-1][0]]
-    field = spec.get("field")
+    field = getattr(store.spec().model, "field", None) if store.base is None else None
     if field is not None and _count_fields(stated) == 1:
         record = np.dtype([(str(field), store.dtype.array_dtype)])
         return _reopened(store, field=None, dtype=DType(record))

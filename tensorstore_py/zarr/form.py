@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tensorstore_py.zarr.codecs import Codec, as_codec
 if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
 
-__all__ = ["Form", "form_of"]
+__all__ = ["Form", "document_of", "form_of"]
 
 # Any: a JSON document.
 Json = dict[str, Any]
@@ -75,20 +75,30 @@ def form_of(store: TensorStore) -> Form:
     Raises:
         UnsupportedError: its format is not Zarr, or its chunks are of different sizes.
     """
-    base = store
-    while base.base is not None:
-        base = base.base
-    spec = base.spec().to_json()
-    metadata = cast("Json", spec.get("metadata"))
+    driver, metadata = document_of(store)
     dtype = store.dtype.array_dtype
     element = store.dtype if dtype.hasobject else dtype
-    if spec["driver"] == "zarr":
+    if driver == "zarr":
         return _form2(metadata, dtype, element)
-    if spec["driver"] == "zarr3":
+    if driver == "zarr3":
         return _form3(metadata, dtype, element)
     raise UnsupportedError(
-        f'an array of driver "{spec["driver"]}" is no Zarr array; use ts.open and what it gives'
+        f'an array of driver "{driver}" is no Zarr array; use ts.open and what it gives'
     )
+
+
+def document_of(store: TensorStore) -> tuple[str, Json]:
+    """The driver that stores an array, whatever adapts it, and its metadata document.
+
+    Args:
+        store: an open array; of drivers other than Zarr's the document is empty.
+    """
+    while store.base is not None:
+        store = store.base
+    model = store.spec().model
+    # Not the whole spec's JSON, for which schemas are worked out.
+    metadata = getattr(model, "metadata", None)
+    return model.driver, {} if metadata is None else metadata.to_json()
 
 
 def _form2(metadata: Json, dtype: np.dtype[Any], element: object) -> Form:

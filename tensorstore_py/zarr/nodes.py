@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 # Any: an Array or a Group; only what is stored tells.
 Node: TypeAlias = Any
 
-__all__ = ["consolidate_metadata", "group", "open", "open_consolidated", "open_group", "tree"]
+__all__ = [
+    "consolidate_metadata",
+    "create_group",
+    "group",
+    "open",
+    "open_consolidated",
+    "open_group",
+    "tree",
+]
 
 
 def open(
@@ -147,6 +155,32 @@ def group(
     return open_group(
         store,
         "w" if overwrite else "a",
+        path=path,
+        zarr_format=zarr_format,
+        attributes=attributes,
+        context=context,
+    )
+
+
+def create_group(
+    store: StoreLike = None,
+    *,
+    path: str | None = None,
+    overwrite: bool = False,
+    zarr_format: int | None = None,
+    attributes: Mapping[str, object] | None = None,
+    context: Context | None = None,
+) -> Group:
+    """Create a group, where there is none unless `overwrite` is given.
+
+    Args are those of `group`.
+
+    Raises:
+        AlreadyExistsError: something is there.
+    """
+    return open_group(
+        store,
+        "w" if overwrite else "w-",
         path=path,
         zarr_format=zarr_format,
         attributes=attributes,

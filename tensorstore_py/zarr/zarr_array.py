@@ -53,6 +53,7 @@ class Array(Described):
 
     Raises:
         UnsupportedError: it is no Zarr array, or one with chunks of different sizes.
+        TypeError: it is no TensorStore.
 
     Example:
         >>> import tensorstore_py as ts
@@ -79,6 +80,11 @@ class Array(Described):
         cache_metadata: bool = True,
         is_view: bool = False,
     ) -> None:
+        if not isinstance(ts, TensorStore):
+            raise TypeError(
+                f"an Array is made of a TensorStore, not of {type(ts).__name__}; to open what is "
+                "in a store call ts.zarr.open_array(store, path=…)"
+            )
         self._ts = whole_elements(ts)
         self._form: Form = form_of(self._ts)
         self._store = store

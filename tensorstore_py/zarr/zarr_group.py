@@ -41,6 +41,9 @@ class Group(MakesArrays, MutableMapping[str, Any]):
         store: that it is in; by default that of the `ts.Group`.
         read_only: refuse changes.
 
+    Raises:
+        TypeError: it is no `ts.Group`.
+
     Attributes:
         ts: the `ts.Group`: everything asynchronous, transactions, depth of members.
         read_only: whether changes are refused.
@@ -65,6 +68,11 @@ class Group(MakesArrays, MutableMapping[str, Any]):
     def __init__(
         self, ts: EngineGroup, *, store: Store | None = None, read_only: bool = False
     ) -> None:
+        if not isinstance(ts, EngineGroup):
+            raise TypeError(
+                f"a Group is made of a ts.Group, not of {type(ts).__name__}; to open what is in a "
+                "store call ts.zarr.open_group(store, path=…)"
+            )
         self.ts = ts
         self._store = Store(ts.kvstore) if store is None else store
         self.read_only = read_only

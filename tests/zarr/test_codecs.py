@@ -55,6 +55,37 @@ def test_says_what_zarr_python_says_in_version_3(theirs):
 
 
 @pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (
+            ts.zarr.BloscCodec(cname="lz4", clevel=1, shuffle="bitshuffle", typesize=2),
+            zarr.codecs.BloscCodec(cname="lz4", clevel=1, shuffle="bitshuffle", typesize=2),
+        ),
+        (ts.zarr.ZstdCodec(level=2), zarr.codecs.ZstdCodec(level=2)),
+        (ts.zarr.GzipCodec(), zarr.codecs.GzipCodec()),
+        (ts.zarr.BytesCodec(), zarr.codecs.BytesCodec()),
+        (ts.zarr.Crc32cCodec(), zarr.codecs.Crc32cCodec()),
+    ],
+    ids=str,
+)
+def test_have_the_names_of_zarr_python_3_too(ours, theirs):
+    assert as_codec(theirs) == ours
+    assert type(theirs).from_dict(ours.to_v3(2)) == theirs
+
+
+def test_make_a_chain():
+    z = ts.zarr.create_array(
+        shape=4,
+        dtype="i2",
+        serializer=ts.zarr.BytesCodec("big"),
+        compressors=[ts.zarr.BloscCodec(), ts.zarr.Crc32cCodec()],
+    )
+    z[:] = [1, 2, 3, 4]
+    assert z[:].tolist() == [1, 2, 3, 4]
+    assert [codec["name"] for codec in z.metadata["codecs"]] == ["bytes", "blosc", "crc32c"]
+
+
+@pytest.mark.parametrize(
     ("codec", "itemsize", "expected"),
     [
         (ts.zarr.Blosc(shuffle=0), 4, {"shuffle": "noshuffle"}),

@@ -60,6 +60,13 @@ class TestGroup:
     def test_has_memory_of_its_own(self):
         assert ts.zarr.group() != ts.zarr.group()
 
+    def test_is_created_once(self, tmp_path):
+        made = ts.zarr.create_group(tmp_path, path="a", attributes={"x": 1}, zarr_format=2)
+        assert (made.zarr_format, made.attrs["x"]) == (2, 1)
+        with pytest.raises(ValueError, match="exists already"):
+            ts.zarr.create_group(tmp_path, path="a")
+        assert ts.zarr.create_group(tmp_path, path="a", overwrite=True).attrs.asdict() == {}
+
     def test_arrays_are_none(self, tmp_path):
         ts.zarr.zeros(3, store=tmp_path)
         with pytest.raises(ValueError, match="is an array, not a group"):

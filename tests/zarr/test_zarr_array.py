@@ -119,6 +119,14 @@ async def test_is_asynchronous_by_its_tensorstore(z):
     assert (await future).tolist() == [3, 4, 5]
 
 
+def test_is_made_of_nothing_else():
+    wrong: Any = ts.zarr.MemoryStore()
+    with pytest.raises(TypeError, match=r"call ts\.zarr\.open_array\(store"):
+        ts.zarr.Array(wrong)
+    with pytest.raises(TypeError, match=r"call ts\.zarr\.open_group\(store"):
+        ts.zarr.Group(wrong)
+
+
 def test_is_made_of_a_tensorstore():
     spec = {"driver": "zarr3", "kvstore": "memory://"}
     store = ts.open(spec, create=True, dtype="int16", shape=[3]).result()
