@@ -272,7 +272,8 @@ class ChunkedDriver(Driver, Generic[M]):
         view = selection.view(source if source.shape == shape else np.broadcast_to(source, shape))
         if not view.size:
             return
-        view = view[(0,) * selection.free]
+        # The ellipsis keeps what has no dimensions an array, which text would not be without.
+        view = view[(*(0,) * selection.free, ...)]
         try:
             pool = known.pool
             to = Destination(array, known.source, self._merged, pool)

@@ -15,6 +15,7 @@ from tensorstore_py.zarr.zarr_array import Array
 
 if TYPE_CHECKING:
     from tensorstore_py._spec.context import Context
+    from tensorstore_py.zarr.store import Store
 
 __all__ = [
     "array",
@@ -92,6 +93,7 @@ def create(
         ((1000, 1000), 100, (Zstd(level=0, checksum=False),))
     """
     where = as_store(store, mode="a", context=context)
+    _take_format(where, arguments)
     request = request_for(shape, arguments, separator=where.separator)
     return create_at(
         where,
@@ -101,6 +103,13 @@ def create(
         read_only=read_only,
         cache_metadata=cache_metadata,
     )
+
+
+def _take_format(store: Store, arguments: ArrayArguments) -> None:
+    """Say which version a store that was named by an array's spec is of, unless that was said."""
+    said = (arguments.get("zarr_format"), arguments.get("zarr_version"))
+    if store.zarr_format is not None and said == (None, None):
+        arguments["zarr_format"] = store.zarr_format
 
 
 def empty(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) -> Array:
@@ -280,6 +289,7 @@ def open_array(
     check_names(arguments)
     where = as_store(store, mode=mode, context=context)
     how, inner = as_mode(mode, where), normalised(path or "")
+    _take_format(where, arguments)
     asked = as_format(arguments.get("zarr_format", arguments.get("zarr_version")))
     found = find(where, inner, asked) if how == "a" else None
     if how in ("r", "r+"):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorstore_py._api.group import Group as EngineGroup
 from tensorstore_py._hierarchy.path import normalised
+from tensorstore_py.errors import AlreadyExistsError, NotFoundError
 from tensorstore_py.zarr.creation import open_array
-from tensorstore_py.zarr.opening import as_format, as_mode, find, open_at, required
+from tensorstore_py.zarr.opening import as_format, as_mode, describe, find, open_at, required
 from tensorstore_py.zarr.storage import StoreLike, as_store
 from tensorstore_py.zarr.zarr_group import Group
 
@@ -63,7 +64,8 @@ def open(
         array([7, 7, 7, 7], dtype=int32)
     """
     where = as_store(store, mode=mode, context=context)
-    how, inner, asked = as_mode(mode, where), normalised(path or ""), as_format(zarr_format)
+    how, inner = as_mode(mode, where), normalised(path or "")
+    asked = as_format(where.zarr_format if zarr_format is None else zarr_format)
     found = find(where, inner, asked) if how == "a" else None
     if how in ("r", "r+"):
         found = required(where, inner, asked, "array or group")
@@ -118,12 +120,27 @@ def open_group(
         open=how not in ("w", "w-"),
         create=creates,
         delete_existing=how == "w",
-        zarr_format=as_format(zarr_format),
+        zarr_format=as_format(where.zarr_format if zarr_format is None else zarr_format),
         attributes=attributes,
         consolidated=use_consolidated,
         context=where.context,
-    ).result()
-    return Group(opened, store=where, read_only=how == "r" or where.read_only)
+    )
+    try:
+        found = opened.result()
+    except NotFoundError as error:
+        if use_consolidated:
+            raise
+        place = describe(where, normalised(path or ""))
+        raise NotFoundError(
+            f"no group found at {place}; pass mode='a' or 'w' to create one"
+        ) from error
+    except AlreadyExistsError as error:
+        place = describe(where, normalised(path or ""))
+        raise AlreadyExistsError(
+            f"there is a Zarr array or group at {place}; open it with mode='a', or replace it with "
+            "mode='w'"
+        ) from error
+    return Group(found, store=where, read_only=how == "r" or where.read_only)
 
 
 def group(

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from tensorstore_py.zarr.request import Request
     from tensorstore_py.zarr.store import Store
 
-__all__ = ["Found", "Mode", "as_format", "as_mode", "create_at", "find", "open_at", "required"]
+__all__ = [
+    "Found",
+    "Mode",
+    "as_format",
+    "as_mode",
+    "create_at",
+    "describe",
+    "find",
+    "open_at",
+    "required",
+]
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 _MODES = ("r", "r+", "a", "w", "w-", "x")

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
+from tensorstore_py._hierarchy.attributes import as_attributes
 from tensorstore_py.errors import did_you_mean
 from tensorstore_py.zarr.codecs import Codec, VLenUTF8, as_codec
 from tensorstore_py.zarr.element import Element, as_element
@@ -135,7 +136,7 @@ def request_for(shape: object, arguments: ArrayArguments, *, separator: str = ".
     order = arguments.get("order") or "C"
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C' or 'F', not {order!r}")
-    attributes = dict(arguments.get("attributes") or {})
+    attributes = as_attributes(arguments.get("attributes") or {})
     chunks = _chunks(arguments, extents)
     options: dict[str, Any] = {"dtype": element.data_type}
     reverse = order == "F"

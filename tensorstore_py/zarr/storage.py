@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import Spec as KvStoreSpec
+from tensorstore_py._api.spec import Spec
+from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.zarr.mapping import Held, MappingSpec
 from tensorstore_py.zarr.store import Store
 
@@ -32,10 +34,13 @@ __all__ = [
     "as_store",
 ]
 
+#: Drivers of arrays, with the version of the format that they are.
+_FORMATS = {"zarr": 2, "zarr2": 2, "zarr3": 3, "auto": None}
 PathLike: TypeAlias = "str | os.PathLike[str]"
 ZipMode = Literal["r", "r+", "a", "w", "w-", "x"]
 StoreLike: TypeAlias = (
-    "Store | KvStore | KvStoreSpec | str | os.PathLike[str] | Mapping[str, object] | None"
+    "Store | KvStore | KvStoreSpec | Spec | TensorStore | str | os.PathLike[str] | "
+    "Mapping[str, object] | None"
 )
 
 
@@ -190,12 +195,29 @@ def _directory(path: PathLike) -> dict[str, object]:
     return {"driver": "file", "path": whole if whole.endswith("/") else whole + "/"}
 
 
+def _is_array_spec(store: object) -> bool:
+    """Whether it is JSON, or a URL, that names the driver of an array and not only a store."""
+    if isinstance(store, str):
+        return "://" in store and store.rpartition("|")[2].rstrip(":") in _FORMATS
+    return isinstance(store, Mapping) and store.get("driver") in _FORMATS
+
+
+def _of_array(store: object, context: Context | None) -> Store:
+    """The store that an array's spec names, or an open array is in."""
+    spec = store.spec(retain_context=True) if isinstance(store, TensorStore) else Spec(store)
+    if spec.kvstore is None:
+        raise TypeError(f"{store!r} names no store; it needs a kvstore")
+    made = Store(spec.kvstore, context=context)
+    made.zarr_format = _FORMATS.get(spec.model.driver)
+    return made
+
+
 def as_store(store: object, *, mode: str | None = None, context: Context | None = None) -> Store:
     """The store that something says.
 
     Args:
         store: one of this module, a `ts.KvStore` or its spec, JSON, a URL, a local path, a mapping
-            of keys to bytes, or None for new memory.
+            of keys to bytes, or None for new memory; also an array, or its spec, for where that is.
         mode: that it is opened in; `"r"` is never to change it.
         context: shared resources.
 
@@ -209,6 +231,8 @@ def as_store(store: object, *, mode: str | None = None, context: Context | None 
         return store
     if isinstance(store, KvStore | KvStoreSpec):
         return Store(store, context=context)
+    if isinstance(store, Spec | TensorStore) or _is_array_spec(store):
+        return _of_array(store, context)
     if isinstance(store, str) and "://" in store:
         return Store(store, context=context)
     if isinstance(store, str | os.PathLike):

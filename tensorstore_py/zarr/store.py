@@ -37,6 +37,7 @@ class Store(MutableMapping[str, bytes]):
         kvstore: the `ts.KvStore`.
         read_only: whether changes are refused.
         context: what its arrays share.
+        zarr_format: of new nodes, if nothing else is said.
         separator: between the parts of a chunk's key in new arrays of version 2, if nothing else
             is said.
 
@@ -52,6 +53,7 @@ class Store(MutableMapping[str, bytes]):
         ['foo']
     """
 
+    zarr_format: int | None = None
     separator: str = "."
 
     def __init__(

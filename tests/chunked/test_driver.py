@@ -346,3 +346,14 @@ def test_memory_order_is_as_asked(store):
         assert c.flags.c_contiguous
         assert f.flags.f_contiguous
         np.testing.assert_array_equal(c, f)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("U3", "abc"), ("S3", b"abc"), ("string", b"abc"), ("ustring", "abc"), ("int32", 3)],
+)
+def test_an_array_without_dimensions_holds_text_too(dtype, value):
+    spec = {"driver": "zarr3", "kvstore": "memory://"}
+    array = ts.open(spec, create=True, dtype=dtype, shape=[]).result()
+    array.write(value).result()
+    assert array.read().result() == value

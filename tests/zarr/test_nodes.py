@@ -36,7 +36,7 @@ class TestOpen:
 
     def test_something_is_there(self, tmp_path, zarr_format):
         ts.zarr.open(tmp_path, mode="w-", zarr_format=zarr_format)
-        with pytest.raises(ValueError, match="exist"):
+        with pytest.raises(ValueError, match="replace it with mode='w'"):
             ts.zarr.open(tmp_path, mode="w-", zarr_format=zarr_format)
         with pytest.raises(ValueError, match="there is a Zarr group"):
             ts.zarr.open(tmp_path, mode="w-", zarr_format=zarr_format, shape=3)
@@ -51,6 +51,10 @@ def test_a_read_only_store_is_opened_for_reading():
 
 
 class TestGroup:
+    def test_is_not_there(self):
+        with pytest.raises(ValueError, match=r"no group found at .*; pass mode='a'"):
+            ts.zarr.open_group({}, mode="r")
+
     def test_is_created_or_opened(self, tmp_path):
         assert ts.zarr.group(tmp_path, path="a/b") == ts.zarr.group(tmp_path, path="a/b")
         ts.zarr.group(tmp_path).zeros("c", 3)
@@ -63,7 +67,7 @@ class TestGroup:
     def test_is_created_once(self, tmp_path):
         made = ts.zarr.create_group(tmp_path, path="a", attributes={"x": 1}, zarr_format=2)
         assert (made.zarr_format, made.attrs["x"]) == (2, 1)
-        with pytest.raises(ValueError, match="exists already"):
+        with pytest.raises(ValueError, match="replace it with mode='w'"):
             ts.zarr.create_group(tmp_path, path="a")
         assert ts.zarr.create_group(tmp_path, path="a", overwrite=True).attrs.asdict() == {}
 

@@ -121,6 +121,7 @@ def test_names_of_dimensions_are_where_others_look_for_them():
         ),
         ({"chunk_key_encoding": 3}, TypeError, "'separator'"),
         ({"dtype": object}, ValueError, "dtype=str"),
+        ({"attributes": {"a": {1}}}, ValueError, "a: a set is no JSON"),
         (
             {"dtype": object, "object_codec": {"id": "x"}, "zarr_format": 3},
             ValueError,

@@ -86,6 +86,33 @@ def test_nothing_is_new_memory():
     assert ts.zarr.zeros(3).store != ts.zarr.zeros(3).store
 
 
+@pytest.mark.parametrize(
+    ("spec", "zarr_format"),
+    [
+        ({"driver": "zarr", "kvstore": "memory://a/"}, 2),
+        ({"driver": "zarr3", "kvstore": "memory://", "path": "a"}, 3),
+        ("memory://a/|zarr2:", 2),
+        ("memory://a/|auto:", 3),
+        (ts.Spec("memory://a/|zarr3:"), 3),
+    ],
+)
+def test_an_array_s_spec_says_where_and_which_version(spec, zarr_format):
+    context = ts.Context()
+    z = ts.zarr.open(spec, mode="w", shape=3, context=context)
+    assert (z.zarr_format, z.shape) == (zarr_format, (3,))
+    z[:] = 5
+    assert ts.zarr.open(spec, mode="r", context=context)[0] == 5
+    assert ts.zarr.create(3, store=spec).zarr_format == zarr_format
+    assert ts.zarr.group(spec).zarr_format == zarr_format
+
+
+def test_an_array_says_where_it_is():
+    z = ts.zarr.array([1, 2])
+    assert ts.zarr.open(z.ts, mode="r")[:].tolist() == [1, 2]
+    with pytest.raises(TypeError, match="names no store"):
+        ts.zarr.open(ts.array([1, 2]))
+
+
 @pytest.mark.parametrize("wrong", [3, object(), b"a"])
 def test_what_says_nothing_is_refused(wrong):
     with pytest.raises(TypeError, match=r"ts\.zarr\.ZipStore"):
