@@ -426,6 +426,9 @@ class FaultServer:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if not self.url:
+            writer.close()  # it came while the server was closing
+            return
         self._busy.add(task)
         number, self.connections = self.connections, self.connections + 1
         try:

@@ -129,6 +129,23 @@ class KvStoreSuite(KvStoreListSuite):
 
         assert bytes(self.get(store, prefix + "a").value) == b"2"
 
+    def test_goes_on_behind_the_beginning_of_a_value(self, store: KvStore, prefix: str) -> None:
+        first = self.set(store, prefix + "a", LARGE)
+
+        def go_on(keep: int, tail: Buffer) -> TimestampedStorageGeneration:
+            generation = first.generation
+            return drive(
+                store, lambda: store.write_after(prefix + "a", keep, tail, if_equal=generation)
+            )
+
+        second = go_on(len(LARGE) - 3, b"tail")
+        stale = go_on(4, b"stale")
+
+        found = self.get(store, prefix + "a")
+        assert bytes(found.value) == LARGE[:-3] + b"tail"
+        assert found.stamp.generation == second.generation != first.generation
+        assert stale.generation == UNKNOWN
+
     def test_deletes(self, store: KvStore, prefix: str) -> None:
         self.set(store, prefix + "a/b", VALUE)
 

@@ -8,6 +8,7 @@ and the next writer reuses. Generations and conditions are the store's business.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sys
@@ -18,10 +19,12 @@ from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX, WINDOWS
 from tensorstore_py.kvstores.file.resources import LockingMode
 from tensorstore_py.plugin import Buffer
 
-__all__ = ["Stage", "make_parents", "open_stage", "sync_directory", "write_all"]
+__all__ = ["Stage", "copy_head", "make_parents", "open_stage", "sync_directory", "write_all"]
 
 _SHARING_TIMEOUT_S: Final = 10.0
 _MKDIR_ATTEMPTS: Final = 100
+_PIECE_BYTES: Final = 2**20
+_COPY_RANGE: Final = getattr(os, "copy_file_range", None)
 
 
 class Stage:
@@ -101,6 +104,36 @@ def write_all(fd: int, value: Buffer) -> None:
     # One call writes 2 GiB at most, and less when the disk is about to be full.
     while written < view.nbytes:
         written += os.write(fd, view[written:])
+
+
+def copy_head(path: str, to_fd: int, size: int) -> None:
+    """Write the first `size` bytes of a file at the descriptor's position.
+
+    Where the system can, the bytes do not come here; where the file system can, they are not even
+    copied, but shared.
+
+    Raises:
+        OSError: the file is shorter.
+    """
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        left = size
+        while left and _COPY_RANGE is not None:
+            try:
+                copied = _COPY_RANGE(fd, to_fd, left)
+            except OSError:
+                break  # not between these two, or not at all
+            if not copied:
+                break
+            left -= copied
+        while left:
+            piece = os.read(fd, min(left, _PIECE_BYTES))
+            if not piece:
+                raise OSError(errno.EIO, f"the file has less than {size} bytes", path)
+            write_all(to_fd, piece)
+            left -= len(piece)
+    finally:
+        os.close(fd)
 
 
 def make_parents(path: str, *, sync: bool) -> None:

@@ -22,6 +22,7 @@ from tensorstore_py.kvstores.file.reading import FETCHERS
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import (
     Stage,
+    copy_head,
     make_parents,
     open_stage,
     sync_directory,
@@ -126,6 +127,21 @@ class FileStore(KvStore):
                 )
         return TimestampedStorageGeneration.now(generation)
 
+    async def write_after(
+        self, key: str, keep: int, tail: Buffer, *, if_equal: bytes
+    ) -> TimestampedStorageGeneration:
+        if self._mode == "non_atomic":
+            return await super().write_after(key, keep, tail, if_equal=if_equal)
+        check_key(key)
+        with self._places:
+            try:
+                generation = self._write(key, tail, if_equal, keep)
+            except OSError as error:
+                generation = self._retry(
+                    error, "write", key, lambda: self._write(key, tail, if_equal, keep)
+                )
+        return TimestampedStorageGeneration.now(generation)
+
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         with self._places:
             try:
@@ -216,7 +232,8 @@ class FileStore(KvStore):
             return self._write_in_place(key, value, if_equal)
         return self._write(key, value, if_equal)
 
-    def _write(self, key: str, value: Buffer, if_equal: bytes | None) -> bytes:
+    def _write(self, key: str, value: Buffer, if_equal: bytes | None, keep: int = 0) -> bytes:
+        """Replace a value, but for its first `keep` bytes."""
         stage = self._stage(key, create=if_equal in (None, UNKNOWN, NO_VALUE))
         if stage is None:
             return UNKNOWN
@@ -224,6 +241,8 @@ class FileStore(KvStore):
             present, mtime_ns = generation_at(key)
             if if_equal not in (None, UNKNOWN, present):
                 return UNKNOWN
+            if keep:
+                copy_head(key, stage.fd, keep)
             write_all(stage.fd, value)
             generation = advance_mtime(stage.fd, stage.path, mtime_ns)
             if self._sync:

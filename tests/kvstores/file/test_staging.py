@@ -3,7 +3,7 @@ import os
 import pytest
 
 from tensorstore_py.kvstores.file import staging
-from tensorstore_py.kvstores.file.staging import make_parents, open_stage, write_all
+from tensorstore_py.kvstores.file.staging import copy_head, make_parents, open_stage, write_all
 
 
 @pytest.fixture
@@ -110,3 +110,27 @@ def test_makes_them_again_when_somebody_removes_them_meanwhile(tmp_path, monkeyp
     make_parents(f"{tmp_path}/x/y/file", sync=False)
 
     assert os.path.isdir(tmp_path / "x/y")
+
+
+@pytest.mark.parametrize("how", ["by the system", "some of it", "refused", "unknown"])
+def test_the_beginning_of_a_file_is_copied(monkeypatch, tmp_path, how):
+    data = bytes(range(256)) * 20_000
+    (tmp_path / "a").write_bytes(data)
+
+    def some(source, target, size, copy=staging._COPY_RANGE, left=[3]):  # noqa: B006 - a count
+        left[0] -= 1
+        return copy(source, target, min(size, 1000)) if left[0] else 0
+
+    def refused(*_):
+        raise OSError(18, "not here")
+
+    if how != "by the system":
+        fake = {"some of it": some, "refused": refused, "unknown": None}[how]
+        monkeypatch.setattr(staging, "_COPY_RANGE", fake)
+    with open(tmp_path / "b", "wb") as file:
+        copy_head(f"{tmp_path}/a", file.fileno(), 4_000_000)
+        write_all(file.fileno(), b"tail")
+        with pytest.raises(OSError, match="less than"):
+            copy_head(f"{tmp_path}/a", file.fileno(), len(data) + 1)
+
+    assert (tmp_path / "b").read_bytes().startswith(data[:4_000_000] + b"tail")

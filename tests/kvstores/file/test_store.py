@@ -154,6 +154,19 @@ class TestFileStore(FileSuite):
     def test_describes_a_key_as_a_file(self, store):
         assert store.describe_key("/data/a") == 'local file "/data/a"'
 
+    def test_going_on_moves_no_bytes_through_the_process(self, store, prefix, monkeypatch):
+        first = self.set(store, prefix + "a", bytes(10**6))
+        monkeypatch.setattr(store, "_read", None)
+
+        second = drive(
+            store,
+            lambda: store.write_after(prefix + "a", 10**6, b"tail", if_equal=first.generation),
+        )
+
+        assert second.generation != UNKNOWN
+        with open(prefix + "a", "rb") as file:
+            assert file.read() == bytes(10**6) + b"tail"
+
 
 class TestDurable(FileSuite):
     @pytest.fixture
