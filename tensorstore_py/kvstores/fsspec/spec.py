@@ -30,6 +30,7 @@ _SCHEMES: Final = (
     "box", "dbfs", "dropbox", "ftp", "gdrive", "github", "hdfs", "hf", "oci", "oss", "sftp", "smb",
     "ssh", "webdav", "webhdfs",
 )  # fmt: skip
+_LOCAL: Final = frozenset({"file", "local"})
 #: Its URLs have the repository where others have a password.
 _WITH_COLON: Final = frozenset({"github"})
 
@@ -107,4 +108,6 @@ def _split(url: str) -> tuple[str, str]:
         return url, ""
     scheme, _, rest = url.partition("://")
     host, _, path = rest.partition("/")
-    return f"{scheme}://{host}", path
+    # fsspec takes "file://" for the working directory.
+    root = "/" if scheme in _LOCAL and not host else ""
+    return f"{scheme}://{host}{root}", path

@@ -88,7 +88,8 @@ class FsspecStore(KvStore):
         self._weak = True
 
     def describe_key(self, key: str) -> str:
-        return f'"{self._url.rstrip("/")}/{key}"'
+        between = "" if self._url.endswith("/") and not self._url.endswith("://") else "/"
+        return f'"{self._url}{between}{key}"'
 
     async def aclose(self) -> None:
         await self._files.aclose()

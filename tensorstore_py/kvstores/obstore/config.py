@@ -91,7 +91,11 @@ class ObstoreClients:
             return store.from_url(url)
         except (exceptions.BaseError, ValueError, TypeError, OSError) as error:
             problem = self.config.hidden(str(error).partition("\n")[0])
-            raise SpecError(f'obstore cannot open "{url}": {problem}', ("config",)) from None
+            raise SpecError(
+                f'obstore cannot open "{url}": {problem}; what it needs to know goes here, or into '
+                "its environment variables",
+                ("config",),
+            ) from None
 
 
 def _timed(json: object) -> RetryConfig | None:

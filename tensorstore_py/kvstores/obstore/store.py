@@ -79,7 +79,8 @@ class ObstoreStore(KvStore):
         self.place = None if url.startswith("memory:") else f"obstore:{url}"
 
     def describe_key(self, key: str) -> str:
-        return f'"{self._url.rstrip("/")}/{key}"'
+        between = "" if self._url.endswith("/") else "/"
+        return f'"{self._url}{between}{key}"'
 
     # Reading.
 

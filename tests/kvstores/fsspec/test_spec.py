@@ -47,3 +47,13 @@ def test_what_cannot_be_taken_apart_is_the_root(url):
 def test_bad_specs_are_refused(json, problem):
     with pytest.raises(ts.SpecError, match=problem):
         ts.KvStore.Spec({"driver": "fsspec", **json} if isinstance(json, dict) else json)
+
+
+def test_local_files_are_where_the_url_says(tmp_path):
+    spec = {"driver": "fsspec", "url": f"{tmp_path.as_uri()}/x"}
+    ts.KvStore.open(spec).result()["/a"] = b"1"
+
+    assert (tmp_path / "x" / "a").read_bytes() == b"1"
+    assert ts.KvStore.Spec(spec).to_json() == {
+        "driver": "fsspec", "url": "file:///", "path": f"{tmp_path}/x"[1:]
+    }  # fmt: skip

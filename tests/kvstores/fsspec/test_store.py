@@ -205,10 +205,12 @@ def test_errors_name_the_key_and_have_no_secrets():
     store, system = watched(hidden=lambda text: text.replace("swordfish", "..."))
     system.before = {"info": fail}
 
-    with pytest.raises(ts.UnavailableError, match=r'cannot read "watched:/a": no route to \.\.\.'):
+    with pytest.raises(
+        ts.UnavailableError, match=r'cannot read "watched:///a": no route to \.\.\.'
+    ):
         read(store, "a")
     write(store, "b", b"")
-    with pytest.raises(ts.FailedPreconditionError, match='cannot write "watched:/b/c"'):
+    with pytest.raises(ts.FailedPreconditionError, match='cannot write "watched:///b/c"'):
         write(store, "b/c", b"")
 
 
