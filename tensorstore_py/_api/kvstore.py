@@ -26,7 +26,6 @@ from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
-from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import bind, spec_json
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.pretty import pretty
@@ -170,11 +169,9 @@ class KvStore(Closable):
             retain_context: keep the very resources that this store uses.
             unbind_context: say in JSON which resources it uses. By default neither is said.
         """
-        if unbind_context:
-            return kvstore_spec.Spec.of(rebound(self._model, True, False, None))
-        return kvstore_spec.Spec.of(
-            self._model if retain_context else rebound(self._model, False, True, None)
-        )
+        if retain_context and not unbind_context:
+            return kvstore_spec.Spec.of(self._model)
+        return kvstore_spec.Spec.of(rebound(self._model, unbind_context, not unbind_context, None))
 
     def copy(self) -> KvStore:
         """Another face of the same store, whose `path` can be changed on its own."""
@@ -212,9 +209,11 @@ class KvStore(Closable):
         *,
         changes: bool = False,
         batch: Batch | None = None,
+        inline: bool | None = None,
     ) -> Future[T]:
         self._life.check()
-        future = begin(self._store.inline, body, self._transaction, changes=changes, batch=batch)
+        inline = self._store.inline if inline is None else inline
+        future = begin(inline, body, self._transaction, changes=changes, batch=batch)
         return self._life.follow(future) if changes else future
 
     def __add__(self, suffix: str | bytes) -> KvStore:
@@ -247,8 +246,7 @@ class KvStore(Closable):
             if_not_equal: a generation; if it is still the stored one, the result's state is
                 `"unspecified"` and nothing is transferred.
             staleness_bound: seconds since the epoch; an answer that was true then or later will
-                do. By default only the present one does. The stores themselves keep no old
-                answers, but caches between here and a web server may.
+                do, such as a cache on the way to a web server may have. By default none else.
             batch: read together with whatever else is in it, when it is submitted.
             byte_range: `slice(start, stop)` in bytes, or `slice(-n, None)` for the last n.
 
@@ -264,7 +262,6 @@ class KvStore(Closable):
         whole = self.path + as_key(key)
         wanted = as_byte_range(byte_range)
         unlike = None if if_not_equal is None else as_generation(if_not_equal, "if_not_equal")
-
         store = self._store if batch is None else as_batch(batch).store(self._store)
 
         async def body() -> promise.ReadResult:
@@ -312,7 +309,7 @@ class KvStore(Closable):
 
         Raises:
             TypeError: the range is none, or the length is negative.
-            UnsupportedError: (by the Future) the store cannot list its keys.
+            UnsupportedError: (by the Future) the store has no listing.
         """
         return self._begin(self.keys(range, strip_prefix_length).collect)
 
@@ -334,8 +331,8 @@ class KvStore(Closable):
         strip = index(strip_prefix_length)
         if strip < 0:
             raise TypeError(f"strip_prefix_length must not be negative, but is {strip}")
-        skipped = len(encode_key(self.path)) + strip
-        return Keys(self._begin, self._store.inline, lambda: self._store.list(wanted), skipped)
+        dropped = len(encode_key(self.path)) + strip
+        return Keys(self._begin, self._store.inline, lambda: self._store.list(wanted), dropped)
 
     def delete_range(self, range: KeyRange) -> Future[None]:
         """Delete the keys of a range; not atomic over keys.
@@ -370,17 +367,12 @@ class KvStore(Closable):
         if not isinstance(target, KvStore):
             raise TypeError(f"target must be a KvStore, not {type(target).__name__}")
         wanted = (ALL if source_range is None else as_range(source_range)).with_base(self.path)
-        copying = CopyRange(
-            self._store, target._store, wanted, self.path, target.path, source_staleness_bound
-        )
-        for store in (self, target):
-            store._life.check()
-            if store._transaction is not None:
-                store._transaction.check_open()
-        copied = target._life.follow(start(copying.inline, copying.run))
-        if target._transaction is not None:
-            target._transaction.follow(copied, changes=True)
-        return copied
+        stores, paths = (self._store, target._store), (self.path, target.path)
+        copying = CopyRange(*stores, wanted, *paths, source_staleness_bound)
+        self._life.check()
+        if self._transaction is not None:
+            self._transaction.check_open()
+        return target._begin(copying.run, changes=True, inline=copying.inline)
 
     # As a dictionary.
 
