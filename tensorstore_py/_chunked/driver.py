@@ -23,7 +23,7 @@ from tensorstore_py._chunked.metadata import MetadataFile
 from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.resize import delete_outside, new_shape
 from tensorstore_py._chunked.selection import select
-from tensorstore_py._chunked.small_shard import small_reads
+from tensorstore_py._chunked.small_pooled import small_reads
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._chunked.statistics import count_stored
 from tensorstore_py._chunked.uneven import ArraysByShape
@@ -105,12 +105,9 @@ class ChunkedDriver(Driver, Generic[M]):
         self._cache = spec.cache_pool.value if transaction is None else _NOTHING_KEPT
         self._mutex = Mutex()
         self._batch: Batch | None = None
-        # A pool shares by itself; metadata that each read asks for is not known before.
-        self._shares = (
-            transaction is None
-            and not self._cache.limit_bytes
-            and (assumed or spec.recheck_cached_metadata in ("open", False))
-        )
+        # Metadata that each read asks for is not known before it begins.
+        bound = spec.recheck_cached_metadata
+        self._shares = transaction is None and (assumed or bound in ("open", False))
         self._small: SmallReads | None = None
         # Until a transaction is committed others may make the array grow, and use more of a chunk.
         self._known = self._bound(state, growing=transaction is not None)
@@ -230,33 +227,30 @@ class ChunkedDriver(Driver, Generic[M]):
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
         if self._shares:
             with suppress(FailedPreconditionError):  # the read will say so
-                array = self._current().array
-                if (small := self._small) is None or small.array is not array:
-                    small = self._small = small_reads(array)
-                read = None if small is None else small.asked(transform, order)
-                if read is not None:
+                known, bound = self._current(), self._spec.recheck_cached_data
+                if (small := self._small) is None or small.array is not known.array:
+                    small = small_reads(known.array, known.pool, bound, self._opened)
+                    self._small = small
+                if small is not None and (read := small.asked(transform, order)) is not None:
                     return read
         return partial(self.read, transform, order)
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         known = await self._recheck_metadata()
-        array, bounds = known.array, known.bounds
-        resolved = propagate_bounds(bounds, transform)
+        array = known.array
+        resolved = propagate_bounds(known.bounds, transform)
         dtype = array.chain.chunk.dtype
         out = np.empty(resolved.input_shape, dtype, order="F" if order == "F" else "C")
         if not out.size:
             return out
         selection = select(resolved)
         view = selection.view(out)
-        apart = not np.may_share_memory(view, out) and out.size > 0
         if known.pool is not None:
-            bound = self._spec.recheck_cached_data
-            since = needed_since(bound, self._opened)
-            reads = CachedReads(*known.pool, array, since)
-            await reads.read_into(selection.axes, view)
+            since = needed_since(self._spec.recheck_cached_data, self._opened)
+            await CachedReads(*known.pool, array, since).read_into(selection.axes, view)
         else:
             await read_into(array, selection.axes, view)
-        if apart:
+        if not np.may_share_memory(view, out):
             # The working view merged dimensions and so had to be memory of its own.
             selection.put(view, out)
         return out

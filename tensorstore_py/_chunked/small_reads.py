@@ -11,6 +11,7 @@ later: the same as if each went alone. If serving fails the others are left to t
 from __future__ import annotations
 
 import math
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -82,7 +83,7 @@ class SmallReads(Forkable):
         chunk = array.chain.chunk
         self._shape = chunk.shape
         self._dtype = chunk.dtype
-        self._decoded = math.prod(self.unit.chunk.shape)
+        self._elements = math.prod(self.unit.chunk.shape)
         self.step_bytes = self.unit.chunk.size_bytes
         self.inline = array.source.inline
         self.mutex = Mutex()
@@ -106,10 +107,10 @@ class SmallReads(Forkable):
         elements = 1
         for extent in shape:
             elements *= extent
-        if 2 * elements > _MOST_CHUNKS * self._decoded:
+        if 2 * elements > _MOST_CHUNKS * self._elements:
             return None
         cuts = cut(box, self._shape)
-        if len(cuts) > _MOST_CHUNKS or 2 * elements > len(cuts) * self._decoded:
+        if len(cuts) > _MOST_CHUNKS or 2 * elements > len(cuts) * self._elements:
             return None
         read = SmallRead(self, np.empty(shape, self._dtype, "F" if order == "F" else "C"), cuts)
         self._announce(read.wants)
@@ -187,15 +188,16 @@ class SmallReads(Forkable):
         """Give all of them what they want of a chunk."""
         memory, size = self.array.limits.memory, self.array.limits.in_flight(self.step_bytes)
         if not memory.matters(self.inline, size):
-            await self._serve(cell, wants)
+            await self.fetch(cell, wants)
             return
         await memory.take(self.inline, size)
         try:
-            await self._serve(cell, wants)
+            await self.fetch(cell, wants)
         finally:
             memory.release(size)
 
-    async def _serve(self, cell: Cell, wants: Sequence[Want]) -> None:
+    async def fetch(self, cell: Cell, wants: Sequence[Want]) -> None:
+        """`serve` with the memory for it at hand."""
         result = await self.array.source.read(cell)
         if result.state == "missing":
             fill_wanted(self.array, cell, [(want.out, want.cut) for want in wants])
@@ -224,9 +226,10 @@ class SmallRead(Announced):
         left: how many of them are not served yet; like `bell`, to be used under the mutex.
         bell: rings when the read need not wait any more; None: it does not wait.
         over: it failed or was cancelled, so nobody is to serve it.
+        asked: when it was asked for, in s since 1970.
     """
 
-    __slots__ = ("__weakref__", "_out", "_reads", "bell", "left", "over", "wants")
+    __slots__ = ("__weakref__", "_out", "_reads", "asked", "bell", "left", "over", "wants")
 
     def __init__(self, reads: SmallReads, out: Array, cuts: Sequence[Cut]) -> None:
         self._reads = reads
@@ -235,6 +238,7 @@ class SmallRead(Announced):
         self.left = len(cuts)
         self.bell: Flight[Any] | None = None
         self.over = False
+        self.asked = time.time()
 
     async def __call__(self) -> Array:
         reads = self._reads

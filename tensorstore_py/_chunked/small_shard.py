@@ -15,7 +15,6 @@ from tensorstore_py._chunked.box import cut, within
 from tensorstore_py._chunked.read import corrupt_chunk, unchanged
 from tensorstore_py._chunked.shard import OpenShard, batches, inner_array
 from tensorstore_py._chunked.small_reads import SmallReads, Want, copy_wanted, fill_wanted
-from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import DataLossError
 
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.shard import Batch
     from tensorstore_py._chunked.source import Cell
     from tensorstore_py._interface.codec_chain import CodecChain
+    from tensorstore_py._interface.sharded import Sharded
 
-__all__ = ["SmallShardReads", "small_reads"]
+__all__ = ["SmallShardReads"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -124,13 +124,3 @@ class SmallShardReads(SmallReads):
         finally:
             if counted:
                 memory.release(size)
-
-
-def small_reads(array: ChunkedArray) -> SmallReads | None:
-    """What the small reads of an array share; None if its chunks are too various for that."""
-    if array.shapes is not None:
-        return None
-    sharded = array.sharded
-    if sharded is None:
-        return SmallReads(array)
-    return None if isinstance(sharded.inner.to_bytes, Sharded) else SmallShardReads(array)

@@ -3,10 +3,10 @@
 The commonest call is `store[...].read().result()`: the caller runs the job itself, and a worker
 woken for it would only fight for the interpreter. So a new job waits here until its Future is
 awaited or polled, until somebody asks for the result of another one, or until a tick passes without
-new ones; whatever comes first has workers take all that waits. So a program may ask for many things before the first
-one begins, which is what reads that share a chunk, and a thread that holds the interpreter, need.
-A ticker thread keeps that last promise and sleeps when nothing was handed in for a while. The one
-invariant: every job is here or begun, and what is here has a worker or the ticker coming for it.
+new ones; whatever comes first has workers take all that waits. So a program may ask for many things
+before the first one begins: that is what reads that share a chunk need, and a thread that holds the
+interpreter. A ticker keeps that last promise, and sleeps when nothing was handed in for a while.
+The one invariant: every job is here or begun, and what is here has a worker or the ticker coming.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import DataLossError, NotFoundError, OutOfRangeError
 from tensorstore_py.testing import CountingStore, FaultyStore
-from tests.chunked.stores import Hooked, counting, created, once, opened, pool
+from tests.chunked.stores import Hooked, counting, created, once, opened
 from tests.runtime.processes import occupy_workers
 
 VALUES = np.arange(1, 13, dtype="uint8")
@@ -245,13 +245,11 @@ class TestOthersGoAlone:
         reading = array._driver.reading(array[:4]._get_transform(), "C")
         assert not isinstance(reading, SmallRead)
 
-    def test_in_a_pool_a_transaction_and_a_batch(self, store):
+    def test_in_a_transaction_and_a_batch(self, store):
         array = filled(store)
         transaction = ts.Transaction()
-        pooled = opened(store, context=pool())
         batch = ts.Batch()
         for driver in (
-            pooled._driver,
             array.with_transaction(transaction)._driver,
             array._driver.batched(batch),
         ):
