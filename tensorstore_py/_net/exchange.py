@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import aiohttp
 
     from tensorstore_py._interface.kvstore import Buffer
-    from tensorstore_py._net.line import LibraryAnswer
+    from tensorstore_py._net.library_answer import LibraryAnswer
     from tensorstore_py._net.message import HttpRequest
     from tensorstore_py._net.pool import Destination
 
@@ -126,7 +126,7 @@ class Wire:
                 response = await self._receive(request, answer, byte_range, began, watch)
                 destination.keep(line)
                 return response
-            if line.is_excessive:
+            if line.is_excessive and line.cut is not None:
                 raise damaged("the server sent more than it said")
         except BaseException:
             line.close()

@@ -96,14 +96,14 @@ def parse_head(head: bytes) -> AnswerHead | None:
     status, reason, lines = found.groups(b"")
     text = lines.decode("utf-8", "surrogateescape")
     fields = HeadFields(text)
+    if "transfer-encoding" in fields or fields.get("connection", "keep-alive") != "keep-alive":
+        return None
     length = fields.get("content-length")
     if len(fields) != text.count("\r\n") and text.lower().count("content-length:") > 1:
         return None
     if length is not None and not (length.isascii() and length.isdecimal() and len(length) < 20):
         # The library waits for the end of what has none.
         raise damaged(f"the server says that the answer has {length[:40]!r} bytes")
-    if "transfer-encoding" in fields or fields.get("connection", "keep-alive") != "keep-alive":
-        return None
     words = reason.decode("utf-8", "surrogateescape")
     return AnswerHead(int(status), words, fields, None if length is None else int(length))
 

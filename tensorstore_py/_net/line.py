@@ -16,20 +16,19 @@ from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._net.byte_ranges import Cut, cut_of
 from tensorstore_py._net.failures import Failure, cut_off, damaged
 from tensorstore_py._net.heads import parse_head
+from tensorstore_py._net.library_answer import LibraryAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import aiohttp
     from aiohttp.client_proto import ResponseHandler
     from aiohttp.connector import Connection
-    from aiohttp.http import RawResponseMessage
 
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._net.heads import AnswerHead
     from tensorstore_py._net.stall import Watch
 
-__all__ = ["CREDIT", "ERROR_BODY", "PIECE", "Desk", "LibraryAnswer", "Line"]
+__all__ = ["CREDIT", "ERROR_BODY", "PIECE", "Desk", "Line"]
 
 #: No more is allocated on the mere word of a server.
 CREDIT: Final = 2**28
@@ -39,6 +38,7 @@ ERROR_BODY: Final = 2**16
 _LONGEST_HEAD: Final = 2**16
 #: Of a body that is sent; what moves is seen in such steps.
 PIECE: Final = 2**18
+_PLAIN: Final = b"HTTP/1.1 "
 _END: Final = b"\r\n\r\n"
 _EMPTY: Final = memoryview(bytearray())
 
@@ -55,41 +55,6 @@ class Desk:
     def __init__(self, size: int) -> None:
         self.bytes = bytearray(size)
         self.view = memoryview(self.bytes)
-
-
-class LibraryAnswer:
-    """An answer that the library's protocol receives, in the form of its own client's.
-
-    Attributes:
-        connection: the library's.
-        status: the status code.
-        reason: the words beside it.
-        headers: by name, in any case.
-        content: the body.
-    """
-
-    __slots__ = ("_line", "connection", "content", "headers", "reason", "status")
-
-    def __init__(
-        self,
-        line: Line,
-        connection: Connection,
-        message: RawResponseMessage,
-        content: aiohttp.StreamReader,
-    ) -> None:
-        self._line = line
-        self.connection = connection
-        self.status = message.code
-        self.reason = message.reason
-        self.headers = message.headers
-        self.content = content
-
-    def release(self) -> None:
-        """Nothing more of it is wanted."""
-
-    def close(self) -> None:
-        """What is left of it is not waited for."""
-        self._line.close()
 
 
 class Line(asyncio.BufferedProtocol):
@@ -199,11 +164,7 @@ class Line(asyncio.BufferedProtocol):
 
     async def library_answer(self) -> LibraryAnswer:
         """The answer that was handed over, as soon as its head is here."""
-        handler = self._handler
-        while True:
-            message, content = await handler.read()
-            if not 100 <= message.code <= 199 or message.code == 101:
-                return LibraryAnswer(self, self._connection, message, content)
+        return await LibraryAnswer.of(self._connection, self.close)
 
     @property
     def is_usable(self) -> bool:
@@ -290,7 +251,7 @@ class Line(asyncio.BufferedProtocol):
             whole = self._begun
             end = whole.find(_END)
             if end < 0:
-                if len(whole) > _LONGEST_HEAD:
+                if not _may_become_plain(whole):
                     self._hand_over(whole)
                 return
             self._begun = b""
@@ -309,10 +270,12 @@ class Line(asyncio.BufferedProtocol):
     def _plain_length(self, head: AnswerHead) -> int | None:
         """How long the body is; None if there is more to it than to receive so many bytes."""
         status, fields = head.status, head.fields
+        if status < 200:
+            return None
         if self._method == "HEAD" or status in (204, 304):
             return 0
         length = head.length
-        if status < 200 or status == 416 or length is None:
+        if length is None or status == 416:
             return None
         if self._unpack and "content-encoding" in fields:
             return None
@@ -356,7 +319,7 @@ class Line(asyncio.BufferedProtocol):
     def _answer(self) -> None:
         # What comes before anybody looks would be more than was said.
         self._space = self._desk.view
-        if self.is_excessive:
+        if self.is_excessive and self.cut is not None:
             self._fail(damaged("the server sent more than it said"))
             return
         self.is_answered = True
@@ -397,3 +360,12 @@ class Line(asyncio.BufferedProtocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
         self._wake_writer()
+
+
+def _may_become_plain(beginning: bytes) -> bool:
+    """Whether it is worth waiting for the end of a head; of what it is not, it may never come."""
+    return (
+        len(beginning) <= _LONGEST_HEAD
+        and beginning.startswith(_PLAIN[: len(beginning)])
+        and beginning.count(b"\n") == beginning.count(b"\r\n")
+    )

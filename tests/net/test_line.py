@@ -174,6 +174,7 @@ async def test_what_comes_unasked_ends_the_connection():
     ("method", "byte_range", "unpack", "answer"),
     [
         ("GET", WHOLE, False, b"HTTP/1.1 100 Continue\r\n\r\n"),
+        ("HEAD", WHOLE, False, b"HTTP/1.1 103 Early Hints\r\n\r\n"),
         ("GET", WHOLE, False, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n"),
         ("GET", WHOLE, False, b"HTTP/1.1 200 OK\r\n\r\n"),
         ("GET", WHOLE, False, b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n"),
@@ -182,6 +183,10 @@ async def test_what_comes_unasked_ends_the_connection():
         ("GET", ByteRange(0, 5), False, b"HTTP/1.1 200 OK\r\nContent-Length: 65537\r\n\r\n"),
         ("GET", ByteRange(9, 12), False, b"HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n"),
         ("GET", WHOLE, False, b"no HTTP at all\r\n\r\n"),
+        ("GET", WHOLE, False, b"SSH-2.0-OpenSSH\r\n"),
+        ("GET", WHOLE, False, b"HTTP/1.0 2"),
+        ("GET", WHOLE, False, b"HTTP/1.1 200 OK\nContent-Length: 5\n\nabcde"),
+        ("GET", WHOLE, False, b"HTTP/1.1 200 OK\r\nA: b\n\n"),
         ("GET", WHOLE, False, b"HTTP/1.1 200 OK\r\nA: " + b"a" * 2**16),
         ("HEAD", WHOLE, False, b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"),
     ],
@@ -233,6 +238,24 @@ async def test_of_an_error_there_is_the_text():
     await answered
 
     assert (bytes(talk.line.body), talk.line.cut) == (b"later", None)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("GET", b"HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nno"),
+        ("HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nn"),
+        ("GET", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 1\r\n\r\nn"),
+    ],
+)
+async def test_where_there_is_no_value_too_much_only_ends_the_connection(method, answer):
+    talk = Talk()
+    answered = talk.begin(method)
+    talk.transport.bring(answer)
+    await answered
+
+    assert talk.line.head is not None
+    assert not talk.line.is_usable
 
 
 async def test_an_answer_that_contradicts_itself_is_a_failure():
