@@ -5,13 +5,14 @@ latency, and prints one table in Markdown: ours, and how we stand to each of the
 over rounds in which each library has its turn.
 
     python benchmarks/network.py             about five minutes
+    python benchmarks/network.py --write     and puts the tables into docs/network.md
     python benchmarks/network.py --quick     a look, not a result
 """
 
 import argparse
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -22,6 +23,8 @@ from benchmarks import objects, objects_gcs, over_http
 
 OURS = "tensorstore_py"
 CHUNKS = 2000
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "network.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 class Trial(Protocol):
@@ -90,32 +93,47 @@ def latency_rows(store: str, found: Found) -> list[str]:
     return lines
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the command line, measure, print the tables."""
-    parser = argparse.ArgumentParser(description="Through a network: us and others.")
-    parser.add_argument("--quick", action="store_true", help="3 short rounds")
-    options = parser.parse_args(arguments)
-    rounds, count = (3, 500) if options.quick else (7, 2000)
-    print(HEADER, flush=True)
+def tables(rounds: int, count: int) -> Iterator[str]:
+    """The lines of both tables, as they are measured."""
+    yield HEADER
     for store, found in (
         ("http", over_http.measure(over_http.LIBRARIES, rounds, count)),
         ("s3", objects.measure(_asked(objects.LIBRARIES), rounds, count, 0.0)),
         ("gcs", objects_gcs.measure(_asked(objects_gcs.LIBRARIES), rounds, count, 0.0)),
     ):
-        print("\n".join(rows(store, dict(found))), flush=True)
-    print(f"\n{LATENCY_HEADER}", flush=True)
+        yield from rows(store, dict(found))
+    yield "\n2,000 chunks from a server that is 20 ms away:\n"
+    yield LATENCY_HEADER
     away_s = over_http.LATENCY_S
+    s3, gcs = (_asked(module.LIBRARIES, latency=True) for module in (objects, objects_gcs))
     for store, found in (
         ("http", over_http.measure(over_http.LIBRARIES, rounds, CHUNKS, away_s)),
-        ("s3", objects.measure(_asked(objects.LIBRARIES, latency=True), rounds, CHUNKS, away_s)),
-        (
-            "gcs",
-            objects_gcs.measure(
-                _asked(objects_gcs.LIBRARIES, latency=True), rounds, CHUNKS, away_s
-            ),
-        ),
+        ("s3", objects.measure(s3, rounds, CHUNKS, away_s)),
+        ("gcs", objects_gcs.measure(gcs, rounds, CHUNKS, away_s)),
     ):
-        print("\n".join(latency_rows(store, dict(found))), flush=True)
+        yield from latency_rows(store, dict(found))
+
+
+def put_into(page: str, table: str) -> str:
+    """The page with the table between its marks."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the command line, measure, print the tables."""
+    parser = argparse.ArgumentParser(description="Through a network: us and others.")
+    parser.add_argument("--quick", action="store_true", help="3 short rounds")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/network.md")
+    options = parser.parse_args(arguments)
+    rounds, count = (3, 500) if options.quick else (7, 2000)
+    lines = []
+    for line in tables(rounds, count):
+        print(line, flush=True)
+        lines.append(line)
+    if options.write:
+        PAGE.write_text(put_into(PAGE.read_text("utf-8"), "\n".join(lines)), "utf-8")
 
 
 def _asked(libraries: Sequence[str], *, latency: bool = False) -> argparse.Namespace:

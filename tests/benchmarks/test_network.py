@@ -1,4 +1,4 @@
-from benchmarks.network import latency_rows, rows
+from benchmarks.network import BEGIN, END, PAGE, latency_rows, put_into, rows
 from benchmarks.over_http import Result
 
 
@@ -24,3 +24,13 @@ def test_latency_is_compared_with_the_ideal():
         "| http | minimum | 1.250 | 1.00 | 0.050 |",
         "| http | tensorstore_py | 1.500 | 1.20 | 0.100 |",
     ]
+
+
+def test_the_page_has_a_place_for_the_tables():
+    page = PAGE.read_text("utf-8")
+
+    filled = put_into(page, "| a |")
+
+    assert f"{BEGIN}\n| a |\n{END}" in filled
+    assert filled.partition(BEGIN)[0] == page.partition(BEGIN)[0]
+    assert filled.partition(END)[2] == page.partition(END)[2]
