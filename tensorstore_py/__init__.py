@@ -124,6 +124,9 @@ else:
             return _importlib.import_module("tensorstore_py.zarr")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,6 @@
 """What a new array is to be: keyword arguments of zarr-python, 2 and 3, as the members of a spec.
 
-Pure. What is wrong with an argument is said here, with the argument that is right. What the engine
+What is wrong with an argument is said here, with the argument that is right. What the engine
 can choose by itself, chunks for instance, is left to it.
 """
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from tensorstore_py._hierarchy.attributes import as_attributes
 from tensorstore_py.errors import did_you_mean
+from tensorstore_py.zarr import storage
 from tensorstore_py.zarr.codecs import Codec, VLenUTF8, as_codec
 from tensorstore_py.zarr.element import Element, as_element
 
@@ -229,7 +230,10 @@ def _compressors(arguments: ArrayArguments, default: Codec) -> list[Codec]:
     one, several = arguments.get("compressor", "auto"), arguments.get("compressors", "auto")
     if isinstance(one, str) and one in _AUTO:
         if isinstance(several, str) and several in _AUTO:
-            return [default]
+            usual = storage.default_compressor
+            if isinstance(usual, str) and usual in _AUTO:
+                return [default]
+            return _codecs_of(usual, "default_compressor")
         return _codecs_of(several, "compressors")
     if not (isinstance(several, str) and several in _AUTO):
         raise ValueError("compressor and compressors are two names of one thing; pass one of them")

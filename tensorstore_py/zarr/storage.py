@@ -32,10 +32,15 @@ __all__ = [
     "TempStore",
     "ZipStore",
     "as_store",
+    "default_compressor",
 ]
 
 #: Drivers of arrays, with the version of the format that they are.
 _FORMATS = {"zarr": 2, "zarr2": 2, "zarr3": 3, "auto": None}
+#: What compresses arrays of which nothing else is said: a codec, None, or `"default"` for what is
+#: usual in the array's version. As in zarr-python it may be set, for the whole program.
+default_compressor: object = "default"
+
 PathLike: TypeAlias = "str | os.PathLike[str]"
 ZipMode = Literal["r", "r+", "a", "w", "w-", "x"]
 StoreLike: TypeAlias = (

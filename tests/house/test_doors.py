@@ -93,6 +93,7 @@ def test_coming_in_starts_no_thread_and_loads_nothing_heavy() -> None:
     modules, threads = json.loads(done.stdout)
 
     assert HEAVY & set(modules) == set()
+    assert "tensorstore_py.zarr" not in modules  # comes when it is asked for
     assert threads == 1
 
 

@@ -129,6 +129,20 @@ def test_resources_are_those_of_the_context():
         ts.zarr.open_array("memory://a", mode="r")
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_the_usual_compressor_can_be_changed(monkeypatch, zarr_format):
+    usual = ts.zarr.zeros(3, zarr_format=zarr_format).compressor
+    monkeypatch.setattr(ts.zarr.storage, "default_compressor", ts.zarr.GZip(3))
+    group = ts.zarr.group(zarr_format=zarr_format)
+    assert ts.zarr.zeros(3, zarr_format=zarr_format).compressor == ts.zarr.GZip(3)
+    assert group.zeros("a", 3).compressor == ts.zarr.GZip(3)
+    assert group.zeros("b", 3, compressors=None).compressor is None
+    monkeypatch.setattr(ts.zarr.storage, "default_compressor", None)
+    assert ts.zarr.zeros(3, zarr_format=zarr_format).compressor is None
+    monkeypatch.setattr(ts.zarr.storage, "default_compressor", "default")
+    assert ts.zarr.zeros(3, zarr_format=zarr_format).compressor == usual
+
+
 class TestZip:
     def test_is_written_and_read_as_by_zarr_python(self, tmp_path):
         path = tmp_path / "a.zip"
