@@ -55,6 +55,7 @@ class DirectoryStore(Store):
     Args:
         path: of the directory; made when something is stored.
         read_only: refuse changes.
+        context: caches and limits that its arrays share.
 
     Attributes:
         path: of the directory, absolute.
@@ -68,9 +69,11 @@ class DirectoryStore(Store):
         b'xxx'
     """
 
-    def __init__(self, path: PathLike, *, read_only: bool = False) -> None:
+    def __init__(
+        self, path: PathLike, *, read_only: bool = False, context: Context | None = None
+    ) -> None:
         self.path = str(Path(path).absolute())
-        super().__init__(_directory(path), read_only=read_only)
+        super().__init__(_directory(path), read_only=read_only, context=context)
 
 
 class LocalStore(DirectoryStore):
@@ -107,18 +110,23 @@ class MemoryStore(Store):
     """Keys and values in memory.
 
     Args:
-        mapping: a dictionary that holds them; None for a memory of its own.
+        mapping: a dictionary that holds them; None for the context's memory.
         read_only: refuse changes.
+        context: caches and limits that its arrays share.
     """
 
     def __init__(
-        self, mapping: MutableMapping[str, bytes] | None = None, *, read_only: bool = False
+        self,
+        mapping: MutableMapping[str, bytes] | None = None,
+        *,
+        read_only: bool = False,
+        context: Context | None = None,
     ) -> None:
-        if mapping is None:
-            super().__init__("memory://", read_only=read_only)
-        else:
+        where: object = "memory://"
+        if mapping is not None:
             model = MappingSpec(held=Held(mapping))
-            super().__init__(KvStore.of(model, model.open()), read_only=read_only)
+            where = KvStore.of(model, model.open())
+        super().__init__(where, read_only=read_only, context=context)
         self.mapping = mapping
 
 
@@ -166,6 +174,7 @@ class ZipStore(Store):
         mode: `"r"` reads; `"a"` and `"r+"` change it; `"w"` begins a new one; `"x"` and `"w-"`,
             too, if there is none.
         read_only: refuse changes.
+        context: caches and limits that its arrays share.
 
     Raises:
         FileExistsError: there is an archive, and the mode is `"x"`.
@@ -179,6 +188,7 @@ class ZipStore(Store):
         mode: ZipMode = "a",
         *,
         read_only: bool = False,
+        context: Context | None = None,
     ) -> None:
         self.path = str(Path(path).absolute())
         if mode in ("x", "w-") and Path(path).exists():
@@ -192,7 +202,7 @@ class ZipStore(Store):
                 f"compression {compression} is not known; use 0 (stored) or 8 (deflate)"
             )
         spec = {"driver": "zip", "base": base, "compression": how}
-        super().__init__(spec, read_only=read_only or mode == "r")
+        super().__init__(spec, read_only=read_only or mode == "r", context=context)
 
 
 def _directory(path: PathLike) -> dict[str, object]:
@@ -231,8 +241,10 @@ def as_store(store: object, *, mode: str | None = None, context: Context | None 
         SpecError: something is wrong with the JSON or the URL.
     """
     if store is None:
-        return MemoryStore()
+        return MemoryStore(context=context)
     if isinstance(store, Store):
+        if context is not None and context is not store.context:
+            raise TypeError("a store has a context of its own; pass context= where that is made")
         return store
     if isinstance(store, KvStore | KvStoreSpec):
         return Store(store, context=context)
@@ -242,15 +254,15 @@ def as_store(store: object, *, mode: str | None = None, context: Context | None 
         return Store(store, context=context)
     if isinstance(store, str | os.PathLike):
         if Path(store).suffix == ".zip":
-            return ZipStore(store, mode="r" if mode == "r" else "a")
-        return LocalStore(store)
+            return ZipStore(store, mode="r" if mode == "r" else "a", context=context)
+        return LocalStore(store, context=context)
     if isinstance(store, Mapping) and isinstance(store.get("driver"), str):
         return Store(store, context=context)
     if isinstance(store, MutableMapping):
-        return MemoryStore(store)
+        return MemoryStore(store, context=context)
     root = getattr(store, "root", None)
     if isinstance(root, str | os.PathLike):  # a LocalStore of zarr-python
-        return LocalStore(root)
+        return LocalStore(root, context=context)
     raise TypeError(
         f"{store!r} says no store: pass a path, a URL, a ts.KvStore, its JSON spec, a dict of "
         "bytes, or a store of ts.zarr, such as ts.zarr.ZipStore('a.zip')"

@@ -129,6 +129,27 @@ def test_resources_are_those_of_the_context():
         ts.zarr.open_array("memory://a", mode="r")
 
 
+@pytest.mark.parametrize("form", ["path", "zip", "dict", "store", "url", "none"])
+def test_what_is_kept_is_kept_in_the_context(tmp_path, form):
+    context = ts.Context({"cache_pool": {"total_bytes_limit": 1_000_000}})
+    store: Any = {
+        "path": tmp_path / "a",
+        "zip": tmp_path / "a.zip",
+        "dict": {},
+        "store": ts.zarr.LocalStore(tmp_path / "a", context=context),
+        "url": (tmp_path / "a").as_uri(),
+        "none": None,
+    }[form]
+    z = ts.zarr.zeros(4, store=store, context=context)
+    assert z.store.context is context
+    assert z.ts.spec(retain_context=True).model.cache_pool == context["cache_pool"]
+
+
+def test_a_store_has_one_context():
+    with pytest.raises(TypeError, match="pass context= where that is made"):
+        ts.zarr.open(ts.zarr.MemoryStore(), context=ts.Context())
+
+
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_the_usual_compressor_can_be_changed(monkeypatch, zarr_format):
     usual = ts.zarr.zeros(3, zarr_format=zarr_format).compressor
