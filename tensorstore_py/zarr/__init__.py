@@ -46,6 +46,7 @@ from tensorstore_py.zarr.creation import (
     zeros,
     zeros_like,
 )
+from tensorstore_py.zarr.errors import NodeExistsError, NodeNotFoundError, ReadOnlyError
 from tensorstore_py.zarr.nodes import (
     consolidate_metadata,
     create_group,
@@ -98,9 +99,12 @@ __all__ = [
     "LocalStore",
     "MemoryStore",
     "NestedDirectoryStore",
+    "NodeExistsError",
+    "NodeNotFoundError",
     "PackBits",
     "ProcessSynchronizer",
     "Quantize",
+    "ReadOnlyError",
     "Shuffle",
     "Store",
     "TempStore",

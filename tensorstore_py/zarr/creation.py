@@ -83,7 +83,7 @@ def create(
             `meta_array`: accepted, and not needed.
 
     Raises:
-        AlreadyExistsError: something is there.
+        NodeExistsError: something is there.
         TypeError, ValueError: an argument is wrong; says what is right.
 
     Example:
@@ -273,8 +273,8 @@ def open_array(
         **arguments: those of `create`, for a new array.
 
     Raises:
-        NotFoundError: nothing is there, and it must.
-        AlreadyExistsError: something is there, and may not.
+        NodeNotFoundError: nothing is there, and it must.
+        NodeExistsError: something is there, and may not.
         MismatchError: a group is there.
 
     Example:

@@ -8,6 +8,7 @@ from tensorstore_py._api.group import Group as EngineGroup
 from tensorstore_py._hierarchy.path import normalised
 from tensorstore_py.errors import AlreadyExistsError, NotFoundError
 from tensorstore_py.zarr.creation import open_array
+from tensorstore_py.zarr.errors import NodeExistsError, NodeNotFoundError
 from tensorstore_py.zarr.opening import as_format, as_mode, describe, find, open_at, required
 from tensorstore_py.zarr.storage import StoreLike, as_store
 from tensorstore_py.zarr.zarr_group import Group
@@ -53,8 +54,8 @@ def open(
             group is, and they are those of `open_group`.
 
     Raises:
-        NotFoundError: nothing is there, and it must.
-        AlreadyExistsError: something is there, and may not.
+        NodeNotFoundError: nothing is there, and it must.
+        NodeExistsError: something is there, and may not.
 
     Example:
         >>> import tensorstore_py as ts
@@ -105,8 +106,8 @@ def open_group(
         context: as for `create`.
 
     Raises:
-        NotFoundError: nothing is there, and it must.
-        AlreadyExistsError: something is there, and may not.
+        NodeNotFoundError: nothing is there, and it must.
+        NodeExistsError: something is there, and may not.
         MismatchError: an array is there.
     """
     where = as_store(store, mode=mode, context=context)
@@ -131,12 +132,12 @@ def open_group(
         if use_consolidated:
             raise
         place = describe(where, normalised(path or ""))
-        raise NotFoundError(
+        raise NodeNotFoundError(
             f"no group found at {place}; pass mode='a' or 'w' to create one"
         ) from error
     except AlreadyExistsError as error:
         place = describe(where, normalised(path or ""))
-        raise AlreadyExistsError(
+        raise NodeExistsError(
             f"there is a Zarr array or group at {place}; open it with mode='a', or replace it with "
             "mode='w'"
         ) from error
@@ -193,7 +194,7 @@ def create_group(
     Args are those of `group`.
 
     Raises:
-        AlreadyExistsError: something is there.
+        NodeExistsError: something is there.
     """
     return open_group(
         store,

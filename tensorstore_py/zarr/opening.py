@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.open import open as open_spec
-from tensorstore_py.errors import AlreadyExistsError, MismatchError, NotFoundError
+from tensorstore_py.errors import MismatchError
+from tensorstore_py.zarr.errors import NodeExistsError, NodeNotFoundError
 from tensorstore_py.zarr.zarr_array import Array
 
 if TYPE_CHECKING:
@@ -98,11 +99,11 @@ def required(store: Store, path: str, zarr_format: int | None, kind: str) -> Fou
     """What is at a path, where something must be.
 
     Raises:
-        NotFoundError: nothing is there.
+        NodeNotFoundError: nothing is there.
     """
     found = find(store, path, zarr_format)
     if found is None:
-        raise NotFoundError(
+        raise NodeNotFoundError(
             f"no {kind} found at {describe(store, path)}; pass mode='a' or 'w' to create one"
         )
     return found
@@ -162,14 +163,14 @@ def create_at(
         cache_metadata: of the array that is given back.
 
     Raises:
-        AlreadyExistsError: something is there.
+        NodeExistsError: something is there.
         PermissionError: the store is read only.
     """
     store.check_writable()
     if not overwrite:
         found = find(store, path, None)
         if found is not None:
-            raise AlreadyExistsError(
+            raise NodeExistsError(
                 f"there is a Zarr {found.kind} at {describe(store, path)}; open it with mode='a', "
                 "or replace it with overwrite=True or mode='w'"
             )

@@ -105,7 +105,7 @@ def load(store: StoreLike, path: str | None = None, *, zarr_format: int | None =
         A NumPy array; a dictionary of those in a group, by name.
 
     Raises:
-        NotFoundError: nothing is there.
+        NodeNotFoundError: nothing is there.
     """
     found = open_node(store, "r", path=path, zarr_format=zarr_format)
     if isinstance(found, Array):

@@ -13,7 +13,8 @@ import numpy as np
 
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import d
-from tensorstore_py.errors import MismatchError, PermissionDeniedError
+from tensorstore_py.errors import MismatchError
+from tensorstore_py.zarr.errors import ReadOnlyError
 from tensorstore_py.zarr.fields import check_fields, of_field
 from tensorstore_py.zarr.selection import (
     Fields,
@@ -183,12 +184,10 @@ class Selectable(ABC):
         """Refuse a change of what is only to be read.
 
         Raises:
-            PermissionDeniedError: it is.
+            ReadOnlyError: it is.
         """
         if self.read_only:
-            raise PermissionDeniedError(
-                "the array was opened to be read only; open it with mode='r+'"
-            )
+            raise ReadOnlyError("the array was opened to be read only; open it with mode='r+'")
 
     def _get(self, selected: Selected, fields: Fields, out: Array | None = None) -> Elements:
         store = of_field(self.ts, fields) if isinstance(fields, str) else self.ts

@@ -16,6 +16,7 @@ from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.resource import Resource
 from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.zarr.errors import ReadOnlyError
 from tensorstore_py.zarr.mapping import Held
 
 if TYPE_CHECKING:
@@ -107,10 +108,10 @@ class Store(MutableMapping[str, bytes]):
         """Refuse a change if the store is only to be read.
 
         Raises:
-            PermissionError: it is.
+            ReadOnlyError: it is.
         """
         if self.read_only:
-            raise PermissionError("the store was opened to be read only; open it with mode='r+'")
+            raise ReadOnlyError("the store was opened to be read only; open it with mode='r+'")
 
     def at(self, path: str) -> KvStore:
         """The place of a node: what its keys are relative to."""

@@ -182,7 +182,7 @@ class Array(Described):
 
         Raises:
             PermissionError: it is a view.
-            PermissionDeniedError: it is read only.
+            ReadOnlyError: it is read only.
             ValueError: another number of dimensions.
         """
         self._check_own()

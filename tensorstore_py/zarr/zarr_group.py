@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from tensorstore_py._api.group import Group as EngineGroup
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._hierarchy.path import join, normalised
-from tensorstore_py.errors import NotFoundError, PermissionDeniedError
+from tensorstore_py.errors import NotFoundError
+from tensorstore_py.zarr.errors import ReadOnlyError
 from tensorstore_py.zarr.info import Info
 from tensorstore_py.zarr.new_arrays import MakesArrays
 from tensorstore_py.zarr.store import Store
@@ -306,12 +307,10 @@ class Group(MakesArrays, MutableMapping[str, Any]):
         """Refuse a change of what is only to be read.
 
         Raises:
-            PermissionDeniedError: it is.
+            ReadOnlyError: it is.
         """
         if self.read_only:
-            raise PermissionDeniedError(
-                "the group was opened to be read only; open it with mode='r+'"
-            )
+            raise ReadOnlyError("the group was opened to be read only; open it with mode='r+'")
         self._store.check_writable()
 
     def with_transaction(self, transaction: Transaction | None) -> Group:
