@@ -10,6 +10,7 @@ from tensorstore_py.errors import AlreadyExistsError, NotFoundError
 from tensorstore_py.zarr.creation import open_array
 from tensorstore_py.zarr.errors import NodeExistsError, NodeNotFoundError
 from tensorstore_py.zarr.opening import as_format, as_mode, describe, find, open_at, required
+from tensorstore_py.zarr.request import ArrayArguments
 from tensorstore_py.zarr.storage import StoreLike, as_store
 from tensorstore_py.zarr.zarr_group import Group
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 # Any: an Array or a Group; only what is stored tells.
 Node: TypeAlias = Any
+
+#: Keyword arguments of both arrays and groups.
+_OF_BOTH = ("attributes", "synchronizer", "cache_attrs")
 
 __all__ = [
     "consolidate_metadata",
@@ -74,8 +78,12 @@ def open(
         read_only = how == "r" or where.read_only
         cached = arguments.get("cache_metadata", True)
         return open_at(where, inner, found, read_only=read_only, cache_metadata=cached)
-    if found is None and arguments.get("shape") is not None:
+    if arguments.get("shape") is not None:
         return open_array(where, mode, path=path, zarr_format=zarr_format, **arguments)
+    arguments.pop("shape", None)
+    for name in arguments:
+        if name in ArrayArguments.__annotations__ and name not in _OF_BOTH:
+            raise TypeError(f"{name!r} is for a new array: pass shape=, too")
     return open_group(where, mode, path=path, zarr_format=zarr_format, **arguments)
 
 

@@ -43,6 +43,18 @@ class TestOpen:
         assert len(ts.zarr.open(tmp_path, mode="w", zarr_format=zarr_format)) == 0
 
 
+def test_an_array_is_asked_for_where_a_group_is(tmp_path):
+    ts.zarr.group(tmp_path)
+    for mode in ("a", "r"):
+        with pytest.raises(ValueError, match="there is a group, not an array"):
+            ts.zarr.open(tmp_path, mode, shape=3)
+
+
+def test_what_only_arrays_have_needs_a_shape():
+    with pytest.raises(TypeError, match="'dtype' is for a new array: pass shape=, too"):
+        ts.zarr.open(dtype="i4")
+
+
 def test_a_read_only_store_is_opened_for_reading():
     files: dict[str, bytes] = {}
     ts.zarr.array([1, 2], store=files)

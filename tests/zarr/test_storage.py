@@ -142,7 +142,8 @@ def test_what_is_kept_is_kept_in_the_context(tmp_path, form):
     }[form]
     z = ts.zarr.zeros(4, store=store, context=context)
     assert z.store.context is context
-    assert z.ts.spec(retain_context=True).model.cache_pool == context["cache_pool"]
+    model: Any = z.ts.spec(retain_context=True).model
+    assert model.cache_pool == context["cache_pool"]
 
 
 def test_a_store_has_one_context():
