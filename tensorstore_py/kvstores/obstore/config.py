@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.kvstores.obstore.conditions import Conditions
 from tensorstore_py.plugin import Duration, OptionsModel, context_resource
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ObstoreClients", "ObstoreConfig"]
 
+#: Spoken by many servers, which do not all heed conditions.
+_MANY_SERVERS: Final = ("s3", "http")
 _DURATIONS: Final = frozenset({"init_backoff", "max_backoff", "retry_timeout"})
 
 
@@ -58,6 +61,7 @@ class ObstoreClients:
     def __init__(self, config: ObstoreConfig) -> None:
         self.config = config
         self.made: dict[str, ObjectStore] = {}
+        self._conditions: dict[str, Conditions] = {}
 
     def open(self, url: str) -> ObjectStore:
         """The client for a URL.
@@ -68,6 +72,14 @@ class ObstoreClients:
         """
         found = self.made.get(url)
         return self.made.setdefault(url, self._make(url)) if found is None else found
+
+    def conditions(self, url: str) -> Conditions:
+        """What is known of the service behind a URL."""
+        found = self._conditions.get(url)
+        if found is None:
+            trusted = not url.startswith(_MANY_SERVERS)
+            found = self._conditions.setdefault(url, Conditions(trusted=trusted))
+        return found
 
     def _make(self, url: str) -> ObjectStore:
         try:

@@ -21,6 +21,7 @@ from tensorstore_py.errors import (
 
 __all__ = ["class_of", "first_line", "says_missing", "says_no", "says_unable"]
 
+_NOT_IMPLEMENTED: Final = "501 Not Implemented"
 _NOT_A_DIRECTORY: Final = "(os error 20)"
 _KINDS: Final[Mapping[str, type[TensorStoreError]]] = {
     "DataLossError": DataLossError,
@@ -49,7 +50,9 @@ def says_no(error: Exception) -> bool:
 
 def says_unable(error: Exception) -> bool:
     """Whether the service cannot do that at all."""
-    return isinstance(error, NotImplementedError) or type(error).__name__ == "NotSupportedError"
+    if isinstance(error, NotImplementedError) or _NOT_IMPLEMENTED in str(error):
+        return True
+    return type(error).__name__ == "NotSupportedError"
 
 
 def first_line(error: Exception) -> str:

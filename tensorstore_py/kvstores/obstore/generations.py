@@ -53,10 +53,13 @@ def _etag_of(generation: bytes | None) -> str | None:
     return etag.decode("latin-1") if etag and min(etag) > 0x20 and max(etag) < 0x7F else None
 
 
-def put_mode(condition: bytes | None) -> PutMode | None:
-    """How to ask for a condition; None if it cannot hold."""
-    if condition is None:
-        return "overwrite"
+def put_mode(condition: bytes, *, bare: bool = False) -> PutMode | None:
+    """How to ask for a condition; None if it cannot hold.
+
+    Args:
+        condition: a generation.
+        bare: ETags go without their quotes.
+    """
     if condition == NO_VALUE:
         return "create"
     etag = _etag_of(condition)
@@ -65,7 +68,7 @@ def put_mode(condition: bytes | None) -> PutMode | None:
         return None
     told: UpdateVersion = {}
     if etag is not None:
-        told["e_tag"] = etag
+        told["e_tag"] = etag.strip('"') if bare else etag
     if version:
         told["version"] = version
     return told

@@ -23,10 +23,9 @@ from tensorstore_py.kvstores.obstore.errors import (
     class_of,
     first_line,
     says_missing,
-    says_no,
     says_unable,
 )
-from tensorstore_py.kvstores.obstore.generations import generation_of, get_options, put_mode
+from tensorstore_py.kvstores.obstore.generations import generation_of, get_options
 from tensorstore_py.plugin import (
     ALL,
     NO_VALUE,
@@ -214,26 +213,33 @@ class ObstoreStore(KvStore):
             if value is None:
                 await client.delete_async(key)
                 return TimestampedStorageGeneration.now(NO_VALUE)
-            mode = put_mode(condition)
-            if mode is None:
-                return TimestampedStorageGeneration.now(UNKNOWN)
             flat = _flat(value, is_kept=self._url.startswith("memory:"))
-            told = await client.put_async(key, flat, mode=mode)
+            if condition is None:
+                told = await client.put_async(key, flat, mode="overwrite")
+            else:
+                conditions = self._clients.conditions(self._url)
+                found = await conditions.put(
+                    client, key, flat, condition, lambda: self._generation(key)
+                )
+                if found is None:
+                    return TimestampedStorageGeneration.now(UNKNOWN)
+                told = found
         except Exception as error:
             if value is None and says_missing(error):
                 return TimestampedStorageGeneration.now(NO_VALUE)
-            if condition is not None and says_no(error):
-                return TimestampedStorageGeneration.now(UNKNOWN)
             if condition is not None and says_unable(error):
                 raise UnsupportedError(
                     f"cannot write {self.describe_key(key)} under a condition: the service has no "
-                    f"conditional writes, so that two writers could undo each other's work; if "
-                    f'there is only one, say so by "use_conditional_write": false'
+                    f"conditional writes to rely on, and two writers could undo each other's work; "
+                    f'if there is only one, say so by "use_conditional_write": false'
                 ) from error
             raise self._typed(error, action, key) from error
         if told["e_tag"] is None and told["version"] is None:
             return (await self._look(key)).stamp
         return TimestampedStorageGeneration.now(generation_of(told))
+
+    async def _generation(self, key: str) -> bytes:
+        return (await self._look(key)).stamp.generation
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         keys = []

@@ -36,6 +36,7 @@ def test_what_they_say_of_a_key():
     assert not says_missing(AlreadyExistsError())
     assert says_no(AlreadyExistsError())
     assert says_unable(NotImplementedError())
+    assert says_unable(RuntimeError("non-2xx status code: 501 Not Implemented: ..."))
     assert not says_unable(AlreadyExistsError())
 
 

@@ -23,7 +23,6 @@ def test_a_generation_is_what_the_service_says():
 @pytest.mark.parametrize(
     ("generation", "mode"),
     [
-        (None, "overwrite"),
         (NO_VALUE, "create"),
         (b'"abc"', {"e_tag": '"abc"'}),
         (b'"abc"\n7', {"e_tag": '"abc"', "version": "7"}),
@@ -34,6 +33,11 @@ def test_a_generation_is_what_the_service_says():
 )
 def test_a_condition_of_a_write(generation, mode):
     assert put_mode(generation) == mode
+
+
+def test_quotes_may_be_left_out():
+    assert put_mode(b'"abc"', bare=True) == {"e_tag": "abc"}
+    assert put_mode(NO_VALUE, bare=True) == "create"
 
 
 @pytest.mark.parametrize(
