@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
+from tensorstore_py.errors import UnsupportedError
 from tensorstore_py.kvstores.obstore.errors import says_no, says_unable
 from tensorstore_py.kvstores.obstore.generations import put_mode
 from tensorstore_py.plugin import NO_VALUE, Buffer
@@ -55,13 +56,13 @@ class Conditions:
             present: looks which one is there.
 
         Raises:
-            NotImplementedError: the service has no such writes, or refuses them although they are
+            UnsupportedError: the service has no such writes, or refuses them although they are
                 right.
         """
         if self._heeded is None:
             self._heeded = await _tried_out(client, key)
         if not self._heeded:
-            raise NotImplementedError("it ignores conditions")
+            raise UnsupportedError("it ignores conditions")
         for _ in range(_ROUNDS):
             for bare in (self._bare, not self._bare):
                 mode = put_mode(condition, bare=bare)
@@ -77,7 +78,7 @@ class Conditions:
                 else:
                     self._bare = bare
                     return told
-        raise NotImplementedError("it refuses conditions that hold")
+        raise UnsupportedError("it refuses conditions that hold")
 
 
 async def _tried_out(client: ObjectStore, key: str) -> bool:
