@@ -6,6 +6,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 
     cli | testing                          the command line; door 3, for test authors
     zarr                                   zarr-python's names
+    _conversion                            copies and migrations of arrays and hierarchies
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
     plugin                                 door 2, for plug-in authors
     _chunked | _hierarchy                  the engine: plans, reads, writes; groups, attributes
@@ -37,6 +38,8 @@ from tensorstore_py._chunked.virtual import (
     VirtualChunkedReadParameters,
     VirtualChunkedWriteParameters,
 )
+from tensorstore_py._conversion.copy import copy, rechunk
+from tensorstore_py._conversion.summary import CopiedMember, CopySummary
 from tensorstore_py._index import (
     Dim,
     DimExpression,
@@ -138,6 +141,8 @@ __all__ = [
     "ChunkLayout",
     "CodecSpec",
     "Context",
+    "CopiedMember",
+    "CopySummary",
     "DTypeLike",
     "DataLossError",
     "Dim",
@@ -188,6 +193,7 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "copy",
     "d",
     "download",
     "downsample",
@@ -216,6 +222,7 @@ __all__ = [
     "newaxis",
     "open",
     "overlay",
+    "rechunk",
     "stack",
     "string",
     "uint8",

@@ -35,10 +35,12 @@ class Block(NamedTuple):
     Attributes:
         bounds: lower and upper bound along each dimension.
         chunks: of how many chunks it is.
+        number: its place among the blocks of the operation, which is the same every time.
     """
 
     bounds: tuple[tuple[int, int], ...]
     chunks: int
+    number: int = 0
 
     @property
     def size(self) -> int:
@@ -124,8 +126,9 @@ class Blocks:
         return Blocks(from_, _edges(source, from_, read), _edges(source, from_, write), least, most)
 
     def __iter__(self) -> Iterator[Block]:
-        for parts in product(*(cut.parts() for cut in self._cuts)):
-            yield Block(tuple([part[:2] for part in parts]), prod(part[2] for part in parts))
+        for number, parts in enumerate(product(*(cut.parts() for cut in self._cuts))):
+            bounds = tuple([part[:2] for part in parts])
+            yield Block(bounds, prod(part[2] for part in parts), number)
 
 
 class _Cut:

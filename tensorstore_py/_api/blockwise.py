@@ -16,8 +16,8 @@ from tensorstore_py._index import IndexDomain, propagate_bounds
 from tensorstore_py._runtime.fan_out import fan_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Any
+    from collections.abc import Callable, Coroutine, Iterator
+    from typing import Any, Protocol
 
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver
@@ -25,6 +25,17 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.progress import Told
 
     Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+
+    class SomeBlocks(Protocol):
+        """`Blocks`, or some of them."""
+
+        count: int
+        chunks: int
+        size: int
+        largest: int
+
+        def __iter__(self) -> Iterator[Block]: ...
+
 
 __all__ = ["each_block", "limits", "read_blockwise", "selected", "write_blockwise"]
 
@@ -53,7 +64,7 @@ def limits(item_bytes: int, memory: Bytes | None) -> dict[str, int]:
 
 async def each_block(
     inline: bool,
-    blocks: Blocks,
+    blocks: SomeBlocks,
     work: Callable[[Block], Coroutine[Any, Any, None]],
     *,
     item_bytes: int,

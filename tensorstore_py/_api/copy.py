@@ -7,7 +7,7 @@ each body runs where it belongs, and this one waits for it without holding a loo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from tensorstore_py.errors import MismatchError
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._runtime.admission import Bytes
     from tensorstore_py._runtime.progress import Told
+    from tensorstore_py._spec.dtype import dtype
 
-__all__ = ["check_convertible", "copy_array"]
+__all__ = ["ArrayCopy", "check_convertible", "check_types", "copy_array"]
 
 Box = tuple[tuple[int, int], ...]
 
@@ -32,12 +34,84 @@ def check_convertible(source: Driver, target: Driver) -> None:
     Raises:
         MismatchError: their data types do not allow it.
     """
-    here, there = target.data_type, source.data_type
+    check_types(source.data_type, target.data_type)
+
+
+def check_types(there: dtype, here: dtype) -> None:
+    """The same for the data types of the source and the target."""
     if not np.can_cast(there.record.array_dtype, here.record.array_dtype, "safe"):
         raise MismatchError(
             f"cannot copy {there.name} data to an array of {here.name} "
             "without loss; read it, convert it, and write the result"
         )
+
+
+class ArrayCopy(NamedTuple):
+    """One array on its way to another: the blocks, and how one of them is copied.
+
+    Attributes:
+        source: where from.
+        seen: the source from the copy's positions; extent 1 where it is broadcast.
+        target: where to.
+        to: the target from the copy's positions.
+        inline: the temperament of copying.
+        blocks: what to copy.
+        memory: the budget that blocks count in; None: there is none.
+    """
+
+    source: Driver
+    seen: IndexTransform
+    target: Driver
+    to: IndexTransform
+    inline: bool
+    blocks: Blocks
+    memory: Bytes | None
+
+    @staticmethod
+    def of(
+        source: Driver, source_view: IndexTransform, target: Driver, target_view: IndexTransform
+    ) -> ArrayCopy:
+        """The copy of what one view selects to where another one says.
+
+        Args:
+            source: where from.
+            source_view: its dimensions are matched with the target's by label if both have some,
+                else from the last one back; their extents must be equal, or 1 to broadcast.
+            target: where to.
+            target_view: see above.
+
+        Raises:
+            MismatchError: the shapes do not broadcast; names the dimension. Or elements cannot be
+                copied without losing anything.
+        """
+        check_convertible(source, target)
+        from_ = propagate_bounds(source.domain.mark_bounds_implicit[False], source_view)
+        to = propagate_bounds(target.domain.mark_bounds_implicit[False], target_view)
+        seen = _aligned(from_, to)
+        memory = target.memory or source.memory
+        sizes = limits(_item_bytes(source, target), memory)
+        blocks = Blocks.of_copy(target, to, source, seen, **sizes)
+        inline = source.inline and target.inline
+        return ArrayCopy(source, seen, target, to, inline, blocks, memory)
+
+    @property
+    def item_bytes(self) -> int:
+        """How much memory an element takes on its way."""
+        return _item_bytes(self.source, self.target)
+
+    @property
+    def told_bytes(self) -> int:
+        """What an element counts."""
+        return self.target.data_type.array_dtype.itemsize
+
+    async def copy(self, block: Block) -> None:
+        """Copy one block."""
+        source, target = self.source, self.target
+        part = self.seen[_within_bounds(block.bounds, self.seen)]
+        data = await within(self.inline, source.inline, lambda: source.read(part, "C"))
+        place = self.to[selected(block.bounds)]
+        data = data.astype(target.data_type.record.array_dtype, copy=False)
+        await within(self.inline, target.inline, lambda: target.write(place, data))
 
 
 async def copy_array(
@@ -49,46 +123,23 @@ async def copy_array(
 ) -> None:
     """Copy what `source_view` selects to where `target_view` says.
 
-    Args:
-        source: where from.
-        source_view: its dimensions are matched with the target's by label if both have some,
-            else from the last one back; their extents must be equal, or 1 to broadcast.
-        target: where to.
-        target_view: see above.
-        told: who is told how far it is.
-
-    Raises:
-        MismatchError: the shapes do not broadcast; names the dimension. Or elements cannot be
-            copied without losing anything.
+    Args and errors are those of `ArrayCopy.of`, and `told`, who is told how far it is.
     """
-    check_convertible(source, target)
-    from_ = propagate_bounds(source.domain.mark_bounds_implicit[False], source_view)
-    to = propagate_bounds(target.domain.mark_bounds_implicit[False], target_view)
-    aligned = _aligned(from_, to)
-    inline = source.inline and target.inline
-    wanted = target.data_type.record.array_dtype
-    there, here = source.data_type.array_dtype, target.data_type.array_dtype
-    item_bytes = here.itemsize + (there.itemsize if there != here else 0)
-    memory = target.memory or source.memory
-    sizes = limits(item_bytes, memory)
-    blocks = Blocks.of_copy(target, to, source, aligned, **sizes)
-
-    async def copy(block: Block) -> None:
-        part = aligned[_within_bounds(block.bounds, aligned)]
-        data = await within(inline, source.inline, lambda: source.read(part, "C"))
-        place = to[selected(block.bounds)]
-        data = data.astype(wanted, copy=False)
-        await within(inline, target.inline, lambda: target.write(place, data))
-
+    found = ArrayCopy.of(source, source_view, target, target_view)
     await each_block(
-        inline,
-        blocks,
-        copy,
-        item_bytes=item_bytes,
-        memory=memory,
+        found.inline,
+        found.blocks,
+        found.copy,
+        item_bytes=found.item_bytes,
+        memory=found.memory,
         told=told,
-        told_bytes=here.itemsize,
+        told_bytes=found.told_bytes,
     )
+
+
+def _item_bytes(source: Driver, target: Driver) -> int:
+    there, here = source.data_type.array_dtype, target.data_type.array_dtype
+    return here.itemsize + (there.itemsize if there != here else 0)
 
 
 def _aligned(source: IndexTransform, target: IndexTransform) -> IndexTransform:

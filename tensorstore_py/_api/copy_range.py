@@ -7,8 +7,9 @@ then all keys are listed first.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
+from typing import Any, NamedTuple
 
 from tensorstore_py._api.keys import next_page
 from tensorstore_py._interface.byte_range import WHOLE
@@ -16,7 +17,7 @@ from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.kvstore import KvStore, ListEntry, ReadResult
 from tensorstore_py._runtime.fan_out import fan_out, within
 
-__all__ = ["CopyRange"]
+__all__ = ["CopyRange", "copy_key"]
 
 
 class CopyRange(NamedTuple):
@@ -75,10 +76,35 @@ class CopyRange(NamedTuple):
         return await within(self.inline, self.source.inline, collect)
 
     async def _copy_one(self, key: str) -> None:
-        source, sink = self.source, self.sink
         copied = self.to_path + key.removeprefix(self.from_path)
-        if await within(self.inline, source.inline, lambda: source.copy_to(key, sink, copied)):
-            return
-        found = await within(self.inline, source.inline, lambda: self._read(key))
-        if found.state == "value":
-            await within(self.inline, sink.inline, lambda: sink.write(copied, found.value))
+        await copy_key(self.source, key, self.sink, copied, lambda: self._read(key))
+
+
+async def copy_key(
+    source: KvStore,
+    key: str,
+    sink: KvStore,
+    copied: str,
+    read: Callable[[], Coroutine[Any, Any, ReadResult]] | None = None,
+) -> int | None:
+    """Copy one value, without moving its bytes through here where the medium can do that.
+
+    Args:
+        source: from where.
+        key: the whole key; it is no error if nothing is there.
+        sink: where to.
+        copied: the whole key there.
+        read: reads it, if not as it is now.
+
+    Returns:
+        How many bytes went through here; None if the medium copied them.
+    """
+    inline = source.inline and sink.inline
+    if await within(inline, source.inline, lambda: source.copy_to(key, sink, copied)):
+        return None
+    asked = read or partial(source.read, key)
+    found = await within(inline, source.inline, asked)
+    if found.state != "value":
+        return 0
+    await within(inline, sink.inline, lambda: sink.write(copied, found.value))
+    return len(found.value)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
 
-__all__ = ["open", "open_now", "opened"]
+__all__ = ["as_model", "open", "open_now", "opened"]
 
 
 def open(  # the reference's name
@@ -83,7 +83,7 @@ def open(  # the reference's name
     if batch is not None:
         as_batch(batch)
     within = as_transaction(transaction)
-    model = updated(_as_model(spec), options)
+    model = updated(as_model(spec), options)
     shared = as_context(context)
     model = bind(model, shared)
     if context is None:
@@ -176,7 +176,12 @@ def _whole(driver: Driver, model: DriverSpec) -> IndexTransform:
     return whole.label[tuple(a or b for a, b in zip(stored, asked.labels, strict=True))]
 
 
-def _as_model(spec: object) -> DriverSpec:
+def as_model(spec: object) -> DriverSpec:
+    """The driver spec that a spec in any of its forms says.
+
+    Raises:
+        SpecError: something is wrong with it; names the JSON path.
+    """
     if isinstance(spec, Spec):
         return spec.model
     if isinstance(spec, str) and spec.lstrip()[:1] == "{":

@@ -7,6 +7,7 @@ reading or writing either is the same code.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.admission import Bytes, Places
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from tensorstore_py._chunked.source import Cell, ChunkSource
     from tensorstore_py._chunked.uneven import ArraysByShape
     from tensorstore_py._interface.chunk_grid import ChunkAxis
@@ -76,6 +79,19 @@ class ChunkedArray:
     def chunk_shape(self, cell: Cell) -> tuple[int, ...]:
         """Shape of a stored chunk, including what lies beyond the bounds."""
         return tuple([axis.size(index) for axis, index in zip(self.grid, cell, strict=True)])
+
+    def cells(self, box: Sequence[tuple[int, int]]) -> Iterator[Cell]:
+        """The cells that a box touches, in order.
+
+        Args:
+            box: lower and upper bound along each dimension, within the array's.
+        """
+        return product(
+            *(
+                range(axis.cell(low), axis.cell(high - 1) + 1 if high > low else axis.cell(low))
+                for axis, (low, high) in zip(self.grid, box, strict=True)
+            )
+        )
 
     @property
     def sharded(self) -> Sharded | None:

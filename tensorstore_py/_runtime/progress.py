@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Progress", "Told"]
+__all__ = ["Progress", "Told", "ToldOfPart"]
 
 
 class Progress(NamedTuple):
@@ -23,7 +23,9 @@ class Progress(NamedTuple):
         bytes_total: of all of them.
         chunks_done: how many chunks are done: those that are read at a time for reads, those that
             are stored at a time for writes and copies.
-        chunks_total: how many there are.
+        chunks_total: how many there are; of several arrays, in those that were begun.
+        arrays_done: how many arrays are done, where there are several.
+        arrays_total: how many there are.
 
     Example:
         >>> import tensorstore_py as ts
@@ -41,6 +43,8 @@ class Progress(NamedTuple):
     bytes_total: int
     chunks_done: int
     chunks_total: int
+    arrays_done: int = 0
+    arrays_total: int = 0
 
     @property
     def fraction(self) -> float:
@@ -50,7 +54,13 @@ class Progress(NamedTuple):
     def __str__(self) -> str:
         done, total = (f"{size / 2**20:.1f}" for size in (self.bytes_done, self.bytes_total))
         chunks = f"{self.chunks_done} of {self.chunks_total} chunks"
-        return f"{self.fraction:.0%}: {done} of {total} MiB, {chunks}"
+        arrays = f", {self.arrays_done} of {self.arrays_total} arrays" * bool(self.arrays_total)
+        return f"{self.fraction:.0%}: {done} of {total} MiB, {chunks}{arrays}"
+
+    def __repr__(self) -> str:
+        shown = self if self.arrays_total else self[:4]
+        fields = zip(self._fields, shown, strict=False)
+        return f"Progress({', '.join(f'{name}={value}' for name, value in fields)})"
 
 
 class Told:
@@ -68,17 +78,51 @@ class Told:
         self._lock = Lock()
         self._now = Progress(0, 0, 0, 0)
 
-    def begin(self, size: int, chunks: int) -> None:
+    def begin(self, size: int, chunks: int, arrays: int = 0) -> None:
         """So much there is to do."""
-        self._now = Progress(0, size, 0, chunks)
+        self._now = Progress(0, size, 0, chunks, 0, arrays)
         if self._function is not None:
             self._function(self._now)
 
-    def advance(self, size: int, chunks: int) -> None:
+    def advance(self, size: int, chunks: int, arrays: int = 0) -> None:
         """So much more is done."""
         if self._function is None:
             return
         with self._lock:
-            done, total, chunks_done, chunks_total = self._now
-            self._now = Progress(done + size, total, chunks_done + chunks, chunks_total)
+            done, total, chunks_done, chunks_total, arrays_done, arrays_total = self._now
+            self._now = Progress(
+                done + size,
+                total,
+                chunks_done + chunks,
+                chunks_total,
+                arrays_done + arrays,
+                arrays_total,
+            )
             self._function(self._now)
+
+    def more(self, chunks: int) -> None:
+        """There are so many more chunks than was known."""
+        with self._lock:
+            self._now = self._now._replace(chunks_total=self._now.chunks_total + chunks)
+
+
+class ToldOfPart(Told):
+    """Who is told of one of several arrays: what it has to do is a part of the whole.
+
+    Args:
+        whole: the operation, which knows how much there is in all, but for the chunks.
+    """
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: Told) -> None:
+        super().__init__(None)
+        self._whole = whole
+
+    def begin(self, size: int, chunks: int, arrays: int = 0) -> None:
+        """So many chunks more there are."""
+        self._whole.more(chunks)
+
+    def advance(self, size: int, chunks: int, arrays: int = 0) -> None:
+        """So much more of the whole is done."""
+        self._whole.advance(size, chunks, arrays)

@@ -89,3 +89,13 @@ def test_an_array_of_each_encoding_knows_its_fill_chunks(codec):
     assert opened.array.is_fill(opened.array.filled_chunk())
     opened.write(9)
     assert opened.store.entries == {}
+
+
+class TestCells:
+    def test_are_those_that_a_box_touches(self):
+        array = Opened((8, 6), (4, 4)).array
+        assert [*array.cells([(3, 5), (0, 4)])] == [(0, 0), (1, 0)]
+        assert [*array.cells([(0, 8), (4, 4)])] == []
+
+    def test_of_a_scalar_is_its_only_one(self):
+        assert [*Opened((), ()).array.cells([])] == [()]

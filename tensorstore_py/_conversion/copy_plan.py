@@ -1,0 +1,316 @@
+"""What a copy is going to do: member by member, found out before anything is stored.
+
+Everything that can be refused is refused here. What is done by an earlier copy, as a manifest
+tells, is known here, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tensorstore_py._api.copy import check_types
+from tensorstore_py._api.options import updated
+from tensorstore_py._conversion.array_copy import form_digest
+from tensorstore_py._conversion.manifest import ArrayRecord
+from tensorstore_py._conversion.member import SourceArray, node_attributes, open_source
+from tensorstore_py._conversion.new_form import NewForm, new_form
+from tensorstore_py._hierarchy.node import Node, read_node
+from tensorstore_py._hierarchy.path import check_new, join
+from tensorstore_py._hierarchy.walk import Walk
+from tensorstore_py._runtime.fan_out import fan_out, within
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
+from tensorstore_py.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    MismatchError,
+    NotFoundError,
+    SpecError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorstore_py._conversion.ends import Destination, End, Found
+    from tensorstore_py._conversion.manifest import Manifest
+    from tensorstore_py._conversion.member_paths import MemberPaths
+    from tensorstore_py._conversion.new_form import Wanted
+    from tensorstore_py._conversion.summary import Action
+    from tensorstore_py._interface.hierarchy import HierarchyFormat, JsonObject
+
+__all__ = ["IfExists", "PlannedArray", "PlannedGroup", "Request"]
+
+IfExists = Literal["raise", "skip", "replace"]
+
+
+class PlannedGroup(NamedTuple):
+    """What becomes of a group.
+
+    Attributes:
+        path: below what is copied.
+        attributes: of the source.
+        consolidated: whether the source has consolidated metadata.
+        action: see `CopiedMember`.
+    """
+
+    path: str
+    attributes: JsonObject
+    consolidated: bool
+    action: Action
+
+
+class PlannedArray(NamedTuple):
+    """What becomes of an array.
+
+    Attributes:
+        source: the array.
+        form: how the copy is to be.
+        action: see `CopiedMember`.
+        record: what is known of it.
+        size_bytes: of the elements, as the copy has them in memory; 0 if it is skipped.
+    """
+
+    source: SourceArray
+    form: NewForm
+    action: Action
+    record: ArrayRecord
+    size_bytes: int
+
+    @property
+    def path(self) -> str:
+        """Below what is copied."""
+        return self.source.path
+
+
+Planned = PlannedGroup | PlannedArray
+
+
+class Request(NamedTuple):
+    """What is asked for.
+
+    Attributes:
+        source: where from.
+        destination: where to.
+        inline: the temperament of the copy.
+        paths: which members are meant.
+        if_exists: what to do about arrays that are there.
+        wanted: how copies differ from their sources.
+        manifest: keeps what is done; None: nobody does.
+    """
+
+    source: End
+    destination: Destination
+    inline: bool
+    paths: MemberPaths
+    if_exists: IfExists
+    wanted: Wanted
+    manifest: Manifest | None
+
+    async def plan(self, from_: Found, to: Found) -> list[Planned]:
+        """What becomes of each member that is meant, in the order of their paths.
+
+        Args:
+            from_: what is at the source.
+            to: what is at the destination.
+
+        Raises:
+            NotFoundError: a pattern matches nothing.
+            AlreadyExistsError: something is there, and may not be.
+            MismatchError: the ends do not go together, or an array cannot be converted.
+            SpecError: one end lies in the other, or a chunk shape does not fit.
+            FailedPreconditionError: an array is not as it was when the copy began.
+        """
+        groups, sources = await self._members(from_)
+        self._check_ends(from_, to, groups)
+        present = await self._present(to, [each.path for each in (*groups, *sources)])
+        plan: list[Planned] = []
+        for group in groups:
+            there = present.get(group.path)
+            if there is not None and there.kind == "array":
+                self._refuse(to, group.path, there)
+                plan.append(group._replace(action="replace"))
+            else:
+                plan.append(group if there is None else group._replace(action="keep"))
+        plan += [self._planned(to, each, present.get(each.path)) for each in sources]
+        return sorted(plan, key=lambda each: each.path)
+
+    async def _members(self, from_: Found) -> tuple[list[PlannedGroup], list[SourceArray]]:
+        """The groups and arrays that are meant, in the order of their paths."""
+        if from_.tree is None or from_.node is None or from_.node.kind == "array":
+            if self.paths != ((), ()):
+                raise SpecError("the source is an array, which has no members", ("includes",))
+            return [], [await within(self.inline, self.source.inline, lambda: _single(from_))]
+        nodes = await within(self.inline, self.source.inline, lambda: _walk(from_))
+        base = len(from_.path)
+        by_path = {node.path[base:].lstrip("/"): node for node in nodes}
+        meant = self.paths.among(by_path)
+        groups: dict[str, PlannedGroup] = {}
+        arrays: dict[str, SourceArray] = {}
+        tree = from_.tree
+
+        async def look(path: str) -> None:
+            node = by_path[path]
+            if node.kind == "array":
+                arrays[path] = await open_source(from_, node, path)
+            else:
+                known = node.consolidated is not None if not path else _has_copy(tree.form, node)
+                attributes = await node_attributes(tree, node)
+                groups[path] = PlannedGroup(path, attributes, known, "create")
+
+        wanted = sorted(meant)
+        store = tree.store
+        await within(
+            self.inline,
+            store.inline,
+            lambda: fan_out(store.inline, wanted, look, count=len(wanted), width=store.width),
+        )
+        return [groups[path] for path in sorted(groups)], [arrays[path] for path in sorted(arrays)]
+
+    def _check_ends(self, from_: Found, to: Found, groups: list[PlannedGroup]) -> None:
+        """Refuse what cannot go together.
+
+        Raises:
+            MismatchError: a group, and a destination that can only be an array.
+            SpecError: one end lies in the other.
+        """
+        if groups and to.tree is None:
+            raise MismatchError(
+                f"the source is a group, and {self.destination.described} can only be an array"
+            )
+        if groups and to.place is None:
+            raise MismatchError("the source is a group, and the destination is an open array")
+        if from_.tree is None or to.tree is None or from_.tree.store is not to.tree.store:
+            return
+        here, there = from_.tree.below(from_.path), to.tree.below(to.path)
+        if here == there or (groups and there.startswith(here)):
+            raise SpecError(
+                f"cannot copy {self.source.described} into itself; name another destination"
+            )
+
+    async def _present(self, to: Found, paths: Sequence[str]) -> dict[str, Node]:
+        """What is at the destination."""
+        tree = to.tree
+        if self.destination.array is not None:
+            there = await within(self.inline, self.destination.inline, self._is_there)
+            return {"": Node("", "array", {}, {}, None)} if there else {}
+        if tree is None or to.place is None:
+            return {}  # an open array is there to be written
+        found: dict[str, Node] = {}
+
+        async def look(path: str) -> None:
+            node = await read_node(tree, join(to.path, path))
+            if node is not None:
+                found[path] = node
+
+        store = tree.store
+        await within(
+            self.inline,
+            store.inline,
+            lambda: fan_out(store.inline, paths, look, count=len(paths), width=store.width),
+        )
+        return found
+
+    def _planned(self, to: Found, source: SourceArray, there: Node | None) -> PlannedArray:
+        """What becomes of one array."""
+        form = None if to.tree is None else to.tree.form
+        if form is not None and to.place is not None:
+            check_new(form, join(to.path, source.path))
+        if to.place is None and to.array is not None:
+            if self.wanted.changes:
+                name = self.wanted.changes[0]
+                raise SpecError("the destination is an open array, which is as it is", (name,))
+            new = NewForm({}, {}, False, "into what is there")
+        else:
+            new = new_form(source, form, self.wanted)
+        asked = self.wanted.dtype
+        data_type = source.array.dtype if asked is None else DType(asked)  # type: ignore[arg-type]
+        if to.place is None and to.array is not None:
+            data_type = to.array.dtype
+        check_types(source.array.dtype, data_type)
+        size = source.size * data_type.array_dtype.itemsize
+        digest = form_digest(source, new)
+        record = None if self.manifest is None else self.manifest.record(source.path)
+        if record is not None:
+            return self._resumed(source, new, record, digest, there, size)
+        fresh = ArrayRecord(digest)
+        if there is None:
+            return PlannedArray(source, new, "create", fresh, size)
+        if self.if_exists == "skip" and there.kind == "array":
+            why = new._replace(how="it is there")
+            return PlannedArray(source, why, "skip", fresh, 0)
+        self._refuse(to, source.path, there)
+        return PlannedArray(source, new, "replace", fresh, size)
+
+    def _resumed(
+        self,
+        source: SourceArray,
+        new: NewForm,
+        record: ArrayRecord,
+        digest: str,
+        there: Node | None,
+        size: int,
+    ) -> PlannedArray:
+        """What becomes of an array that an earlier copy began."""
+        assert self.manifest is not None
+        if there is None:
+            return PlannedArray(source, new, "create", ArrayRecord(digest), size)
+        if record.form != digest:
+            raise FailedPreconditionError(
+                f'"/{source.path}" is not as it was when the copy began: its form has changed '
+                f"since; delete the manifest {self.manifest.where} to begin anew"
+            )
+        if record.complete:
+            return PlannedArray(
+                source, new._replace(how="done by an earlier copy"), "skip", record, 0
+            )
+        if not len(record.done):  # nor may what was there before be deleted yet
+            return PlannedArray(source, new, "replace", ArrayRecord(digest), size)
+        return PlannedArray(source, new, "resume", record, size)
+
+    def _refuse(self, to: Found, path: str, there: Node) -> None:
+        """Raises AlreadyExistsError unless what is there may be replaced."""
+        if self.if_exists != "replace":
+            where = self.destination.described
+            if to.tree is not None:
+                key = to.tree.form.array_key if there.kind == "array" else to.tree.form.group_key
+                where = to.tree.store.describe_key(to.tree.below(join(to.path, path)) + key)
+            what = "an array" if there.kind == "array" else "a group"
+            raise AlreadyExistsError(
+                f'"/{path}" exists already at the destination, {what} at {where}; pass '
+                'if_exists="skip" to leave it, or if_exists="replace" to replace it'
+            )
+
+    async def _is_there(self) -> bool:
+        """Whether the array of a driver without hierarchies is there."""
+        model = self.destination.array
+        assert model is not None
+        present = updated(model, {"open": True, "create": False})
+        try:
+            await present.open()
+        except NotFoundError:
+            return False
+        return True
+
+
+def _has_copy(form: HierarchyFormat, node: Node) -> bool:
+    """Whether an inner group's own document holds those of what is below it."""
+    document = node.documents.get(form.consolidated_key or "")
+    return document is not None and form.consolidated(document) is not None
+
+
+async def _walk(from_: Found) -> list[Node]:
+    """All nodes of the source, itself first."""
+    assert from_.tree is not None
+    assert from_.node is not None
+    nodes = [from_.node]
+    walk = Walk(from_.tree, from_.path, from_.node.consolidated, None)
+    while (found := await walk.step()) is not None:
+        nodes += found
+    return nodes
+
+
+async def _single(from_: Found) -> SourceArray:
+    """The only array of the source."""
+    if from_.node is not None:
+        return await open_source(from_, from_.node, "")
+    assert from_.array is not None
+    return SourceArray("", from_.array, None, None, {})

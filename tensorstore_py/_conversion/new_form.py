@@ -1,0 +1,256 @@
+"""What a copied array is to be like: as the source, but for what was asked for.
+
+Pure: options and a source become the options of a new array. The one invariant: what nobody asked
+to change stays as it is, as far as the new format can say it; where nothing changes at all, the
+metadata document itself is taken, and chunks are copied as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorstore_py._conversion.version2 import codec_in_version2
+from tensorstore_py._conversion.version3 import LABELS, codecs_in_version3, plain_attributes
+from tensorstore_py._index import IndexDomain
+from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.codec_spec import CodecSpec
+from tensorstore_py.errors import MismatchError, SpecError
+
+if TYPE_CHECKING:
+    from tensorstore_py._conversion.member import SourceArray
+    from tensorstore_py._interface.hierarchy import HierarchyFormat, JsonObject
+
+__all__ = ["Chunks", "NewForm", "Wanted", "new_form"]
+
+#: An extent for every dimension or for all alike, or by a dimension's name; -1: all of it.
+Chunks = int | tuple[int, ...] | Mapping[str, int]
+
+
+class Wanted(NamedTuple):
+    """What was asked for; None: as the source.
+
+    Attributes:
+        chunks: what is read at a time.
+        shards: what is stored at a time.
+        chunk_layout: both, in full.
+        codec: how chunks are encoded.
+        dtype: element type.
+        fill_value: of what is not stored.
+    """
+
+    chunks: Chunks | None = None
+    shards: Chunks | None = None
+    chunk_layout: ChunkLayout | None = None
+    codec: object = None
+    dtype: object = None
+    fill_value: object = None
+
+    @property
+    def changes(self) -> list[str]:
+        """The names of what is asked for."""
+        return [name for name, value in zip(self._fields, self, strict=True) if value is not None]
+
+
+class NewForm(NamedTuple):
+    """How an array is to be made.
+
+    Attributes:
+        options: those of `Group.create_array`.
+        attributes: of the array.
+        same_chunks: its chunks are the source's.
+        how: what changes, in a few words.
+    """
+
+    options: dict[str, object]
+    attributes: JsonObject
+    same_chunks: bool
+    how: str
+
+
+def new_form(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) -> NewForm:
+    """What the copy of an array is to be like.
+
+    Args:
+        source: the array.
+        form: the format of the copy; None: one without hierarchies.
+        wanted: what is to change.
+
+    Raises:
+        SpecError, MismatchError: what is wanted does not fit the array.
+    """
+    changes = wanted.changes
+    same_format = form is not None and source.form is form
+    if same_format and not changes and source.document is not None:
+        metadata = _plain_metadata(source.document, source.attributes)
+        same = {"metadata": metadata, "dtype": source.array.dtype}
+        return NewForm(same, source.attributes, True, "chunks as they are")
+    labels = source.array.domain.labels
+    options: dict[str, object] = {
+        "dtype": source.array.dtype if wanted.dtype is None else wanted.dtype,
+        "domain": IndexDomain(shape=source.shape, labels=labels),
+        "chunk_layout": _layout(source, form, wanted),
+        "fill_value": _fill_value(source, form, wanted),
+        "codec": _codec(source, form, wanted),
+    }
+    units = source.array.dimension_units
+    if any(units):
+        options["dimension_units"] = units
+    if source.form is form and form is not None and source.document is not None:
+        options.update(_kept_names(source.document))
+    attributes = source.attributes
+    if form is not None and form.zarr_format != 2:
+        attributes = plain_attributes(attributes, len(source.shape))
+    elif LABELS in attributes:
+        options.pop("domain")
+        options["domain"] = IndexDomain(shape=source.shape, labels=labels)
+    if form is not None and source.form is not None and not same_format:
+        changes = [f"{source.form.format_id} to {form.format_id}", *changes]
+    how = ", ".join(changes) or "element by element"
+    present = {name: value for name, value in options.items() if value is not None}
+    return NewForm(present, attributes, False, how)
+
+
+def _plain_metadata(document: JsonObject, attributes: JsonObject) -> JsonObject:
+    """An array's document without its attributes, which are given apart."""
+    if "attributes" in document or "node_type" in document:
+        return {name: value for name, value in document.items() if name != "attributes"}
+    return {name: value for name, value in document.items() if name not in attributes}
+
+
+def _fill_value(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) -> object:
+    present = source.array.fill_value
+    if wanted.fill_value is not None or present is None:
+        return wanted.fill_value
+    if (form is None or form.zarr_format is None) and not present.any():
+        return None  # what is not stored is 0 anyway, and there may be no place to say it
+    return present
+
+
+def _kept_names(document: JsonObject) -> dict[str, object]:
+    """How chunks are named stays, in a format that has a choice."""
+    names = ("chunk_key_encoding", "dimension_separator")
+    metadata = {name: document[name] for name in names if name in document}
+    return {"metadata": metadata} if metadata else {}
+
+
+def _layout(
+    source: SourceArray, form: HierarchyFormat | None, wanted: Wanted
+) -> ChunkLayout | None:
+    if wanted.chunk_layout is not None:
+        if wanted.chunks is not None or wanted.shards is not None:
+            raise SpecError("chunks and shards are part of it; give one or the other",
+                            ("chunk_layout",))  # fmt: skip
+        return wanted.chunk_layout
+    present = source.array.chunk_layout
+    read, write = _sizes(present.read_chunk.shape), _sizes(present.write_chunk.shape)
+    if wanted.chunks is not None:
+        read = _resolved(source, "chunks", wanted.chunks, read)
+        write = None
+    if wanted.shards is not None:
+        write = _resolved(source, "shards", wanted.shards, write)
+    elif write is None or (form is not None and form.zarr_format != 3):
+        write = read
+    layout: dict[str, object] = {}
+    if read is not None:
+        layout["read_chunk"] = {"shape": list(read)}
+    if write is not None:
+        layout["write_chunk"] = {"shape": list(write)}
+    if source.document is not None and present.inner_order is not None:
+        layout["inner_order_soft_constraint"] = list(present.inner_order)
+    return ChunkLayout(layout) if layout else None
+
+
+def _sizes(shape: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
+    if shape is None or not any(shape):
+        return None
+    return tuple(size or 0 for size in shape)
+
+
+def _resolved(
+    source: SourceArray, name: str, wanted: Chunks, present: tuple[int, ...] | None
+) -> tuple[int, ...]:
+    """The extent along each dimension; what is not told stays, or is all of it."""
+    shape, labels = source.shape, source.array.domain.labels
+    kept = present or shape
+    if isinstance(wanted, Mapping):
+        found = [wanted.get(label, size) if label else size
+                 for label, size in zip(labels, kept, strict=True)]  # fmt: skip
+    elif isinstance(wanted, int):
+        found = [wanted] * len(shape)
+    else:
+        found = list(wanted)
+    if len(found) != len(shape):
+        raise MismatchError(
+            f'{name} has {len(found)} dimensions, but "/{source.path}" has {len(shape)}; give one '
+            "number for all of them or extents by dimension name, or copy only some arrays "
+            "(includes)"
+        )
+    if found != list(kept) and any(size < -1 or size == 0 for size in found):
+        raise SpecError(f"expected positive extents, or -1 for all, but found {found}", (name,))
+    return tuple(max(1, extent) if size == -1 else size
+                 for size, extent in zip(found, shape, strict=True))  # fmt: skip
+
+
+def _codec(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) -> CodecSpec | None:
+    """The codec for the new array; None: the format's default."""
+    if form is None:
+        return None if wanted.codec is None else CodecSpec(wanted.codec)
+    if wanted.codec is not None:
+        return _asked_codec(wanted.codec, form)
+    present = source.array.codec
+    if present is None:
+        return None
+    json = present.to_json()
+    codecs = json.get("codecs")
+    if form.zarr_format == 3 and form.driver == "zarr3":
+        if isinstance(codecs, list):
+            return CodecSpec({"driver": "zarr3", "codecs": _inner_codecs(codecs, source, wanted)})
+        if source.form is None or source.form.zarr_format != 2 or source.document is None:
+            return None
+        try:
+            mapped: list[object] = [*codecs_in_version3(source.document, order=False)]
+        except SpecError:  # then it has no counterpart, and the default has to do
+            return None
+        return CodecSpec({"driver": "zarr3", "codecs": _inner_codecs(mapped, source, wanted)})
+    if form.zarr_format == 2 and form.driver == "zarr":
+        if isinstance(codecs, list):
+            return CodecSpec({"driver": "zarr", **codec_in_version2(codecs)})
+        return present if present.driver in ("zarr", "zarr2") and wanted.dtype is None else None
+    return present if source.form is form and wanted.dtype is None else None
+
+
+def _asked_codec(codec: object, form: HierarchyFormat) -> CodecSpec:
+    """A codec by its name or JSON, or a list of them, in a format's terms."""
+    if isinstance(codec, CodecSpec) or (isinstance(codec, Mapping) and "driver" in codec):
+        return CodecSpec(codec)
+    if form.driver == "zarr3":
+        listed = list(codec) if isinstance(codec, list | tuple) else [codec]
+        return CodecSpec({"driver": "zarr3", "codecs": listed})
+    if form.driver == "zarr":
+        return CodecSpec(
+            {"driver": "zarr", "compressor": {"id": codec} if isinstance(codec, str) else codec}
+        )
+    return CodecSpec({"driver": form.driver, **(codec if isinstance(codec, Mapping) else {})})
+
+
+def _inner_codecs(codecs: list[object], source: SourceArray, wanted: Wanted) -> list[object]:
+    """The codecs of a chain that say how a chunk is compressed, without those that say its form.
+
+    Sharding and the order of elements are the layout's matter. What a codec tells of the element
+    size is wrong once that changes, and so is what its serializer tells.
+    """
+    kept: list[object] = []
+    for codec in codecs:
+        name = codec.get("name") if isinstance(codec, Mapping) else codec
+        stated = codec.get("configuration") if isinstance(codec, Mapping) else None
+        configuration = dict(stated) if isinstance(stated, Mapping) else {}
+        if name == "sharding_indexed":
+            inner = configuration.get("codecs")
+            return _inner_codecs(list(inner) if isinstance(inner, list) else [], source, wanted)
+        if name == "transpose" or (wanted.dtype is not None and name in ("bytes", "packbits")):
+            continue
+        if name == "blosc" and wanted.dtype is not None:
+            configuration.pop("typesize", None)
+        kept.append({"name": name, "configuration": configuration} if configuration else name)
+    return kept

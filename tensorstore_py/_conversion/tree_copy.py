@@ -1,0 +1,179 @@
+"""Copying whatever is at one end to the other, as planned.
+
+Groups are made first, then arrays, and consolidated metadata last, as it tells of all that is
+there. Small arrays go together, large ones one after the other: these keep everything busy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorstore_py._api.group_arrays import NewArray, open_array
+from tensorstore_py._api.open import opened
+from tensorstore_py._api.options import updated
+from tensorstore_py._conversion.array_copy import copy_blocks
+from tensorstore_py._conversion.copy_plan import PlannedArray, PlannedGroup
+from tensorstore_py._conversion.summary import CopiedMember, CopySummary
+from tensorstore_py._hierarchy.attributes import AttributesFile
+from tensorstore_py._hierarchy.consolidating import consolidate
+from tensorstore_py._hierarchy.creating import create_group, make_parents
+from tensorstore_py._hierarchy.node import read_node
+from tensorstore_py._hierarchy.path import join
+from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._runtime.fan_out import fan_out, within
+from tensorstore_py.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from tensorstore_py._api.tensorstore import TensorStore
+    from tensorstore_py._conversion.copy_plan import Request
+    from tensorstore_py._conversion.ends import Found
+    from tensorstore_py._runtime.progress import Told
+
+__all__ = ["TreeCopy"]
+
+#: Arrays of fewer bytes are copied together, so many at a time, and so many begun at once.
+_SMALL_BYTES = 2**22
+_TOGETHER = 16
+_BEGUN = 1024
+
+
+class TreeCopy(NamedTuple):
+    """The copying.
+
+    Attributes:
+        request: what is asked for.
+        told: who is told how far it is.
+    """
+
+    request: Request
+    told: Told
+
+    async def run(self, *, dry_run: bool) -> CopySummary:
+        """Copy, or see what would be copied."""
+        request, inline = self.request, self.request.inline
+        source, destination, manifest = request.source, request.destination, request.manifest
+        from_ = await within(inline, source.inline, source.find)
+        form = None if from_.tree is None else from_.tree.form
+        to = await within(inline, destination.inline, lambda: destination.find(form))
+        if manifest is not None:
+            await manifest.load()
+        plan = await request.plan(from_, to)
+        members = [_member(each) for each in plan]
+        if dry_run:
+            return CopySummary.of(members, dry_run=True)
+        groups = [each for each in plan if isinstance(each, PlannedGroup)]
+        left = [each for each in plan if isinstance(each, PlannedArray) and each.action != "skip"]
+        self.told.begin(sum(each.size_bytes for each in left), 0, len(left))
+        await self._make_groups(to, groups)
+        done = await self._copy_arrays(to, left)
+        for group in groups:
+            if group.consolidated:
+                await self._consolidate(to, group.path)
+        finished = [
+            member._replace(bytes=done[member.path][0], chunks=done[member.path][1])
+            if member.kind == "array" and member.path in done
+            else member
+            for member in members
+        ]
+        return CopySummary.of(finished, dry_run=False)
+
+    async def _make_groups(self, to: Found, groups: list[PlannedGroup]) -> None:
+        tree = to.tree
+        if tree is None or not groups:
+            return
+
+        async def make(group: PlannedGroup) -> None:
+            path = join(to.path, group.path)
+            if group.action == "keep":
+                if group.attributes and self.request.if_exists == "replace":
+                    file = AttributesFile(tree.store, tree.below(path), tree.form)
+                    await file.change(lambda stored: {**stored, **group.attributes})
+                return
+            if group.action == "replace":
+                await tree.store.delete_range(KeyRange.prefix(tree.below(path)))
+            await make_parents(tree, path)
+            await create_group(tree, path, group.attributes, may_exist=True)
+
+        async def make_all() -> None:
+            for depth in sorted({each.path.count("/") + bool(each.path) for each in groups}):
+                level = [each for each in groups if each.path.count("/") + bool(each.path) == depth]
+                await fan_out(
+                    tree.store.inline, level, make, count=len(level), width=tree.store.width
+                )
+
+        await within(self.request.inline, tree.store.inline, make_all)
+
+    async def _copy_arrays(
+        self, to: Found, arrays: list[PlannedArray]
+    ) -> dict[str, tuple[int, int]]:
+        done: dict[str, tuple[int, int]] = {}
+
+        async def copy(each: PlannedArray) -> None:
+            target = await self._target(to, each)
+            done[each.source.path] = await copy_blocks(
+                each.source, target, each.form, each.record, self.request.manifest, self.told
+            )
+            self.told.advance(0, 0, 1)
+
+        small = [each for each in arrays if each.size_bytes < _SMALL_BYTES]
+        batches = [small[at : at + _BEGUN] for at in range(0, len(small), _BEGUN)]
+        batches += [[each] for each in arrays if each.size_bytes >= _SMALL_BYTES]
+        for batch in batches:
+            if self.request.manifest is not None:
+                await self.request.manifest.begin({each.source.path: each.record for each in batch})
+            await fan_out(self.request.inline, batch, copy, count=len(batch), width=_TOGETHER)
+        return done
+
+    async def _target(self, to: Found, each: PlannedArray) -> TensorStore:
+        """The array that is copied to, made if it is not there."""
+        inline = self.request.destination.inline
+
+        async def make() -> TensorStore:
+            if to.place is None:
+                return to.array if to.array is not None else await self._by_itself(each)
+            assert to.tree is not None
+            path = join(to.path, each.source.path)
+            if each.action == "resume":
+                node = await read_node(to.tree, path)
+                if node is None:
+                    raise NotFoundError(f'"/{path}" was deleted at {to.tree.describe(path)}')
+                return await open_array(
+                    to.place, node, to.transaction, {"dtype": _asked_type(each)}
+                )
+            if each.action == "replace":
+                await to.tree.store.delete_range(KeyRange.prefix(to.tree.below(path)))
+            new = NewArray.of(
+                to.place, path, each.form.attributes, each.form.options,
+                may_exist=False, deletes=False,
+            )  # fmt: skip
+            above = to.path if each.source.path else ""
+            return await new.make(to.tree, above, to.transaction)
+
+        return await within(self.request.inline, inline, make)
+
+    async def _by_itself(self, each: PlannedArray) -> TensorStore:
+        """The array of a driver without hierarchies."""
+        model = self.request.destination.array
+        assert model is not None
+        mode = {"create": True, "open": False, "delete_existing": each.action == "replace"}
+        if each.action == "resume":
+            mode = {"open": True, "create": False, "delete_existing": False}
+        asked = updated(model, {**each.form.options, **mode})
+        return opened(await asked.open(), asked, readable=True, writable=True)
+
+    async def _consolidate(self, to: Found, path: str) -> None:
+        tree = to.tree
+        if tree is None or tree.form.consolidated_key is None:
+            return
+        where = join(to.path, path)
+        await within(self.request.inline, tree.store.inline, lambda: consolidate(tree, where))
+
+
+def _member(each: PlannedGroup | PlannedArray) -> CopiedMember:
+    if isinstance(each, PlannedGroup):
+        return CopiedMember(each.path, "group", each.action, "")
+    return CopiedMember(each.source.path, "array", each.action, each.form.how, each.size_bytes)
+
+
+def _asked_type(each: PlannedArray) -> object:
+    return each.form.options.get("dtype", each.source.array.dtype)

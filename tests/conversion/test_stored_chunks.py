@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+import tensorstore_py as ts
+from tensorstore_py._conversion.stored_chunks import ChunkCopy
+from tensorstore_py._runtime.inline import run_inline
+
+
+def pair(shape, chunks, **options):
+    context = ts.Context()
+    layout = ts.ChunkLayout(chunk_shape=chunks)
+    old, new = (
+        ts.open(
+            {"driver": "zarr3", "kvstore": f"memory://{name}/", "metadata": metadata},
+            create=True, dtype="int16", shape=shape, chunk_layout=layout, context=context, **options
+        ).result()
+        for name, metadata in (("old", {}), ("new", {"chunk_key_encoding": {"name": "v2"}}))
+    )  # fmt: skip
+    return old, new
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks"), [([5, 7], [2, 3]), ([4], [4]), ([], []), ([0, 3], [2, 2]), ([7], [2])]
+)
+def test_copies_what_is_stored_whatever_its_name(shape, chunks):
+    old, new = pair(shape, chunks)
+    data = np.arange(1, 1 + old.size, dtype="int16").reshape(shape)
+    old[...] = data
+    copy = ChunkCopy.of(old._driver, new._driver)
+
+    for block in copy.blocks:
+        run_inline(copy.copy(block))
+
+    np.testing.assert_array_equal(new.read().result(), data)
+
+
+def test_what_is_not_stored_is_not_copied():
+    old, new = pair([6], [2])
+    old[2] = 1
+    copy = ChunkCopy.of(old._driver, new._driver)
+
+    for block in copy.blocks:
+        run_inline(copy.copy(block))
+
+    assert sorted(new.kvstore.list().result()) == [b"1", b"zarr.json"]
+    assert (copy.item_bytes, copy.told_bytes) == (2, 2)
