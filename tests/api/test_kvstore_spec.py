@@ -4,6 +4,7 @@ import pickle
 import pytest
 import tensorstore as reference
 
+import tensorstore_py as ts
 from tensorstore_py._api.kvstore_spec import Spec, join_path
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import SpecError
@@ -133,3 +134,12 @@ def test_an_unknown_member_is_named_with_the_nearest():
 
 def test_is_unequal_to_anything_else():
     assert Spec("memory://") != "memory://"
+
+
+def test_what_belongs_to_a_store_says_so():
+    for name in ("KeyRange", "ReadResult", "Spec", "TimestampedStorageGeneration"):
+        ours, theirs = getattr(ts.KvStore, name), getattr(reference.KvStore, name)
+        assert ours.__qualname__ == theirs.__qualname__
+        assert ours.__module__ == ts.__name__
+    key_range = ts.KvStore.KeyRange("a", "b")
+    assert pickle.loads(pickle.dumps(key_range)) == key_range
