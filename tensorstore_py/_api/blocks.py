@@ -252,7 +252,8 @@ def _edges(
 
 def _reach(each: OutputIndexMap, low: int, high: int) -> tuple[int, int]:
     """The positions that an output takes, from the first up to beyond the last."""
-    ends = (each.offset + each.stride * low, each.offset + each.stride * (high - 1))
+    stride = _stride(each)
+    ends = (each.offset + stride * low, each.offset + stride * (high - 1))
     return min(ends), max(ends) + 1
 
 
@@ -268,6 +269,12 @@ def _starts(
 
 def _where(each: OutputIndexMap, start: int) -> int:
     """The first input position on the far side of a chunk's beginning."""
-    if each.stride > 0:
-        return -((each.offset - start) // each.stride)
-    return (each.offset - start) // -each.stride + 1
+    stride = _stride(each)
+    if stride > 0:
+        return -((each.offset - start) // stride)
+    return (each.offset - start) // -stride + 1
+
+
+def _stride(each: OutputIndexMap) -> int:
+    assert each.stride is not None  # since it depends on an input dimension
+    return each.stride

@@ -191,7 +191,8 @@ class TensorStore(Handle):
             raise PermissionDeniedError("not opened for writing; open it with write=True")
         if isinstance(source, TensorStore):
             _check_readable(source)
-            driver, copying = self._driver, Copying()
+            driver = self._driver
+            copying: Copying | None = Copying()
             commit = self._begin(
                 partial(self._copy, source, self._transform, progress),
                 inline=driver.inline and source._driver.inline,

@@ -45,7 +45,7 @@ def test_they_are_all_of_it_once_and_each_chunk_of_the_target_is_in_one(case):
     shape, (mine, theirs), most = case
     found = blocks(array(shape, mine), array(shape, theirs), most)
     count = np.zeros(shape, int)
-    chunks = set()
+    chunks: set[tuple[int, ...]] = set()
     for block in found:
         count[tuple(slice(*bounds) for bounds in block.bounds)] += 1
         assert block.size <= max(most, prod(mine))

@@ -1,6 +1,7 @@
 """Closing arrays, key-value stores and contexts: nothing is lost, and nothing is begun after."""
 
 import asyncio
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,12 @@ import tensorstore_py as ts
 from tests.chunked.stores import counting, created, opened, pool
 
 JSON = {"driver": "zarr3", "kvstore": "memory://"}
+
+
+def _cache_of(array: Any) -> Any:
+    return array._driver._cache
+
+
 closed = pytest.raises(ts.FailedPreconditionError, match="closed; open it again")
 
 
@@ -107,7 +114,7 @@ class TestArrays:
         spec = {**JSON, "context": context}
         array = ts.open(spec, create=True, dtype="uint8", shape=[4]).result()
         array.write(1).result()
-        cache = array._driver._cache
+        cache = _cache_of(array)
         assert len(cache)
         array.close()
         assert (len(cache), cache.limit_bytes) == (0, 0)
@@ -116,7 +123,7 @@ class TestArrays:
         context = pool()
         with created(store, [4], [2], context=context) as array:
             array.write(1).result()
-        assert len(array._driver._cache)
+        assert len(_cache_of(array))
 
 
 class TestContexts:
@@ -126,7 +133,7 @@ class TestContexts:
             arrays = [created(store, [4], [2], path=p, context=context) for p in ("a/", "b/")]
             for array in arrays:
                 array.write(5)
-        cache = arrays[0]._driver._cache
+        cache = _cache_of(arrays[0])
         assert (len(cache), cache.held_bytes) == (0, 0)
         assert all(array.closed for array in arrays)
         with closed:
@@ -151,7 +158,7 @@ class TestContexts:
         child = ts.Context({}, parent)
         other = opened(store, context=child)
         child.close()
-        assert len(array._driver._cache)
+        assert len(_cache_of(array))
         assert array.read().result().tolist() == [3] * 4
         assert other.closed
 
@@ -162,7 +169,7 @@ class TestContexts:
         reads = [array[i : i + 8].read() for i in range(50)]
         context.close()
         assert all(each.result().tolist() == [7] * 8 for each in reads)
-        assert len(array._driver._cache) == 0
+        assert len(_cache_of(array)) == 0
 
     def test_arrays_that_nobody_has_any_more_are_not_kept(self):
         with ts.Context() as context:

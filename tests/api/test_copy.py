@@ -1,5 +1,7 @@
 """Copies from array to array, next to NumPy and to the reference; and what they cost."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorstore as wheel
@@ -196,7 +198,7 @@ class TestCosts:
 def nested(draw, shape):
     """Members of a zarr3 spec whose chunks are shards in shards, or no shards at all."""
     chunk = [draw(st.integers(1, 3)) for _ in shape]
-    codecs = None
+    codecs: list[Any] | None = None
     for _ in range(draw(st.integers(0, 2))):
         inner = {"chunk_shape": chunk, "codecs": codecs or ["bytes"]}
         codecs = [{"name": "sharding_indexed", "configuration": inner}]
@@ -213,7 +215,7 @@ def test_no_limit_is_too_small_for_a_copy(data, shape, shared):
     contexts = [
         ts.Context({"memory_limit": {"limit_bytes": data.draw(limit)}}) for _ in range(2 - shared)
     ]
-    arrays = []
+    arrays: list[Any] = []
     for path in ("a/", "b/", "c/"):
         store = counting(data.draw(st.booleans()))
         members = data.draw(nested(shape))

@@ -16,7 +16,7 @@ async def refuse():
 
 
 def outcome_of(awaitable, *, unwanted=False):
-    found = []
+    found: list[object] = []
 
     async def run():
         adopt(awaitable, None, lambda: unwanted, found.append, found.append)
@@ -41,7 +41,7 @@ def test_what_nobody_wants_is_not_begun():
 
 
 def test_it_is_cancelled_where_it_runs():
-    found = []
+    found: list[object] = []
 
     async def run():
         cancel = adopt(asyncio.sleep(60), None, lambda: False, found.append, found.append)

@@ -38,7 +38,7 @@ def test_it_ends_once(close):
 def test_it_waits_for_what_is_under_way(close):
     ended = threading.Event()
     life = Lifetime("thing", ended.set)
-    promises = [Promise.new() for _ in range(3)]
+    promises = [Promise[int].new() for _ in range(3)]
     for _, future in promises:
         assert life.follow(future) is future
     closing = threading.Thread(target=close, args=(life,))
@@ -53,7 +53,7 @@ def test_it_waits_for_what_is_under_way(close):
 @both
 def test_what_is_done_is_not_kept(close):
     life = Lifetime("thing")
-    promise, future = Promise.new()
+    promise, future = Promise[int].new()
     life.follow(future)
     life.follow(ts.Future(3))
     promise.set_result(1)
@@ -66,7 +66,7 @@ def test_the_first_error_is_raised_and_all_of_it_is_over(close):
     ends = []
     life = Lifetime("thing", lambda: ends.append(1))
     for _ in range(2):
-        promise, future = Promise.new()
+        promise, future = Promise[int].new()
         life.follow(future)
         # It fails while it is waited for.
         threading.Timer(0.01, promise.set_exception, [KeyError("lost")]).start()
@@ -79,7 +79,7 @@ def test_the_first_error_is_raised_and_all_of_it_is_over(close):
 @both
 def test_what_was_cancelled_is_no_error(close):
     life = Lifetime("thing")
-    _, future = keep = Promise.new()
+    _, future = keep = Promise[int].new()
     life.follow(future)
     threading.Timer(0.01, future.cancel).start()
     close(life)
@@ -88,7 +88,7 @@ def test_what_was_cancelled_is_no_error(close):
 
 def test_cancelling_it_cancels_nothing_that_is_under_way():
     life = Lifetime("thing")
-    promise, future = Promise.new()
+    promise, future = Promise[int].new()
     life.follow(future)
 
     async def close_a_bit():
@@ -133,13 +133,15 @@ class Thing(Closable):
 
 def test_blocks():
     with Thing() as one:
-        assert not one.closed
-    assert one.closed
+        states = [one.closed]
+    states.append(one.closed)
+    assert states == [False, True]
 
     async def enter():
         async with Thing() as other:
-            assert not other.closed
-        assert other.closed
+            states = [other.closed]
+        states.append(other.closed)
+        assert states == [False, True]
         with pytest.raises(ts.FailedPreconditionError):
             async with other:
                 pass
@@ -155,7 +157,7 @@ def test_a_forked_child_does_not_wait_for_its_parents_work():
         from tensorstore_py._runtime.future import Promise
         from tensorstore_py._runtime.lifetime import Lifetime
         life = Lifetime("thing")
-        promise, future = Promise.new()
+        promise, future = Promise[int].new()
         life.follow(future)
         if os.fork() == 0:
             life.close()

@@ -69,7 +69,7 @@ async def test_awaiting():
 
 
 def test_copying_ends_before_the_commit_or_with_it():
-    copying, (promise, commit) = Copying(), Promise.new()
+    copying, (promise, commit) = Copying(), Promise[Any].new()
     futures = copying.until(commit)
     assert not futures.copy.done()
     copying.done()
@@ -79,7 +79,7 @@ def test_copying_ends_before_the_commit_or_with_it():
     promise.set_exception(KeyError("disk"))
     assert futures.copy.exception() is None
 
-    copying, (promise, commit) = Copying(), Promise.new()
+    copying, (promise, commit) = Copying(), Promise[Any].new()
     futures = copying.until(commit)
     promise.set_exception(KeyError("disk"))
     with pytest.raises(KeyError):
@@ -87,6 +87,6 @@ def test_copying_ends_before_the_commit_or_with_it():
 
 
 def test_copying_that_was_over_before_there_was_a_commit():
-    copying, (_, commit) = Copying(), Promise.new()
+    copying, (_, commit) = Copying(), Promise[Any].new()
     copying.done()
     assert copying.until(commit).copy.done()
