@@ -267,10 +267,10 @@ class ChunkedDriver(Driver, Generic[M]):
         if not view.size:
             return
         # The ellipsis keeps what has no dimensions an array, which text would not be without.
-        view = view[(*(0,) * selection.free, ...)]
+        first: tuple[Any, ...] = (0,) * selection.free
+        view = view[(*first, ...)]
         try:
-            pool = known.pool
-            to = Destination(array, known.source, self._merged, pool)
+            to = Destination(array, known.source, self._merged, known.pool)
             await write_from(to, selection.axes, view, given)
         finally:
             if self._transaction is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tensorstore_py._chunked.merging import MergedUpdates
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._chunked.uneven import EachShape
@@ -24,6 +25,7 @@ from tensorstore_py._chunked.update import (
 )
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.given import Given
+from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.fan_out import fan_out
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.cached import PoolPart
-    from tensorstore_py._chunked.merging import MergedUpdates
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import StoredChunks
@@ -77,16 +78,37 @@ async def write_from(
     Raises:
         DataLossError: a chunk that must be changed in part is corrupt; names its key.
     """
-    array, source = to.array, to.source
-    plan = make_plan(axes, array.grid)
-    kind = _Writer if array.sharded is None else _ShardWriter
+    plan = make_plan(axes, to.array.grid)
     values = _Values(view, given, plan.count)
+    if plan.count > 1 and to.source.store.rewritten:
+        await _write_together(to, plan, values)
+    else:
+        await _write_each(to, plan, values)
+
+
+async def _write_each(to: Destination, plan: Plan, values: _Values) -> None:
+    """Store the chunks as they come."""
+    array, source = to.array, to.source
+    kind = _Writer if array.sharded is None else _ShardWriter
 
     def work_of(part: ChunkedArray) -> Callable[[Step], Coroutine[Any, Any, None]]:
         return kind(to._replace(array=part), plan, values).work()
 
     work = work_of(array) if array.shapes is None else EachShape(array, work_of).step
     await fan_out(source.inline, plan.steps(), work, count=plan.count, width=source.width)
+
+
+async def _write_together(to: Destination, plan: Plan, values: _Values) -> None:
+    """Store the chunks at once, when all of them are encoded."""
+    source, pool = to.source, to.pool
+    staged = Overlay(source.store, repeatable=False, atomic=False, check=lambda: None)
+    within = Destination(to.array, source.on(staged), MergedUpdates(staged))
+    try:
+        await _write_each(within, plan, values)
+        await staged.commit()
+    finally:
+        if pool is not None:
+            pool.forget(to.array, plan.axes)
 
 
 class _Values:

@@ -127,6 +127,8 @@ class KvStore(ABC):
         place: equal for stores whose equal keys are one value, however they were opened; None if
             only their specs can tell.
         stages: changes are kept and made later, so a condition must hold until then.
+        rewritten: each change costs as much as the whole store, so those that belong together had
+            better be stored together.
     """
 
     inline: bool
@@ -134,6 +136,7 @@ class KvStore(ABC):
     atomic: bool = False
     place: str | None = None
     stages: bool = False
+    rewritten: bool = False
 
     @abstractmethod
     async def read(

@@ -382,3 +382,63 @@ class TestErrors:
         with pytest.raises(OSError, match="unplugged"):
             array.read().result()
         assert array.read().result().tolist() == VALUES.tolist()
+
+
+class Rewritten(CountingStore):
+    """Each change costs as much as all of it: counts the changes."""
+
+    rewritten = True
+
+    def __init__(self, base):
+        super().__init__(base)
+        self.atomic = True
+        self.changes = 0
+
+    async def write(self, key, value, **named):
+        self.changes += 1
+        return await super().write(key, value, **named)
+
+    async def write_together(self, values, conditions):
+        self.changes += 1
+        return await self.base.write_together(values, conditions)
+
+
+class TestStoresThatAreRewritten:
+    @pytest.fixture(params=[True, False], ids=["inline", "loop"])
+    def rewritten(self, request):
+        memory = MemoryStore(SharedMap())
+        return Rewritten(memory if request.param else LoopStore(memory))
+
+    @pytest.mark.parametrize("size", [0, 10**6])
+    def test_the_chunks_of_a_write_are_stored_together(self, rewritten, size):
+        created(rewritten, [12], [4])
+        array = opened(rewritten, context=pool(size), recheck_cached_data=False)
+        array.read().result()
+        rewritten.changes = 0
+        array[1:11] = VALUES[1:11]
+        assert rewritten.changes == 1
+        array[5] = 99
+        assert rewritten.changes == 2
+        expected = [0, *VALUES[1:11].tolist(), 0]
+        expected[5] = 99
+        assert array.read().result().tolist() == expected
+
+    def test_nothing_is_stored_if_one_of_them_is_corrupt(self, rewritten):
+        array = created(rewritten, [12], [4])
+        array[...] = 1
+        asyncio.run(_damage(rewritten, "a/c/2"))
+        with pytest.raises(DataLossError, match="a/c/2"):
+            array[1:11].write(5).result()
+        assert array[:8].read().result().tolist() == [1] * 8
+
+    def test_writers_of_the_same_chunks_lose_nothing(self, rewritten):
+        array = created(rewritten, [12], [4])
+        futures = [array[n::3].write(n + 1) for n in range(3)]
+        for future in futures:
+            future.result()
+        assert array.read().result().tolist() == [1, 2, 3] * 4
+
+
+async def _damage(store, key):
+    base = store.base
+    await getattr(base, "base", base).write(key, b"x")

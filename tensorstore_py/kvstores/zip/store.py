@@ -82,6 +82,7 @@ class ZipStore(KvStore):
     """
 
     atomic = True
+    rewritten = True
 
     def __init__(
         self,
