@@ -13,6 +13,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,13 +74,22 @@ def corners(edge: int, step: int) -> Iterator[Corner]:
     return itertools.product(starts, starts, starts)
 
 
-def shard_parts(data: bytes, edge: int, chunk: int) -> Iterator[tuple[Corner, memoryview]]:
-    """The stored chunks of a shard whose index is at its end, with a checksum after it."""
-    count = (edge // chunk) ** 3
-    index = np.frombuffer(data[-16 * count - 4 : -4], dtype="<u8").reshape(count, 2).tolist()
-    view = memoryview(data)
-    for corner, (offset, size) in zip(corners(edge, chunk), index, strict=True):
-        yield corner, view[offset : offset + size]
+Part = Callable[[], bytes | memoryview]
+
+
+def shard_parts(
+    size: int, read: Callable[[int, int], bytes | memoryview], edge: int, chunk: int
+) -> Callable[[Corner], Part]:
+    """What reads a chunk of a shard whose index is at its end, with a checksum after it."""
+    along = edge // chunk
+    index = np.frombuffer(read(size - 16 * along**3 - 4, 16 * along**3), "<u8").tolist()
+
+    def part(inner: Corner) -> Part:
+        z, y, x = (start // chunk for start in inner)
+        number = 2 * ((z * along + y) * along + x)
+        return functools.partial(read, index[number], index[number + 1])
+
+    return part
 
 
 def file_edge(layout: Layout, edge: int) -> int:
@@ -96,12 +106,37 @@ class Source:
     edge: int
     files: dict[str, bytes] | None = None
 
-    def read(self, corner: Corner) -> bytes:
-        """The bytes of the file whose cube begins at `corner`."""
+    def key(self, corner: Corner) -> str:
+        """The name of the file whose cube begins at `corner`."""
         step = file_edge(self.layout, self.edge)
         cell = [str(start // step) for start in corner]
-        key = ".".join(cell) if self.layout.zarr_format == 2 else "/".join(["c", *cell])
+        return ".".join(cell) if self.layout.zarr_format == 2 else "/".join(["c", *cell])
+
+    def read(self, corner: Corner) -> bytes:
+        """The bytes of that file."""
+        key = self.key(corner)
         return read_file(self.place / key) if self.files is None else self.files[key]
+
+    @contextmanager
+    def parts(self, corner: Corner, *, all_of_it: bool) -> Iterator[Callable[[Corner], Part]]:
+        """The chunks of that file, which is a shard: read at once, or each when it is asked for."""
+        step, chunk = file_edge(self.layout, self.edge), min(self.layout.chunk, self.edge)
+        if all_of_it or self.files is not None:
+            data = memoryview(self.read(corner))
+            yield shard_parts(
+                len(data), lambda start, size: data[start : start + size], step, chunk
+            )
+            return
+        descriptor = os.open(self.place / self.key(corner), os.O_RDONLY)
+        try:
+            yield shard_parts(
+                os.fstat(descriptor).st_size,
+                lambda start, size: os.pread(descriptor, size, start),
+                step,
+                chunk,
+            )
+        finally:
+            os.close(descriptor)
 
     def in_memory(self) -> "Source":
         """The same with all files read."""
@@ -138,19 +173,36 @@ def by_cube(wanted: Wanted, edge: int, step: int) -> dict[Corner, list[tuple[Box
 def read_job(source: Source, decode: Decode, corner: Corner, wanted: Wanted) -> None:
     """Reads one file and puts what is wanted of its chunk, or its chunks, where it belongs."""
     layout, edge = source.layout, source.edge
-    step, chunk = file_edge(layout, edge), min(layout.chunk, edge)
-    data = source.read(corner)
+    chunk = min(layout.chunk, edge)
     buffer = np.empty((chunk,) * 3, dtype=np.uint16)
-    parts: Iterator[tuple[Corner, bytes | memoryview]]
-    parts = iter([((0, 0, 0), data)]) if layout.shard is None else shard_parts(data, step, chunk)
-    for inner, part in parts:
+
+    def put(inner: Corner, read: Part) -> None:
         z, y, x = (start + more for start, more in zip(corner, inner, strict=True))
         met = [(overlap(box, (z, y, x), chunk), out) for box, out in wanted]
         pieces = [(each, out) for each, out in met if each is not None]
         if pieces:
-            decode(part, buffer)
+            decode(read(), buffer)
         for (inside, outside), out in pieces:
             out[outside] = buffer[inside]
+
+    if layout.shard is None:
+        put((0, 0, 0), functools.partial(source.read, corner))
+        return
+    step = file_edge(layout, edge)
+    cut = [(clipped(box, corner, step), out) for box, out in wanted]
+    with source.parts(corner, all_of_it=any(box == whole(edge) for box, _ in wanted)) as part:
+        for z, y, x in by_cube(cut, edge, chunk):
+            inner = (z - corner[0], y - corner[1], x - corner[2])
+            put(inner, part(inner))
+
+
+def clipped(box: Box, corner: Corner, step: int) -> Box:
+    """What a box has in common with a cube."""
+    z, y, x = (
+        slice(max(part.start, start), min(part.stop, start + step))
+        for part, start in zip(box, corner, strict=True)
+    )
+    return z, y, x
 
 
 def read_boxes(source: Source, wanted: Wanted, threads: int | None = None) -> None:
