@@ -12,7 +12,7 @@ over rounds in which each library has its turn.
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -43,7 +43,7 @@ class Trial(Protocol):
         """Processor time per request."""
 
 
-Found: TypeAlias = "dict[tuple[str, str], list[Trial]]"
+Found: TypeAlias = "Mapping[tuple[str, str], Sequence[Trial]]"
 HEADER = (
     "| store | workload | requests/s | CPU ms | beside | their requests/s | their CPU ms "
     "| ours ÷ theirs: requests/s | CPU |\n|---|---|---|---|---|---|---|---|---|"
@@ -101,7 +101,7 @@ def tables(rounds: int, count: int) -> Iterator[str]:
         ("s3", objects.measure(_asked(objects.LIBRARIES), rounds, count, 0.0)),
         ("gcs", objects_gcs.measure(_asked(objects_gcs.LIBRARIES), rounds, count, 0.0)),
     ):
-        yield from rows(store, dict(found))
+        yield from rows(store, found)
     yield "\n2,000 chunks from a server that is 20 ms away:\n"
     yield LATENCY_HEADER
     away_s = over_http.LATENCY_S
@@ -111,7 +111,7 @@ def tables(rounds: int, count: int) -> Iterator[str]:
         ("s3", objects.measure(s3, rounds, CHUNKS, away_s)),
         ("gcs", objects_gcs.measure(gcs, rounds, CHUNKS, away_s)),
     ):
-        yield from latency_rows(store, dict(found))
+        yield from latency_rows(store, found)
 
 
 def put_into(page: str, table: str) -> str:

@@ -8,7 +8,7 @@ def test_a_row_tells_how_we_stand_to_another():
         ("read", "other"): [Result(2.0, 0.4, 1000), Result(2.0, 0.1, 1000)],
     }
 
-    assert rows("s3", dict(found)) == [
+    assert rows("s3", found) == [
         "| s3 | read | 750 | 0.200 | other | 500 | 0.250 | **1.50** | 1.25 |"
     ]
 
@@ -20,7 +20,7 @@ def test_latency_is_compared_with_the_ideal():
         ("array", "tensorstore_py"): [Result(1.5, 0.2, 2000)],
     }
 
-    assert latency_rows("http", dict(found)) == [
+    assert latency_rows("http", found) == [
         "| http | minimum | 1.250 | 1.00 | 0.050 |",
         "| http | tensorstore_py | 1.500 | 1.20 | 0.100 |",
     ]

@@ -1,5 +1,6 @@
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -23,10 +24,10 @@ class Handler:
     ("codes", "status"), [((200,), 200), ((100, 103, 404), 404), ((101, 200), 101)]
 )
 async def test_interim_answers_are_passed_over(codes, status):
-    connection = SimpleNamespace(protocol=Handler(*codes))
-    closed = []
+    connection: Any = SimpleNamespace(protocol=Handler(*codes))
+    closed: list[int] = []
 
-    answer = await LibraryAnswer.of(connection, lambda: closed.append(1))  # type: ignore[arg-type]
+    answer: Any = await LibraryAnswer.of(connection, lambda: closed.append(1))
 
     assert (answer.status, answer.reason, answer.headers) == (status, "so", {"A": "b"})
     assert answer.content == f"body of {status}"
