@@ -39,6 +39,8 @@ from tensorstore_py._chunked.virtual import (
     VirtualChunkedWriteParameters,
 )
 from tensorstore_py._conversion.copy import copy, rechunk
+from tensorstore_py._conversion.migrate import migrate
+from tensorstore_py._conversion.migration import Migration, MigrationStep
 from tensorstore_py._conversion.summary import CopiedMember, CopySummary
 from tensorstore_py._index import (
     Dim,
@@ -159,6 +161,8 @@ __all__ = [
     "Indexable",
     "IndexingError",
     "KvStore",
+    "Migration",
+    "MigrationStep",
     "MismatchError",
     "NotFoundError",
     "NumpyIndexTerm",
@@ -219,6 +223,7 @@ __all__ = [
     "json",
     "json_schema",
     "load_spec",
+    "migrate",
     "newaxis",
     "open",
     "overlay",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.lifetime import Lifetime
 
-__all__ = ["ArrayOptions", "NewArray", "open_array"]
+__all__ = ["ArrayOptions", "NewArray", "open_array", "with_members"]
 
 
 #: What zarr-python calls the chunk shapes.
@@ -129,12 +129,12 @@ class NewArray(NamedTuple):
                 raise SpecError(
                     "no such argument; pass chunk_layout=ts.ChunkLayout(chunk_shape=[...])", (name,)
                 )
-        asked = updated(_with_members(place, path, members), options)
+        asked = updated(with_members(place, path, members), options)
         domain = asked.known_schema().domain
         labelled = domain is not None and any(domain.labels)
         given, left = place.form.new_array(members, as_attributes(attributes), labelled=labelled)
         mode = {"create": True, "open": False, "delete_existing": deletes}
-        spec = updated(_with_members(place, path, given), {**options, **mode})
+        spec = updated(with_members(place, path, given), {**options, **mode})
         return NewArray(path, spec, left, asked if may_exist else None, deletes)
 
     async def make(
@@ -192,7 +192,7 @@ class NewArray(NamedTuple):
         return opened(driver, self.existing, readable=True, writable=True, life=life)
 
 
-def _with_members(place: Place, path: str, members: JsonObject) -> DriverSpec:
+def with_members(place: Place, path: str, members: JsonObject) -> DriverSpec:
     """The bound spec of the array at a path, with members that are given as JSON."""
     plain = place.array(path)
     if not members:

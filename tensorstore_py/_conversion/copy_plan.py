@@ -131,7 +131,7 @@ class Request(NamedTuple):
             else:
                 plan.append(group if there is None else group._replace(action="keep"))
         plan += [self._planned(to, each, present.get(each.path)) for each in sources]
-        return sorted(plan, key=lambda each: each.path)
+        return sorted(plan, key=_path)
 
     async def _members(self, from_: Found) -> tuple[list[PlannedGroup], list[SourceArray]]:
         """The groups and arrays that are meant, in the order of their paths."""
@@ -295,6 +295,10 @@ def _has_copy(form: HierarchyFormat, node: Node) -> bool:
     """Whether an inner group's own document holds those of what is below it."""
     document = node.documents.get(form.consolidated_key or "")
     return document is not None and form.consolidated(document) is not None
+
+
+def _path(each: Planned) -> str:
+    return each.path
 
 
 async def _walk(from_: Found) -> list[Node]:

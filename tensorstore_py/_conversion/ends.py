@@ -20,6 +20,7 @@ from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._hierarchy.node import Hierarchy, Node, read_node
 from tensorstore_py._hierarchy.opening import find_group
+from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.binding import bind, spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py.errors import MismatchError, NotFoundError, SpecError, UnsupportedError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._spec.context import Context
 
-__all__ = ["Destination", "End", "Found", "destination", "source"]
+__all__ = ["Destination", "End", "Found", "described", "destination", "source"]
 
 
 class Found(NamedTuple):
@@ -117,7 +118,7 @@ def source(given: object, context: Context) -> End:
             raise NotFoundError(f"nothing to copy: no array or group is at {keys}")
         return found
 
-    return End(candidates[0].tree(transaction).store.inline, find, _named(candidates[0].where))
+    return End(candidates[0].tree(transaction).store.inline, find, described(candidates[0].where))
 
 
 def destination(given: object, context: Context, zarr_format: int | None) -> Destination:
@@ -148,7 +149,7 @@ def destination(given: object, context: Context, zarr_format: int | None) -> Des
         async def nothing(_: HierarchyFormat | None) -> Found:
             return Found(None)
 
-        return Destination(spec.inline, nothing, _named(kept), spec)
+        return Destination(spec.inline, nothing, described(kept), spec)
     candidates = places(bind(model, context), context, None)
     wanted = places(bind(model, context), context, zarr_format)
 
@@ -165,7 +166,7 @@ def destination(given: object, context: Context, zarr_format: int | None) -> Des
         place = next((each for each in wanted if each.form is form), wanted[0])
         return Found(place.tree(transaction), "", None, place, transaction)
 
-    return Destination(wanted[0].tree(transaction).store.inline, find, _named(wanted[0].where))
+    return Destination(wanted[0].tree(transaction).store.inline, find, described(wanted[0].where))
 
 
 def _as_it_is(end: End) -> Destination:
@@ -186,7 +187,7 @@ async def _find(candidates: list[Place], transaction: Transaction | None) -> Fou
     place = candidates[trees.index(tree)]
     array = None
     if node.kind == "array":
-        array = await open_array(place, node, transaction, {})
+        array = await open_array(place, node, transaction, {}, Lifetime("TensorStore"))
     return Found(tree, "", node, place, transaction, array)
 
 
@@ -201,7 +202,7 @@ def _group_end(group: Group) -> End:
             node = node._replace(consolidated=group._known)
         return Found(tree, path, node, place, group._transaction)
 
-    return End(tree.store.inline, find, _named(place.at(path)))
+    return End(tree.store.inline, find, described(place.at(path)))
 
 
 def _open_array_end(array: TensorStore) -> End:
@@ -217,7 +218,7 @@ def _open_array_end(array: TensorStore) -> End:
         return Found(tree, "", node, None, driver.transaction, array)
 
     where = driver.kvstore
-    return End(driver.inline, find, "an open array" if where is None else _named(where[0]))
+    return End(driver.inline, find, "an open array" if where is None else described(where[0]))
 
 
 def _array_spec_end(given: object, context: Context) -> End:
@@ -231,7 +232,7 @@ def _array_spec_end(given: object, context: Context) -> End:
     return End(
         model.inline,
         find,
-        f'an array of driver "{model.driver}"' if where is None else _named(where),
+        f'an array of driver "{model.driver}"' if where is None else described(where),
     )
 
 
@@ -244,7 +245,8 @@ def _group_model(given: object) -> DriverSpec | None:
         return None
 
 
-def _named(where: KvStoreSpec | None) -> str:
+def described(where: KvStoreSpec | None) -> str:
+    """How to name a place to a person."""
     if where is None:
         return "memory"
     try:

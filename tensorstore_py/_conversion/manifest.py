@@ -1,10 +1,10 @@
 """The manifest of a copy: a JSON document that tells which arrays are begun, and which blocks done.
 
 It is replaced as a whole, on the condition that it is still what this copy stored last, so that two
-copies never share one. Blocks that are done while it is being stored are in the next one, stored
-at once after; so what a crash can cost is the blocks of the last moment, which are copied again.
-The one invariant: an array is in it before anything of it is in the destination, and a block only
-after.
+copies never share one. Who has done a block waits until that is stored, together with what others
+have done meanwhile; so what a crash can cost is the blocks that were under way, which are copied
+again. The one invariant: an array is in it before anything of it is in the destination, and a block
+only after.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tensorstore_py._conversion.block_numbers import BlockNumbers
 from tensorstore_py._hierarchy.document import parse_document
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._runtime.fan_out import within
-from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.gate import Gate, Mutex
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py.errors import (
     AbortedError,
@@ -90,22 +90,23 @@ class Manifest:
     """
 
     def __init__(self, store: KvStore, key: str, inline: bool, request: JsonObject) -> None:
-        self._store = store
+        self._place = store
         self._key = key
         self._inline = inline
         self._request = request
         self._arrays: dict[str, ArrayRecord] = {}
         self._texts: dict[str, str] = {}
         self._changed: set[str] = set()  # about which their text does not tell yet
-        self._behind = False  # what is stored is not what is known
         self._generation = NO_VALUE
-        self._storing = False
+        self._known = 0  # counts what was said
+        self._stored = 0  # as much of that is stored
+        self._gate = Gate(inline=inline)
         self._mutex = Mutex()
 
     @property
     def where(self) -> str:
         """How to name it to a person."""
-        return self._store.describe_key(self._key)
+        return self._place.describe_key(self._key)
 
     async def load(self) -> None:
         """Read what an earlier copy left.
@@ -114,7 +115,7 @@ class Manifest:
             FailedPreconditionError: that was another copy.
             DataLossError: it is no manifest.
         """
-        store, key = self._store, self._key
+        store, key = self._place, self._key
         found = await within(self._inline, store.inline, lambda: store.read(key))
         if found.state != "value":
             return
@@ -149,7 +150,7 @@ class Manifest:
         return self._arrays.get(path)
 
     async def change(self, path: str, record: ArrayRecord, block: int | None = None) -> None:
-        """Say something of an array, and see that it gets stored.
+        """Say something of an array, and wait until that is stored.
 
         Args:
             path: of the array.
@@ -161,46 +162,37 @@ class Manifest:
                 record.done.add(block)
             self._arrays[path] = record
             self._changed.add(path)
-            self._behind = True
-            if self._storing:
-                return  # whoever stores it sees to this, too
-            self._storing = True
-        await self._store_all()
+            self._known += 1
+            mine = self._known
+        await self._store(mine)
 
     async def begin(self, records: dict[str, ArrayRecord]) -> None:
         """Say that arrays are begun, and wait until that is stored."""
         with self._mutex:
             self._arrays.update(records)
             self._changed.update(records)
-            self._behind = True
-            self._storing = True
-        await self._store_all()
+            self._known += 1
+            mine = self._known
+        await self._store(mine)
 
-    async def _store_all(self) -> None:
-        store, key = self._store, self._key
-        try:
-            while True:
-                with self._mutex:
-                    if not self._behind:
-                        self._storing = False
-                        return
-                    data = self._serialized()
-                    self._behind = False
-                before = self._generation
-                stamp = await within(
-                    self._inline,
-                    store.inline,
-                    lambda: store.write(key, data, if_equal=before),  # noqa: B023
+    async def _store(self, mine: int) -> None:
+        """See that what was said so far is stored, by whoever comes first."""
+        store, key = self._place, self._key
+        async with self._gate.hold(key):
+            if self._stored >= mine:
+                return
+            with self._mutex:
+                known, data = self._known, self._serialized()
+            before = self._generation
+            stamp = await within(
+                self._inline, store.inline, lambda: store.write(key, data, if_equal=before)
+            )
+            if stamp.generation == UNKNOWN:
+                raise AbortedError(
+                    f"the manifest {self.where} was changed by somebody else: another copy uses "
+                    "it; wait for that, or give each its own"
                 )
-                if stamp.generation == UNKNOWN:
-                    raise AbortedError(
-                        f"the manifest {self.where} was changed by somebody else: another copy "
-                        "uses it; wait for that, or give each its own"
-                    )
-                self._generation = stamp.generation
-        except BaseException:
-            self._storing, self._behind = False, True
-            raise
+            self._generation, self._stored = stamp.generation, known
 
     def _serialized(self) -> bytes:
         """The document. Arrays about which nothing is new are not turned into text again."""

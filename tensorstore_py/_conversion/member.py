@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tensorstore_py._api.group_arrays import open_array
 from tensorstore_py._hierarchy.attributes import AttributesFile
 from tensorstore_py._index import identity
+from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -105,11 +106,12 @@ async def _whole_elements(
     array: TensorStore | None = None,
 ) -> TensorStore:
     if array is None:
-        array = await open_array(place, node, transaction, {})
+        array = await open_array(place, node, transaction, {}, Lifetime("TensorStore"))
     letter, shape = _WHOLE.get(array.dtype.name), document.get("shape")
     if letter is None or not isinstance(shape, list) or len(shape) == array.rank:
         return array
-    return await open_array(place, node, transaction, {"dtype": f"{letter}{array.shape[-1]}"})
+    asked = {"dtype": f"{letter}{array.shape[-1]}"}
+    return await open_array(place, node, transaction, asked, Lifetime("TensorStore"))
 
 
 def is_whole(array: TensorStore) -> bool:

@@ -11,7 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._conversion.version2 import codec_in_version2
-from tensorstore_py._conversion.version3 import LABELS, codecs_in_version3, plain_attributes
+from tensorstore_py._conversion.version3 import (
+    codecs_in_version3,
+    data_type_in_version3,
+    plain_attributes,
+)
 from tensorstore_py._index import IndexDomain
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
@@ -98,12 +102,11 @@ def new_form(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) 
         options["dimension_units"] = units
     if source.form is form and form is not None and source.document is not None:
         options.update(_kept_names(source.document))
+    elif form is not None and form.driver == "zarr3" and wanted.dtype is None:
+        options.update(_kept_record(source))
     attributes = source.attributes
     if form is not None and form.zarr_format != 2:
         attributes = plain_attributes(attributes, len(source.shape))
-    elif LABELS in attributes:
-        options.pop("domain")
-        options["domain"] = IndexDomain(shape=source.shape, labels=labels)
     if form is not None and source.form is not None and not same_format:
         changes = [f"{source.form.format_id} to {form.format_id}", *changes]
     how = ", ".join(changes) or "element by element"
@@ -116,6 +119,17 @@ def _plain_metadata(document: JsonObject, attributes: JsonObject) -> JsonObject:
     if "attributes" in document or "node_type" in document:
         return {name: value for name, value in document.items() if name != "attributes"}
     return {name: value for name, value in document.items() if name not in attributes}
+
+
+def _kept_record(source: SourceArray) -> dict[str, object]:
+    """The form of a record type that zarr-python reads, if the source is one of version 2."""
+    document = source.document or {}
+    if not isinstance(document.get("dtype"), list):
+        return {}
+    try:
+        return {"metadata": {"data_type": data_type_in_version3(document)}}
+    except SpecError:  # a new array says in its own way why it cannot be
+        return {}
 
 
 def _fill_value(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) -> object:

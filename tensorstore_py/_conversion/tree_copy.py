@@ -21,6 +21,7 @@ from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.path import join
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._runtime.fan_out import fan_out, within
+from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -137,9 +138,9 @@ class TreeCopy(NamedTuple):
                 node = await read_node(to.tree, path)
                 if node is None:
                     raise NotFoundError(f'"/{path}" was deleted at {to.tree.describe(path)}')
-                return await open_array(
-                    to.place, node, to.transaction, {"dtype": _asked_type(each)}
-                )
+                asked = {"dtype": _asked_type(each)}
+                life = Lifetime("TensorStore")
+                return await open_array(to.place, node, to.transaction, asked, life)
             if each.action == "replace":
                 await to.tree.store.delete_range(KeyRange.prefix(to.tree.below(path)))
             new = NewArray.of(
@@ -147,7 +148,7 @@ class TreeCopy(NamedTuple):
                 may_exist=False, deletes=False,
             )  # fmt: skip
             above = to.path if each.source.path else ""
-            return await new.make(to.tree, above, to.transaction)
+            return await new.make(to.tree, above, to.transaction, Lifetime("TensorStore"))
 
         return await within(self.request.inline, inline, make)
 

@@ -17,7 +17,14 @@ from tensorstore_py.errors import SpecError
 if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
 
-__all__ = ["LABELS", "array_in_version3", "codecs_in_version3", "labels_in", "plain_attributes"]
+__all__ = [
+    "LABELS",
+    "array_in_version3",
+    "codecs_in_version3",
+    "data_type_in_version3",
+    "labels_in",
+    "plain_attributes",
+]
 
 #: Where arrays of version 2 have the names of their dimensions.
 LABELS: Final = "_ARRAY_DIMENSIONS"
@@ -54,7 +61,7 @@ def array_in_version3(document: Mapping[str, object], attributes: JsonObject) ->
     shape, chunks = _extents(document, "shape"), _extents(document, "chunks")
     if len(shape) != len(chunks):
         raise SpecError(f"shape has {len(shape)} dimensions, but chunks has {len(chunks)}")
-    data_type = _data_type(document)
+    data_type = data_type_in_version3(document)
     separator = document.get("dimension_separator", ".")
     new: JsonObject = {
         "zarr_format": 3,
@@ -74,6 +81,20 @@ def array_in_version3(document: Mapping[str, object], attributes: JsonObject) ->
     if labels is not None:
         new["dimension_names"] = labels
     return new
+
+
+def data_type_in_version3(document: Mapping[str, object]) -> object:
+    """The data type of a `.zarray`.
+
+    Raises:
+        SpecError: version 3 has none with the same bytes.
+
+    Example:
+        >>> data_type_in_version3({"dtype": "|S3"})
+        {'name': 'null_terminated_bytes', 'configuration': {'length_bytes': 3}}
+    """
+    dtype = document.get("dtype")
+    return _OF_OBJECTS[_object_codec(document)] if dtype == "|O" else _named_type(dtype)
 
 
 def codecs_in_version3(document: Mapping[str, object], *, order: bool = True) -> list[JsonObject]:
@@ -177,11 +198,6 @@ def _object_codec(document: Mapping[str, object]) -> str:
             return str(name)
         raise SpecError(f'objects that codec "{name}" stores have no data type in version 3')
     raise SpecError("objects need a codec among filters")
-
-
-def _data_type(document: Mapping[str, object]) -> object:
-    dtype = document.get("dtype")
-    return _OF_OBJECTS[_object_codec(document)] if dtype == "|O" else _named_type(dtype)
 
 
 def _named_type(dtype: object) -> object:

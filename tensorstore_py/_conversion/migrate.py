@@ -1,0 +1,151 @@
+"""`ts.migrate`: hierarchies of older versions of Zarr become ones of a newer version.
+
+What callers say is checked here; `InPlace` migrates where the hierarchy is, and a copy in the other
+version does it for somewhere else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from tensorstore_py._api.group_spec import Place, group_model, places
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._conversion.copy_plan import Request
+from tensorstore_py._conversion.ends import End, Found, described, destination
+from tensorstore_py._conversion.in_place import InPlace
+from tensorstore_py._conversion.member_paths import MemberPaths
+from tensorstore_py._conversion.migration import Migration, MigrationStep
+from tensorstore_py._conversion.new_form import Wanted
+from tensorstore_py._conversion.old_nodes import find_nodes
+from tensorstore_py._conversion.translation import as_version2, open_as
+from tensorstore_py._conversion.tree_copy import TreeCopy
+from tensorstore_py._hierarchy.node import Node, read_node
+from tensorstore_py._runtime.fan_out import within
+from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.start import start
+from tensorstore_py._spec.binding import bind
+from tensorstore_py.errors import NotFoundError, SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorstore_py._runtime.future import Future
+    from tensorstore_py._runtime.progress import Progress
+    from tensorstore_py._spec.context import Context
+
+__all__ = ["migrate"]
+
+
+def migrate(
+    where: object,
+    to: Literal[2, 3] = 3,
+    *,
+    dry_run: bool = False,
+    in_place: bool = True,
+    dest: object = None,
+    keep: bool = False,
+    progress: Callable[[Progress], object] | None = None,
+    context: Context | None = None,
+) -> Future[Migration]:
+    """Make a hierarchy of an older version of Zarr one of a newer version, where it is.
+
+    Chunks stay as they are wherever the newer version can say what they are like, which is tried
+    out on up to three chunks of each array. Where it cannot, the array's chunks are encoded anew.
+    The old documents are there until the new ones are and were looked at, so that the hierarchy
+    can be read at any time; a migration that was cut short is finished by the next one. Nobody
+    else may write to it meanwhile.
+
+    Args:
+        where: a URL, a local path (`os.PathLike`), a spec of a store or a `KvStore`.
+        to: the version: 2 (from 1) or 3 (from 1 or 2). What is of it already stays.
+        dry_run: only find out what would be done; `print` the result.
+        in_place: False: make a copy at `dest` instead, as `ts.copy` does; so does giving that.
+        dest: where to, if not in place.
+        keep: keep the old documents, and old chunks where they were copied.
+        progress: of a copy: called with a `Progress`.
+        context: shared resources; a fresh default `Context` if not given.
+
+    Returns:
+        A Future of a `Migration`, which tells what became of each node.
+
+    Raises:
+        SpecError: (at once) the place or the version is wrong, or `dest` is missing.
+        NotFoundError: (by the Future) nothing is there.
+        UnsupportedError: (by the Future) a node cannot be migrated; nothing was changed.
+        FailedPreconditionError: (by the Future) a node has documents of both versions that do not
+            agree.
+        DataLossError: (by the Future) a document is corrupt; names its key.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> old = ts.Group.open("memory://a/", create=True, zarr_format=2).result()
+        >>> image = old.create_array("raw/image", dtype="int16", shape=[30]).result()
+        >>> image[...] = 7
+        >>> print(ts.migrate(old.kvstore).result())
+        migrated memory://a/ to version 3: 3 of 3 nodes
+          group /: version 2, new metadata, chunks stay
+          group /raw: version 2, new metadata, chunks stay
+          array /raw/image: version 2, new metadata, chunks stay
+        >>> ts.Group.open(old.kvstore).result()["raw/image"][0].read().result()
+        array(7, dtype=int16)
+    """
+    shared = as_context(context)
+    if to not in (2, 3):
+        raise SpecError(f"expected 2 or 3, not {to!r}", ("to",))
+    if not in_place and dest is None:
+        raise SpecError("in_place=False needs a place for the copy", ("dest",))
+    model = group_model(where)
+    outermost = places(bind(model, shared), shared, None)[0].where
+    old, new = _versions(outermost, shared)
+    name = described(outermost)
+    if dest is None:
+        migration = InPlace(old, new, to, keep, name)
+        return start(migration.store.inline, lambda: migration.run(dry_run=dry_run))
+    end = destination(dest, shared, to)
+    inline = new.where.open().inline and end.inline
+    source = End(new.where.open().inline, lambda: _found(old, new), name)
+    nowhere = MemberPaths.of(None, None)
+    request = Request(source, end, inline, nowhere, "raise", Wanted(), None)
+
+    async def body() -> Migration:
+        nodes = {
+            node.path: node.version
+            for node in await within(
+                inline, source.inline, lambda: find_nodes(new.where.open(), new.where.path)
+            )
+        }
+        done = await TreeCopy(request, Told(progress)).run(dry_run=dry_run)
+        steps = [
+            MigrationStep(each.path, each.kind, nodes.get(each.path, to), "chunks", each.how)
+            for each in done.members
+        ]
+        return Migration(to, name, dry_run, tuple(steps), end.described)
+
+    return start(inline, body)
+
+
+def _versions(where: object, context: Context) -> tuple[Place, Place]:
+    """The place as versions 2 and 3 see it."""
+    model = group_model(KvStore.Spec.of(where))  # type: ignore[arg-type]
+    known = places(bind(model, context), context, None)
+    by_version = {place.form.zarr_format: place for place in known}
+    return by_version[2], by_version[3]
+
+
+async def _found(old: Place, new: Place) -> Found:
+    """The end of a copy: what is there, version 1 included."""
+    nodes = await find_nodes(old.where.open(), old.where.path)
+    root = next((node for node in nodes if not node.path), None)
+    if root is None:
+        raise NotFoundError(f"nothing to migrate: no array or group is at {described(old.where)}")
+    if root.version == 1:
+        document = as_version2(root)
+        node = Node("", "array", {".zarray": document, ".zattrs": root.attributes}, {}, None)
+        return Found(old.tree(None), "", node, None, None, await open_as(old, "", document))
+    place = new if root.version == 3 else old
+    seen = await read_node(place.tree(None), "", likely=root.kind)
+    array = None
+    if root.kind == "array":
+        array = await open_as(place, "", root.document)
+    return Found(place.tree(None), "", seen, place, None, array)
