@@ -1,6 +1,9 @@
 """`tspy`: parse the arguments, run one command.
 
 tspy validate config/*.json
+tspy copy old.zarr s3://bucket/new.zarr --chunks x=512,y=512 --manifest copy.json
+tspy rechunk a.zarr b.zarr --chunks 1,-1
+tspy migrate old.zarr --dry-run
 tspy schema --output tensorstore.schema.json
 """
 
@@ -11,11 +14,11 @@ import sys
 from collections.abc import Sequence
 
 import tensorstore_py
-from tensorstore_py.cli import schema, validate
+from tensorstore_py.cli import copy, migrate, rechunk, schema, validate
 
 __all__ = ["main"]
 
-_COMMANDS = (schema, validate)
+_COMMANDS = (copy, migrate, rechunk, schema, validate)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

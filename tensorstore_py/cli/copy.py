@@ -1,0 +1,39 @@
+"""Copy an array or a group with everything in it: to another store, format, or form of chunks."""
+
+from __future__ import annotations
+
+import argparse
+
+from tensorstore_py._conversion.copy import copy
+from tensorstore_py.cli.places import add_choice, extents, show, tried
+
+__all__ = ["add", "run"]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_choice(parser)
+    parser.add_argument("--chunks", type=extents, help="extents: 64, or 1,64,64, or t=1,x=64")
+    parser.add_argument("--zarr-format", type=int, choices=(2, 3), help="of what is made")
+    parser.add_argument("--dtype", help="data type of what is made")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Copy, and print what was copied."""
+    return tried(
+        lambda: copy(
+            options.source,
+            options.dest,
+            includes=options.include,
+            excludes=options.exclude,
+            if_exists=options.if_exists,
+            zarr_format=options.zarr_format,
+            chunks=options.chunks,
+            shards=options.shards,
+            codec=options.codec,
+            dtype=options.dtype,
+            manifest=options.manifest,
+            dry_run=options.dry_run,
+            progress=show(),
+        ).result()
+    )

@@ -1,0 +1,104 @@
+"""What the command line says of stores: places, extents and codecs, as the library takes them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensorstore_py.errors import TensorStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorstore_py._runtime.progress import Progress
+
+__all__ = ["add_choice", "codec", "extents", "place", "show", "tried"]
+
+
+def place(text: str) -> object:
+    """A URL or JSON as it is; anything else is a local path.
+
+    Example:
+        >>> place("memory://a/"), place("a/b").name
+        ('memory://a/', 'b')
+    """
+    return text if "://" in text or text.lstrip()[:1] == "{" else Path(text)
+
+
+def extents(text: str) -> object:
+    """Extents of chunks: `64`, `1,64,64`, or `time=1,x=64`; -1 is all of a dimension.
+
+    Raises:
+        ArgumentTypeError: it is something else.
+
+    Example:
+        >>> extents("64"), extents("1,-1"), extents("t=1,x=64")
+        (64, (1, -1), {'t': 1, 'x': 64})
+    """
+    try:
+        parts = text.split(",")
+        if "=" in text:
+            named = [part.split("=") for part in parts]
+            return {name.strip(): int(size) for name, size in named}
+        sizes = tuple(int(part) for part in parts)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected extents such as 64, 1,64,64 or t=1,x=64"
+        ) from None
+    return sizes if "," in text else sizes[0]
+
+
+def codec(text: str) -> object:
+    """The name of a codec, or its JSON.
+
+    Raises:
+        ArgumentTypeError: it looks like JSON, and is none.
+    """
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"this is no JSON: {error}") from None
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of what copies."""
+    parser.add_argument("source", type=place, help="URL or local path of an array or a group")
+    parser.add_argument("dest", type=place, help="URL or local path of what is made")
+    parser.add_argument("--include", action="append", metavar="PATTERN",
+                        help="only members whose path matches: 'a/*', '**/mask'")  # fmt: skip
+    parser.add_argument("--exclude", action="append", metavar="PATTERN", help="not these")
+    parser.add_argument("--if-exists", choices=("raise", "skip", "replace"), default="raise",
+                        help="what to do about arrays that are there")  # fmt: skip
+    parser.add_argument("--shards", type=extents, help="extents of shards, as --chunks")
+    parser.add_argument("--codec", type=codec, help="name of a codec, or its JSON")
+    parser.add_argument("--manifest", type=place, metavar="FILE",
+                        help="keeps what is done: the same command goes on from there")  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+
+def show() -> Callable[[Progress], object] | None:
+    """Who is told of progress: a line on the terminal, if there is one."""
+    if not sys.stderr.isatty():
+        return None
+
+    def tell(progress: Progress) -> None:
+        end = "\n" if progress.fraction >= 1 else ""
+        sys.stderr.write(f"\r\x1b[K{progress}{end}")
+
+    return tell
+
+
+def tried(work: Callable[[], object]) -> int:
+    """Print what some work gives, or why it failed; the exit code."""
+    try:
+        found = work()
+    except (TensorStoreError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{found}\n")
+    return 0

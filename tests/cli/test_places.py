@@ -1,0 +1,56 @@
+import argparse
+import io
+import pathlib
+import sys
+
+import pytest
+
+import tensorstore_py as ts
+from tensorstore_py.cli.places import codec, extents, place, show, tried
+
+
+def test_places():
+    assert place("file:///a/") == "file:///a/"
+    assert place('{"driver": "memory"}') == '{"driver": "memory"}'
+    assert place("a/b") == pathlib.Path("a/b")
+
+
+@pytest.mark.parametrize("text", ["", "a", "1,b", "x=", "x=1=2", "x=1,2"])
+def test_wrong_extents(text):
+    with pytest.raises(argparse.ArgumentTypeError):
+        extents(text)
+
+
+def test_codecs():
+    assert codec("zstd") == "zstd"
+    assert codec('{"name": "gzip"}') == {"name": "gzip"}
+    assert codec('[{"name": "gzip"}]') == [{"name": "gzip"}]
+    with pytest.raises(argparse.ArgumentTypeError, match="no JSON"):
+        codec("{name}")
+
+
+def test_a_terminal_shows_progress(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    tell = show()
+    assert tell is not None
+    tell(ts.Progress(1, 2, 1, 2))
+    tell(ts.Progress(2, 2, 2, 2))
+
+    assert "50%" in terminal.getvalue()
+    assert terminal.getvalue().endswith("2 of 2 chunks\n")
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert show() is None
+
+
+def test_errors_are_printed(capsys):
+    def fail():
+        raise ts.NotFoundError("nothing there")
+
+    assert tried(lambda: "done") == 0
+    assert tried(fail) == 1
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("done\n", "nothing there\n")
