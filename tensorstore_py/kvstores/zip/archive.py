@@ -7,6 +7,7 @@ needed, and a replaced archive is noticed. All who have an archive open share on
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -296,6 +297,7 @@ class Archive:
         Raises:
             DataLossError: it is still the same.
         """
-        found = await self.since(directory.time + 1e-9)
+        # The next number: a fixed small step is none at all, this far from 1970.
+        found = await self.since(math.nextafter(directory.time, math.inf))
         if found.generation == directory.generation:
             raise DataLossError("the archive ends before it does")

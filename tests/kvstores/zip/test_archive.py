@@ -215,6 +215,17 @@ def test_an_archive_that_is_replaced_while_it_is_looked_up():
     assert keys(ZipStore(SharedArchive(base, "a.zip")))[0].startswith("x")
 
 
+def test_an_archive_that_got_shorter_is_replaced_and_not_damaged():
+    base, store = opened(zipped({"x": bytes(5000), "y": b"y" * 5000}, zipfile.ZIP_STORED))
+    part = ByteRange(4000, 4100)
+    assert read(store, "y", part) == b"y" * 100
+
+    drive(base, lambda: base.write("a.zip", zipped({"y": b"z" * 5000}, zipfile.ZIP_STORED)))
+    late = drive(store, lambda: store.read_as_of("y", part, float("-inf")))
+
+    assert bytes(late.value) == b"z" * 100
+
+
 def test_errors_of_the_store_pass_and_leave_nothing_behind():
     base = FaultyStore(MemoryStore(SharedMap()))
     drive(base, lambda: base.write("a.zip", zipped()))
