@@ -96,7 +96,7 @@ def unpack(method: int, data: Buffer, size: int, crc: int) -> Buffer:
         )
     try:
         value = decoder(data, size)
-    except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
+    except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, OverflowError) as error:
         if isinstance(error, DataLossError):
             raise
         raise DataLossError(f"corrupt data: {error}") from error

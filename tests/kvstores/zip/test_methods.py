@@ -1,4 +1,6 @@
+import bz2
 import io
+import lzma
 import os
 import zipfile
 import zlib
@@ -65,6 +67,19 @@ def test_damage_is_noticed(compression):
 def test_a_size_that_cannot_be_is_refused_before_decoding():
     with pytest.raises(ts.DataLossError, match="cannot stand for"):
         unpack(8, zlib.compress(b"a")[2:-4], 1 << 40, 0)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 93, 95])
+def test_a_size_beyond_all_memory_is_damage(method):
+    packed = {
+        zipfile.ZIP_BZIP2: bz2.compress(VALUE),
+        zipfile.ZIP_LZMA: b"\x09\x04\x05\0" + lzma.compress(VALUE, lzma.FORMAT_ALONE)[:5],
+        93: pack(VALUE, "zstd").data,
+        95: lzma.compress(VALUE),
+    }[method]
+
+    with pytest.raises(ts.errors.DataLossError):
+        unpack(method, packed, 2**64 - 2, 0)
 
 
 def test_no_more_is_decoded_than_stated():
