@@ -174,6 +174,11 @@ class Commits:
             except Exception as error:  # noqa: BLE001 - raised again, by each writer
                 for each in batch:
                     each.error = error
+            except BaseException:
+                # Whoever is interrupted does not take the others' changes along.
+                with self._mutex:
+                    self._waiting[:0] = [each for each in batch if each is not change]
+                raise
             for each in batch:
                 each.done = True
 

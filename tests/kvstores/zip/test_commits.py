@@ -6,6 +6,9 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.kvstores.zip.archive import Archive
+from tensorstore_py.kvstores.zip.commits import Change, Commits
+from tensorstore_py.kvstores.zip.methods import pack
 from tensorstore_py.kvstores.zip.store import SharedArchive, ZipStore
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN, KeyRange
 from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore, drive
@@ -127,6 +130,26 @@ def test_whoever_is_cancelled_leaves_the_others_be(shared):
 
     with zipfile.ZipFile(io.BytesIO(stored(shared))) as archive:
         assert {"b", "c"} <= set(archive.namelist())
+
+
+def test_whoever_is_interrupted_leaves_the_changes_of_others(shared):
+    class Interrupted(MemoryStore):
+        async def write(self, key, value, **condition):
+            raise KeyboardInterrupt
+
+    interrupted = Interrupted(shared)
+    archive = Archive(interrupted, "a.zip")
+    commits = Commits(archive)
+    mine, other = (Change({key: pack(b"1", "store")}, {}) for key in "ab")
+    commits._waiting.append(other)  # its thread waits for its turn
+    with pytest.raises(KeyboardInterrupt):
+        drive(interrupted, lambda: commits.make(mine))
+
+    archive.base = MemoryStore(shared)
+    drive(archive.base, lambda: commits._take_turn(other))
+
+    assert other.done
+    assert zipfile.ZipFile(io.BytesIO(stored(shared))).namelist() == ["b"]
 
 
 def test_deleting_nothing_writes_nothing(shared):
