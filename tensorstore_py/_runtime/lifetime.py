@@ -69,9 +69,20 @@ class Lifetime:
             raise FailedPreconditionError(f"this {self._what} is closed; open it again")
 
     def follow(self, future: Future[T]) -> Future[T]:
-        """`close` waits for this one."""
+        """`close` waits for this one.
+
+        Raises:
+            FailedPreconditionError: somebody closed it since `check`, and does not wait for this
+                one any more: it is cancelled, unless it is done.
+        """
         with _mutex:
-            self._under_way.add(future)
+            late = self.closed
+            if not late:
+                self._under_way.add(future)
+        if late:
+            if future.cancel():
+                self.check()
+            return future
         future.follow(self._leave)
         return future
 

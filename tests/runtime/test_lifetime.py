@@ -62,6 +62,20 @@ def test_what_is_done_is_not_kept(close):
 
 
 @both
+def test_what_was_begun_while_somebody_closed_it_is_refused(close):
+    life = Lifetime("thing")
+    _, late = Promise.new()
+    life.check()
+    close(life)
+
+    with pytest.raises(ts.FailedPreconditionError, match=r"^this thing is closed"):
+        life.follow(late)
+    assert late.cancelled()
+    assert life.follow(ts.Future(3)).result() == 3
+    assert not life._under_way
+
+
+@both
 def test_the_first_error_is_raised_and_all_of_it_is_over(close):
     ends = []
     life = Lifetime("thing", lambda: ends.append(1))
