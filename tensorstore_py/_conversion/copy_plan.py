@@ -121,7 +121,8 @@ class Request(NamedTuple):
         """
         groups, sources = await self._members(from_)
         self._check_ends(from_, to, groups)
-        present = await self._present(to, [each.path for each in (*groups, *sources)])
+        paths = [group.path for group in groups] + [array.path for array in sources]
+        present = await self._present(to, paths)
         plan: list[Planned] = []
         for group in groups:
             there = present.get(group.path)

@@ -30,6 +30,8 @@ from tensorstore_py.errors import NotFoundError, SpecError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tensorstore_py._interface.driver import DriverSpec
+    from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import Progress
     from tensorstore_py._spec.context import Context
@@ -95,39 +97,46 @@ def migrate(
         raise SpecError(f"expected 2 or 3, not {to!r}", ("to",))
     if not in_place and dest is None:
         raise SpecError("in_place=False needs a place for the copy", ("dest",))
-    model = group_model(where)
-    outermost = places(bind(model, shared), shared, None)[0].where
-    old, new = _versions(outermost, shared)
-    name = described(outermost)
+    model = bind(group_model(where), shared)
+    outermost = places(model, shared, None)[0].where
+    here = outermost.open().inline
     if dest is None:
-        migration = InPlace(old, new, to, keep, name)
-        return start(migration.store.inline, lambda: migration.run(dry_run=dry_run))
-    end = destination(dest, shared, to)
-    inline = new.where.open().inline and end.inline
-    source = End(new.where.open().inline, lambda: _found(old, new), name)
-    nowhere = MemberPaths.of(None, None)
-    request = Request(source, end, inline, nowhere, "raise", Wanted(), None)
 
-    async def body() -> Migration:
-        nodes = {
-            node.path: node.version
-            for node in await within(
-                inline, source.inline, lambda: find_nodes(new.where.open(), new.where.path)
-            )
-        }
+        async def migrated() -> Migration:
+            old, new, name = await _inside(model, shared)
+            return await InPlace(old, new, to, keep, name).run(dry_run=dry_run)
+
+        return start(here, migrated)
+    end = destination(dest, shared, to)
+    inline = here and end.inline
+
+    async def copied() -> Migration:
+        old, new, name = await within(inline, here, lambda: _inside(model, shared))
+        source = End(here, lambda: _found(old, new), name)
+        nowhere = MemberPaths.of(None, None)
+        request = Request(source, end, inline, nowhere, "raise", Wanted(), None)
+        store = new.where.open()
+        found = await within(inline, here, lambda: find_nodes(store, new.where.path))
+        versions = {node.path: node.version for node in found}
         done = await TreeCopy(request, Told(progress)).run(dry_run=dry_run)
         steps = [
-            MigrationStep(each.path, each.kind, nodes.get(each.path, to), "chunks", each.how)
+            MigrationStep(each.path, each.kind, versions.get(each.path, to), "chunks", each.how)
             for each in done.members
         ]
         return Migration(to, name, dry_run, tuple(steps), end.described)
 
-    return start(inline, body)
+    return start(inline, copied)
 
 
-def _versions(where: object, context: Context) -> tuple[Place, Place]:
+async def _inside(model: DriverSpec, context: Context) -> tuple[Place, Place, str]:
+    """The place as versions 2 and 3 see it, in the archive that is there if one is; its name."""
+    where = places(await model.inside(), context, None)[0].where
+    return *_versions(where, context), described(where)
+
+
+def _versions(where: KvStoreSpec, context: Context) -> tuple[Place, Place]:
     """The place as versions 2 and 3 see it."""
-    model = group_model(KvStore.Spec.of(where))  # type: ignore[arg-type]
+    model = group_model(KvStore.Spec.of(where))
     known = places(bind(model, context), context, None)
     by_version = {place.form.zarr_format: place for place in known}
     return by_version[2], by_version[3]

@@ -7,7 +7,7 @@ metadata document itself is taken, and chunks are copied as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._conversion.version2 import codec_in_version2
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Chunks", "NewForm", "Wanted", "new_form"]
 
 #: An extent for every dimension or for all alike, or by a dimension's name; -1: all of it.
-Chunks = int | tuple[int, ...] | Mapping[str, int]
+Chunks = int | Sequence[int] | Mapping[str, int]
 
 
 class Wanted(NamedTuple):

@@ -5,6 +5,7 @@ if the process had been killed; what was written is counted.
 """
 
 from collections import Counter
+from typing import Any
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
@@ -29,8 +30,8 @@ class BreakingStore(StoreAround):
 
     def __init__(self):
         super().__init__(MemoryStore(SharedMap()))
-        self.left = None
-        self.written = Counter()
+        self.left: int | None = None
+        self.written: Counter[str] = Counter()
 
     def restore(self):
         """Work again, and count anew."""
@@ -74,7 +75,7 @@ class BreakingMemorySpec(KvStoreSpec):
         return LoopStore(found) if self.loop else found
 
 
-def store_of(context):
+def store_of(context) -> Any:
     """The store that specs with this context share."""
     face = ts.KvStore.open({"driver": "breaking_memory"}, context=context).result()
     return face.store

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def test_zarr_python_reads_the_copy(tmp_path, context, zarr_format):
 
     ts.copy("memory://old/", tmp_path / "new", zarr_format=zarr_format, context=context).result()
 
-    group = zarr.open_group(tmp_path / "new", mode="r")
+    group: Any = zarr.open_group(tmp_path / "new", mode="r")
     np.testing.assert_array_equal(group["raw/image"][...], DATA)
     assert dict(group.attrs) == {"title": "t"}
     assert group["raw/image"].attrs["unit"] == "V"
@@ -202,7 +203,7 @@ class TestIfExists:
 
     def test_refuses_another_word(self):
         with pytest.raises(ts.SpecError, match="did you mean"):
-            ts.copy("memory://", "memory://", if_exists="skp")
+            ts.copy("memory://", "memory://", if_exists="skp")  # type: ignore[arg-type]
 
 
 class TestSingleArrays:
@@ -356,11 +357,11 @@ class TestChunks:
 
     def test_refuses_what_is_no_extent(self):
         with pytest.raises(TypeError, match="chunks are"):
-            ts.copy("memory://", "memory://", chunks="a")
+            ts.copy("memory://", "memory://", chunks="a")  # type: ignore[arg-type]
 
 
 def test_progress_tells_of_bytes_chunks_and_arrays(context):
-    seen = []
+    seen: list[ts.Progress] = []
 
     ts.copy(tree(context), "memory://new/", progress=seen.append, context=context).result()
 
@@ -460,7 +461,7 @@ class TestResuming:
         with pytest.raises(BrokenError):
             self.copy(context)
         store.restore()
-        seen = []
+        seen: list[ts.Progress] = []
 
         self.copy(context, progress=seen.append)
 
@@ -551,3 +552,13 @@ def test_a_killed_process_goes_on(tmp_path):
     assert done.chunks <= 4
     found = ts.open(tmp_path / "new" / "raw" / "image").result()
     np.testing.assert_array_equal(found.read().result(), DATA)
+
+
+def test_a_transaction_at_the_destination(context):
+    root = tree(context)
+    with ts.Transaction() as transaction:
+        new = ts.KvStore.open("memory://new/", context=context, transaction=transaction).result()
+        ts.copy(root, new, context=context).result()
+        assert not ts.KvStore.open("memory://new/", context=context).result().list().result()
+
+    check(ts.Group.open("memory://new/", context=context).result())

@@ -1,9 +1,15 @@
+from typing import Any
+
 import pytest
 
 import tensorstore_py as ts
 from tensorstore_py._conversion.ends import destination, source
 from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._runtime.inline import run_inline
+
+
+def found_at(end, *form) -> Any:
+    return run_inline(end.find(*form))
 
 
 @pytest.fixture
@@ -21,11 +27,11 @@ def test_whatever_names_a_place(context, zarr_format):
     array = made.create_array("a", dtype="int8", shape=[2]).result()
 
     for given in ("memory://g/", {"driver": "memory", "path": "g/"}, made, made.kvstore):
-        found = run_inline(source(given, context).find())
+        found = found_at(source(given, context))
         assert found.node.kind == "group"
         assert found.tree.form.zarr_format == zarr_format
     for given in ("memory://g/a/", array, array.spec()):
-        found = run_inline(source(given, context).find())
+        found = found_at(source(given, context))
         assert found.node.kind == "array"
         assert found.array.shape == (2,)
 
@@ -33,16 +39,16 @@ def test_whatever_names_a_place(context, zarr_format):
 def test_a_group_inside_another(context):
     inner = group(context).create_group("a/b").result()
 
-    found = run_inline(source(inner, context).find())
+    found = found_at(source(inner, context))
 
     assert found.path == "a/b"
 
 
 def test_an_array_by_itself(context):
-    found = run_inline(source(ts.array([1, 2]), context).find())
-    cast = run_inline(source(ts.cast(ts.array([1, 2]), "float64"), context).find())
+    found = found_at(source(ts.array([1, 2]), context))
+    cast = found_at(source(ts.cast(ts.array([1, 2]), "float64"), context))
 
-    assert found.tree is found.node is None
+    assert (found.tree, found.node) == (None, None)
     assert cast.array.dtype == ts.float64
 
 
@@ -54,31 +60,31 @@ def test_a_view_in_a_spec(context):
         "transform": {"input_inclusive_min": [1], "input_exclusive_max": [3]},
     }
 
-    assert run_inline(source(spec, context).find()).array.shape == (2,)
+    assert found_at(source(spec, context)).array.shape == (2,)
 
 
 def test_a_destination_gets_the_sources_format(context):
     for name, form in (("zarr", format_of("zarr")), ("zarr3", format_of("zarr3"))):
-        found = run_inline(destination("memory://new/", context, None).find(form))
+        found = found_at(destination("memory://new/", context, None), form)
         assert found.tree.form.driver == name
-    assert run_inline(destination("memory://", context, 2).find(form)).tree.form.zarr_format == 2
-    assert run_inline(destination("memory://", context, None).find(None)).tree.form is form
+    assert found_at(destination("memory://", context, 2), form).tree.form.zarr_format == 2
+    assert found_at(destination("memory://", context, None), None).tree.form is form
 
 
 def test_a_destination_that_is_there_keeps_its_format(context):
     group(context, zarr_format=2)
 
-    found = run_inline(destination("memory://g/", context, None).find(format_of("zarr3")))
+    found = found_at(destination("memory://g/", context, None), format_of("zarr3"))
 
     assert found.tree.form.zarr_format == 2
     with pytest.raises(ts.MismatchError, match="of version 2"):
-        run_inline(destination("memory://g/", context, 3).find(None))
+        found_at(destination("memory://g/", context, 3), None)
     with pytest.raises(ts.SpecError, match="zarr_format"):
         destination(group(context, zarr_format=2, open=True), context, 3)
 
 
 def test_a_named_driver_wins(context):
-    found = run_inline(destination("memory://g/|zarr2:", context, None).find(format_of("zarr3")))
+    found = found_at(destination("memory://g/|zarr2:", context, None), format_of("zarr3"))
 
     assert found.tree.form.zarr_format == 2
 

@@ -9,7 +9,7 @@ from tensorstore_py.errors import AbortedError, DataLossError, FailedPreconditio
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.testing.fake_stores import FaultyStore
 
-REQUEST = {"source": "memory://a/", "zarr_format": None}
+REQUEST: dict[str, object] = {"source": "memory://a/", "zarr_format": None}
 
 
 @pytest.fixture

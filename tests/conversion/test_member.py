@@ -1,9 +1,15 @@
+from typing import Any
+
 import pytest
 
 import tensorstore_py as ts
 from tensorstore_py._conversion.ends import source
 from tensorstore_py._conversion.member import is_whole, node_attributes, open_source
 from tensorstore_py._runtime.inline import run_inline
+
+
+def found_at(end) -> Any:
+    return run_inline(end.find())
 
 
 @pytest.fixture
@@ -28,10 +34,10 @@ def test_a_view_is_whole_or_not(array):
 
 
 def test_an_array_has_its_document_and_attributes(array):
-    found = run_inline(source(array, ts.Context()).find())
+    found = found_at(source(array, ts.Context()))
 
-    member = run_inline(open_source(found, found.node, ""))
-    view = run_inline(source(array[1:], ts.Context()).find())
+    member: Any = run_inline(open_source(found, found.node, ""))
+    view = found_at(source(array[1:], ts.Context()))
 
     assert member.attributes == {"a": 1}
     assert member.document["shape"] == [4, 3]
@@ -44,6 +50,6 @@ def test_attributes_of_groups(zarr_format):
     group = ts.Group.open(
         "memory://", create=True, zarr_format=zarr_format, attributes={"a": 1}
     ).result()
-    found = run_inline(source(group, ts.Context()).find())
+    found = found_at(source(group, ts.Context()))
 
     assert run_inline(node_attributes(found.tree, found.node)) == {"a": 1}

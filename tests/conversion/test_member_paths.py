@@ -51,7 +51,7 @@ def test_refuses_what_is_no_pattern():
     with pytest.raises(SpecError, match="empty"):
         MemberPaths.of("", None)
     with pytest.raises(TypeError, match="excludes"):
-        MemberPaths.of(None, [1])
+        MemberPaths.of(None, [1])  # type: ignore[list-item]
 
 
 names = st.text("ab.*?[]", min_size=1, max_size=3)

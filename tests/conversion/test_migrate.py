@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from typing import Any
 
 import numcodecs
 import numpy as np
@@ -10,7 +11,7 @@ import zarr
 
 import tensorstore_py as ts
 
-VARIANTS = {
+VARIANTS: dict[str, Any] = {
     "plain": {},
     "columns": {"order": "F"},
     "big": {"dtype": ">f8", "fill_value": np.nan},
@@ -170,7 +171,7 @@ def test_what_is_newer_cannot_become_older_in_place():
 
 def test_refuses():
     with pytest.raises(ts.SpecError, match="expected 2 or 3"):
-        ts.migrate("memory://", 4)
+        ts.migrate("memory://", 4)  # type: ignore[arg-type]
     with pytest.raises(ts.SpecError, match="dest"):
         ts.migrate("memory://", in_place=False)
     with pytest.raises(ts.SpecError):
@@ -179,3 +180,17 @@ def test_refuses():
         ts.migrate("memory://").result()
     with pytest.raises(ts.NotFoundError, match="nothing to migrate"):
         ts.migrate("memory://", dest="memory://a/").result()
+
+
+@pytest.mark.parametrize("by_path", [True, False])
+def test_an_archive(tmp_path, by_path):
+    where = f"file://{tmp_path}/old.zip|zip:"
+    group = ts.Group.open(where, create=True, zarr_format=2).result()
+    group.create_array("a", dtype="int8", shape=[3]).result()[...] = 5
+
+    ts.migrate(tmp_path / "old.zip" if by_path else where).result()
+    ts.copy(tmp_path / "old.zip", tmp_path / "out").result()
+
+    found = ts.Group.open(tmp_path / "out").result()
+    assert found.zarr_format == 3
+    assert found["a"].read().result().tolist() == [5, 5, 5]

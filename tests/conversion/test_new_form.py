@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 import tensorstore_py as ts
@@ -10,16 +12,16 @@ from tensorstore_py._runtime.inline import run_inline
 V2, V3 = format_of("zarr"), format_of("zarr3")
 
 
-def member(driver="zarr3", view=..., **options):
+def member(driver="zarr3", view: Any = ..., **options: Any):
     given = {"dtype": "int16", "shape": [6, 4], **options}
     array = ts.open({"driver": driver, "kvstore": "memory://"}, create=True, **given).result()
-    found = run_inline(source(array[view], ts.Context()).find())
+    found: Any = run_inline(source(array[view], ts.Context()).find())
     return run_inline(open_source(found, found.node, ""))
 
 
 def test_nothing_changes():
     for driver, form in (("zarr", V2), ("zarr3", V3)):
-        new = new_form(member(driver), form, Wanted())
+        new: Any = new_form(member(driver), form, Wanted())
 
         assert new.same_chunks
         assert new.options["metadata"]["shape"] == [6, 4]
@@ -30,10 +32,10 @@ def test_names_of_chunks_stay():
     metadata = {"chunk_key_encoding": {"name": "v2", "configuration": {"separator": "/"}}}
     spec = {"driver": "zarr3", "kvstore": "memory://", "metadata": metadata}
     opened = ts.open(spec, create=True, dtype="int8", shape=[2]).result()
-    found = run_inline(source(opened, ts.Context()).find())
+    found: Any = run_inline(source(opened, ts.Context()).find())
     given = run_inline(open_source(found, found.node, ""))
 
-    new = new_form(given, V3, Wanted(chunks=1))
+    new: Any = new_form(given, V3, Wanted(chunks=1))
 
     assert new.options["metadata"] == metadata
     assert not new.same_chunks
@@ -42,9 +44,9 @@ def test_names_of_chunks_stay():
 def test_codecs_are_said_in_the_other_format():
     level3 = {"name": "gzip", "configuration": {"level": 3}}
     gzip = ts.CodecSpec({"driver": "zarr3", "codecs": [level3]})
-    new = new_form(member(codec=gzip), V2, Wanted())
+    new: Any = new_form(member(codec=gzip), V2, Wanted())
     old = ts.CodecSpec({"driver": "zarr", "compressor": {"id": "zlib", "level": 2}})
-    back = new_form(member("zarr", codec=old), V3, Wanted())
+    back: Any = new_form(member("zarr", codec=old), V3, Wanted())
 
     assert new.options["codec"].to_json()["compressor"] == {"id": "gzip", "level": 3}
     assert back.options["codec"].to_json()["codecs"][1]["name"] == "numcodecs.zlib"
@@ -55,9 +57,9 @@ def test_sharding_is_the_layouts_matter():
     layout = ts.ChunkLayout(read_chunk_shape=[2, 2], write_chunk_shape=[4, 4])
     sharded = member(chunk_layout=layout)
 
-    flat = new_form(sharded, V3, Wanted(chunks=(3, 2)))
-    kept = new_form(sharded, V3, Wanted(codec="gzip"))
-    old = new_form(sharded, V2, Wanted())
+    flat: Any = new_form(sharded, V3, Wanted(chunks=(3, 2)))
+    kept: Any = new_form(sharded, V3, Wanted(codec="gzip"))
+    old: Any = new_form(sharded, V2, Wanted())
 
     assert flat.options["chunk_layout"].write_chunk.shape == (3, 2)
     assert "sharding" not in str(flat.options["codec"])
@@ -71,13 +73,13 @@ def test_what_tells_of_the_type_goes_with_it():
                                                 "typesize": 2, "blocksize": 0}}  # fmt: skip
     codec = ts.CodecSpec({"driver": "zarr3", "codecs": [blosc]})
 
-    new = new_form(member(codec=codec), V3, Wanted(dtype="int32"))
+    new: Any = new_form(member(codec=codec), V3, Wanted(dtype="int32"))
 
     assert "typesize" not in str(new.options["codec"])
 
 
 def test_a_view_has_no_document():
-    new = new_form(member(view=slice(1, 4)), V3, Wanted())
+    new: Any = new_form(member(view=slice(1, 4)), V3, Wanted())
 
     assert not new.same_chunks
     assert new.options["domain"].shape == (3, 4)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,8 +23,8 @@ def ends():
     return old, new
 
 
-def array(ends, **members):
-    document = {**PLAIN, **members}
+def array(ends, **members) -> Any:
+    document: dict[str, object] = {**PLAIN, **members}
     found = run_inline(open_as(ends[0], "", document))
     return OldNode("", "array", 2, document, {}, None), found
 
@@ -31,7 +33,7 @@ def test_chunks_stay_where_they_can(ends):
     node, stored = array(ends)
     stored[...] = np.arange(20, dtype="int32").reshape(5, 4)
 
-    found = run_inline(translate(node, *ends))
+    found: Any = run_inline(translate(node, *ends))
 
     assert not found.copies
     assert found.document["chunk_key_encoding"]["name"] == "v2"
@@ -42,7 +44,7 @@ def test_what_has_no_words_is_made_anew(ends):
     node, _ = array(ends, dtype="<U1", filters=[{"id": "categorize", "labels": ["a", "b"],
                                                  "dtype": "<U1", "astype": "|u1"}])  # fmt: skip
 
-    found = run_inline(translate(node, *ends))
+    found: Any = run_inline(translate(node, *ends))
 
     assert found.copies
     assert '"categorize" has no counterpart' in found.why
@@ -52,7 +54,7 @@ def test_what_has_no_words_is_made_anew(ends):
 def test_what_there_is_no_type_for_is_impossible(ends):
     node, _ = array(ends, dtype=[["a", "<i2", [3]], ["b", "|u1"]])
 
-    found = run_inline(translate(node, *ends))
+    found: Any = run_inline(translate(node, *ends))
 
     assert found.document is None
     assert "made anew" in found.why
@@ -61,7 +63,7 @@ def test_what_there_is_no_type_for_is_impossible(ends):
 def test_what_cannot_be_opened_is_impossible(ends):
     node = OldNode("", "array", 2, {**PLAIN, "compressor": {"id": "nothing"}}, {}, None)
 
-    found = run_inline(translate(node, *ends))
+    found: Any = run_inline(translate(node, *ends))
 
     assert found.document is None
     assert "cannot be opened" in found.why
