@@ -4,6 +4,7 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py._conversion.stored_chunks import ChunkCopy
 from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py.kvstores.memory import MemoryStore
 
 
 def pair(shape, chunks, **options):
@@ -44,3 +45,22 @@ def test_what_is_not_stored_is_not_copied():
 
     assert sorted(new.kvstore.list().result()) == [b"1", b"zarr.json"]
     assert (copy.item_bytes, copy.told_bytes) == (2, 2)
+
+
+def test_a_store_that_copies_by_itself_is_asked_to(monkeypatch):
+    old, new = pair([6], [2])
+    old[...] = 1
+    copied = []
+
+    async def copy_to(_store, key, _target, target_key):
+        copied.append((key, target_key))
+        return True
+
+    monkeypatch.setattr(MemoryStore, "copy_to", copy_to)
+    copy = ChunkCopy.of(old._driver, new._driver)
+
+    for block in copy.blocks:
+        run_inline(copy.copy(block))
+
+    assert sorted(copied) == [(f"old/c/{cell}", f"new/{cell}") for cell in range(3)]
+    assert new.kvstore.list().result() == [b"zarr.json"]
