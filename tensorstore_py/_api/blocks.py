@@ -9,6 +9,7 @@ touch the same chunk of what is written, where a view has chunks at all.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from itertools import pairwise, product
 from math import log, prod
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -124,6 +125,12 @@ class Blocks:
         layout = source.schema.chunk_layout
         read, write = layout.read_chunk.shape, layout.write_chunk.shape
         return Blocks(from_, _edges(source, from_, read), _edges(source, from_, write), least, most)
+
+    @property
+    def cut(self) -> str:
+        """What is another text for any other cut: their number, and a digest of their bounds."""
+        parts = repr([cut.parts() for cut in self._cuts])
+        return f"{self.count}-{sha256(parts.encode()).hexdigest()[:16]}"
 
     def __iter__(self) -> Iterator[Block]:
         for number, parts in enumerate(product(*(cut.parts() for cut in self._cuts))):

@@ -88,13 +88,14 @@ async def copy_blocks(
         FailedPreconditionError: blocks are not what they were when the copy began.
     """
     copy = _way(source, target, form)
-    if record.blocks not in (None, copy.blocks.count):
+    cut = copy.blocks.cut
+    if record.blocks not in (None, cut):
         raise FailedPreconditionError(
-            f'"/{source.path}" was cut into {record.blocks} blocks when the copy began, and is '
-            f"into {copy.blocks.count} now: the limit on memory is another; use the same context, "
-            "or delete the manifest to begin anew"
+            f'"/{source.path}" was cut into other blocks when the copy began ({record.blocks}) '
+            f"than now ({cut}): the limit on memory is another; use the same context, or delete the "
+            "manifest to begin anew"
         )
-    record.blocks = copy.blocks.count
+    record.blocks = cut
     left = Left(copy.blocks, record.done)
     part = ToldOfPart(told)
     part.begin(0, copy.blocks.chunks - left.chunks)

@@ -39,7 +39,7 @@ class ArrayRecord:
 
     Args:
         form: a digest of what is copied, and how.
-        blocks: how many blocks there are; None: not known yet.
+        blocks: how it is cut into blocks, see `Blocks.cut`; None: not known yet.
         done: which are done.
 
     Attributes:
@@ -51,7 +51,7 @@ class ArrayRecord:
     def __init__(
         self,
         form: str,
-        blocks: int | None = None,
+        blocks: str | None = None,
         done: BlockNumbers | None = None,
         *,
         complete: bool = False,
@@ -72,7 +72,7 @@ class ArrayRecord:
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
         form, blocks, done = json.get("form"), json.get("blocks"), json.get("done")
-        if not isinstance(form, str) or not isinstance(blocks, int | None):
+        if not isinstance(form, str) or not isinstance(blocks, str | None):
             raise SpecError('expected the members "form", "blocks" and "done"')
         if done == "all":
             return cls(form, blocks, complete=True)

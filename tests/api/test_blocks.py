@@ -165,3 +165,14 @@ def test_very_many_are_never_in_memory():
     found = blocks(array(shape, [1000, 1000]), array(shape, [500, 2000], "b/"), 10**7)
     assert found.count == 10**8 // 2
     assert next(iter(found)).bounds == ((0, 1000), (0, 2000))
+
+
+def test_another_cut_into_as_many_blocks_is_another():
+    whole = ts.IndexTransform(input_shape=[4, 4])
+
+    rows = Blocks(whole, ({2}, None), (None, None), least=1, most=8)
+    columns = Blocks(whole, (None, {2}), (None, None), least=1, most=8)
+
+    assert rows.count == columns.count
+    assert rows.cut != columns.cut
+    assert rows.cut == Blocks(whole, ({2}, None), (None, None), least=1, most=8).cut

@@ -28,7 +28,7 @@ def stored(store):
 def test_tells_a_later_copy_what_is_done(store):
     first = manifest(store)
     run_inline(first.load())
-    record = ArrayRecord("form", 5)
+    record = ArrayRecord("form", "5-a")
     run_inline(first.begin({"a/b": record, "c": ArrayRecord("other")}))
     for block in (0, 1, 3):
         run_inline(first.change("a/b", record, block))
@@ -38,7 +38,7 @@ def test_tells_a_later_copy_what_is_done(store):
 
     found = second.record("a/b")
     assert (found.form, found.blocks, str(found.done), found.complete) == (
-        "form", 5, "0-1,3", False,
+        "form", "5-a", "0-1,3", False,
     )  # fmt: skip
     assert second.record("c").blocks is None
     assert second.record("d") is None
@@ -50,12 +50,12 @@ def test_tells_a_later_copy_what_is_done(store):
 
 def test_is_a_document_to_be_read(store):
     first = manifest(store)
-    run_inline(first.begin({"a": ArrayRecord("form", 2, BlockNumbers([0]))}))
+    run_inline(first.begin({"a": ArrayRecord("form", "2-a", BlockNumbers([0]))}))
 
     assert stored(store) == {
         "tensorstore_py_copy": 1,
         "request": REQUEST,
-        "arrays": {"a": {"form": "form", "blocks": 2, "done": "0"}},
+        "arrays": {"a": {"form": "form", "blocks": "2-a", "done": "0"}},
     }
 
 
@@ -79,7 +79,7 @@ def test_is_not_shared(store):
 def test_what_could_not_be_stored_is_stored_with_the_next(store):
     faulty = FaultyStore(store)
     first = Manifest(faulty, "m.json", True, REQUEST)
-    record = ArrayRecord("form", 3)
+    record = ArrayRecord("form", "3-a")
     run_inline(first.begin({"a": record}))
     faulty.fail("write", OSError("unplugged"))
 
@@ -99,7 +99,7 @@ HEAD = b'{"tensorstore_py_copy": 1, "request": {"source": "memory://a/", "zarr_f
         b"{}",
         b"no JSON",
         b'{"tensorstore_py_copy": 1}',
-        HEAD + b', "arrays": {"a": {"form": "x", "blocks": 1, "done": "?"}}}',
+        HEAD + b', "arrays": {"a": {"form": "x", "blocks": "1-a", "done": "?"}}}',
         HEAD + b', "arrays": {"a": 1}}',
         HEAD + b', "arrays": {"a": {}}}',
     ],
