@@ -92,8 +92,8 @@ async def copy_blocks(
     if record.blocks not in (None, cut):
         raise FailedPreconditionError(
             f'"/{source.path}" was cut into other blocks when the copy began ({record.blocks}) '
-            f"than now ({cut}): the limit on memory is another; use the same context, or delete the "
-            "manifest to begin anew"
+            f"than now ({cut}): the limit on memory is another; use the same context, or delete "
+            "the manifest to begin anew"
         )
     record.blocks = cut
     left = Left(copy.blocks, record.done)
