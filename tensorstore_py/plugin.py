@@ -155,7 +155,7 @@ from tensorstore_py._spec.model import (
     model_validator,
 )
 from tensorstore_py._spec.open_mode import OpenMode
-from tensorstore_py._spec.options import OptionsModel
+from tensorstore_py._spec.options import OptionsModel, cause_of, schemes_with_password
 from tensorstore_py._spec.registered import ParsedOnce
 from tensorstore_py._spec.registry import (
     chunk_grid,
@@ -313,6 +313,7 @@ __all__ = [
     "array_to_json",
     "bind_chain",
     "cast_numbers",
+    "cause_of",
     "check_characters",
     "check_schema",
     "chosen_chunks",
@@ -386,6 +387,7 @@ __all__ = [
     "root_url_rest",
     "run_coroutine",
     "same_json",
+    "schemes_with_password",
     "select",
     "shifted",
     "show_url",

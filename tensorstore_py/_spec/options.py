@@ -17,9 +17,11 @@ from tensorstore_py._spec.model import Field
 from tensorstore_py._spec.resource import ResourceModel
 from tensorstore_py.errors import SpecError
 
-__all__ = ["OptionsModel"]
+__all__ = ["OptionsModel", "cause_of", "schemes_with_password"]
 
 _QUERY: Final = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\">)]+")
+#: Also where a `?`, `#` or `@` of the password keeps URL parsers from seeing it.
+_PASSWORD: Final = re.compile(r"([A-Za-z][\w+.-]*)://[^/]*:[^/]*@")
 #: Shorter ones are no secrets, and taking them out would make nonsense of a message.
 _LEAST_SECRET: Final = 4
 
@@ -73,6 +75,40 @@ class OptionsModel(ResourceModel):
     def __reduce__(self) -> tuple[Callable[[object], Self], tuple[object]]:
         # Who unpickles it has to have the secrets; the pickle must not.
         return type(self).parse, (self.to_json(),)
+
+
+def schemes_with_password(url: str) -> list[str]:
+    """The schemes of those parts of a URL, chained ones (`a::b`) included, that have a password.
+
+    Example:
+        >>> (
+        ...     schemes_with_password("zip://a::ftp://me:swordfish#1@host/b"),
+        ...     schemes_with_password("a://b:1"),
+        ... )
+        (['ftp'], [])
+    """
+    return _PASSWORD.findall(url)
+
+
+def cause_of(error: BaseException, hidden: Callable[[str], str]) -> BaseException | None:
+    """What to raise an error of ours from: None if a traceback would print secrets with it.
+
+    Args:
+        error: of the library.
+        hidden: takes secrets out of a text.
+
+    Example:
+        >>> error = OSError("no route for swordfish")
+        >>> cause_of(error, lambda text: text.replace("swordfish", "..."))
+    """
+    each: BaseException | None = error
+    seen: set[int] = set()
+    while each is not None and id(each) not in seen:
+        if hidden(text := f"{each} {each!r}") != text:
+            return None
+        seen.add(id(each))
+        each = each.__cause__ or each.__context__
+    return error
 
 
 def _shown(values: Mapping[str, object], harmless: frozenset[str]) -> dict[str, object]:

@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from tensorstore_py._spec.options import OptionsModel
+from tensorstore_py._spec.options import OptionsModel, cause_of, schemes_with_password
 from tensorstore_py.errors import SpecError
 
 
@@ -51,3 +51,32 @@ def test_anything_but_an_object_is_refused(json):
 
 def test_nothing_said_is_nothing_printed():
     assert Options.default().to_json(include_defaults=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("url", "schemes"),
+    [
+        ("ftp://host:21/a@b", []),
+        ("sftp://me@[::1]:22/a", []),
+        ("abfs://box@account.example/a:b@c", []),
+        ("ftp://me:pass@host/a", ["ftp"]),
+        ("ftp://me:pa?ss@host", ["ftp"]),
+        ("ftp://me:pa#ss@host", ["ftp"]),
+        ("ftp://me:pa@ss@host", ["ftp"]),
+        ("ftp://me@lab:pass@host", ["ftp"]),
+        ("zip://a::ftp://me:pa::ss@host/b::memory://", ["ftp"]),
+    ],
+)
+def test_passwords_in_urls_whatever_they_are_made_of(url, schemes):
+    assert schemes_with_password(url) == schemes
+
+
+def test_what_has_secrets_is_no_cause_and_hands_none_on():
+    plain, secret = OSError("no route"), OSError("swordfish was refused")
+    hidden = Options.parse(GIVEN).hidden
+    wrapped = OSError("no way")
+    wrapped.__cause__ = secret
+
+    assert cause_of(plain, hidden) is plain
+    assert cause_of(secret, hidden) is None
+    assert cause_of(wrapped, hidden) is None

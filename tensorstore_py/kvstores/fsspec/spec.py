@@ -21,6 +21,7 @@ from tensorstore_py.plugin import (
     encode_path,
     kvstore,
     model_validator,
+    schemes_with_password,
 )
 
 __all__ = ["FsspecSpec"]
@@ -36,15 +37,15 @@ _WITH_COLON: Final = frozenset({"github"})
 
 
 def _check_url(url: str) -> str:
+    if not _WITH_COLON.issuperset(schemes_with_password(url)):
+        raise SpecError('a URL is printed, passwords are not to be: use "storage_options"')
     scheme, mark, _ = url.partition("://")
     if not mark or not scheme:
         raise SpecError(f'"{url}" is no URL; write it like "ftp://host/path"')
     try:
-        password = urlsplit(url.rpartition("::")[2]).password
+        urlsplit(url.rpartition("::")[2])
     except ValueError:
         raise SpecError(f'"{url}" is no URL; write it like "ftp://host/path"') from None
-    if password is not None and scheme not in _WITH_COLON:
-        raise SpecError('a URL is printed, passwords are not to be: use "storage_options"')
     return url
 
 
@@ -94,10 +95,12 @@ class FsspecSpec(KvStoreSpec):
 
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:
+        _check_url(url)
         for mark in "?#":
             if mark in url:
-                raise SpecError(f'"{url}" has a "{mark}"; write it as "%{ord(mark):02X}"')
-        root, path = _split(_check_url(url))
+                shown = url.partition(mark)[0]
+                raise SpecError(f'"{shown}..." has a "{mark}"; write it as "%{ord(mark):02X}"')
+        root, path = _split(url)
         path = decode_path(path)
         return {"driver": "fsspec", "url": root, **({"path": path} if path else {})}
 

@@ -40,6 +40,7 @@ from tensorstore_py.plugin import (
     ReadResult,
     TimestampedStorageGeneration,
     Update,
+    cause_of,
     coalesce,
     encode_key,
     fan_out,
@@ -140,8 +141,8 @@ class FsspecStore(KvStore):
                 certain = len(ranges) == 1 and first.start >= 0 and if_equal in (None, UNKNOWN)
                 if values is not None and (certain or await self._is_still(key, generation)):
                     return [ReadResult("value", value, stamp.copy()) for value in values]
-        except Exception as error:
-            raise self._typed(error, "read", key) from error
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
+            raise self._typed(error, "read", key) from self._cause(error)
         raise AbortedError(
             f"cannot read {self.describe_key(key)}: it was replaced {_ROUNDS} times meanwhile; "
             "read it again when its writer is done"
@@ -212,8 +213,8 @@ class FsspecStore(KvStore):
     async def _entries(self, directory: str) -> Sequence[Mapping[str, Any]]:
         try:
             return await self._files.entries(directory)
-        except Exception as error:
-            raise self._typed(error, "list", directory) from error
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
+            raise self._typed(error, "list", directory) from self._cause(error)
 
     # Writing.
 
@@ -230,8 +231,10 @@ class FsspecStore(KvStore):
                 return await self._put(key, value)
             if value is not None and condition == NO_VALUE and self._files.protocol in _CREATES:
                 return await self._put(key, value, create=True)
-        except Exception as error:
-            raise self._typed(error, "delete" if value is None else "write", key) from error
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
+            raise self._typed(error, "delete" if value is None else "write", key) from self._cause(
+                error
+            )
         raise UnsupportedError(
             f"cannot write {self.describe_key(key)} under a condition: fsspec has no such "
             f"writes, so that two writers could undo each other's work; if only one process writes,"
@@ -246,8 +249,8 @@ class FsspecStore(KvStore):
             _, value = await update.apply_in(self, key)
             try:
                 return await self._replace(key, value, None)
-            except Exception as error:
-                raise self._typed(error, "write", key) from error
+            except Exception as error:  # noqa: BLE001 - raised as one of ours
+                raise self._typed(error, "write", key) from self._cause(error)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         async def delete(key: str) -> None:
@@ -302,6 +305,9 @@ class FsspecStore(KvStore):
             time.sleep(seconds)
         else:
             await asyncio.sleep(seconds)
+
+    def _cause(self, error: Exception) -> BaseException | None:
+        return cause_of(error, self._hidden)
 
     def _typed(self, error: Exception, action: str, key: str) -> Exception:
         """The error of ours for one of a file system's."""

@@ -21,6 +21,7 @@ from tensorstore_py.plugin import (
     encode_path,
     kvstore,
     model_validator,
+    schemes_with_password,
 )
 
 __all__ = ["ObstoreSpec"]
@@ -31,15 +32,14 @@ _SPLIT: Final = _AZURE | {"file", "gs", "memory", "s3", "s3a"}
 
 
 def _check_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        password = parts.password
-    except ValueError:
-        parts, password = None, None
-    if parts is None or not parts.scheme or "://" not in url:
-        raise SpecError(f'"{url}" is no URL; write it like "az://container/path"')
-    if password is not None:
+    if schemes_with_password(url):
         raise SpecError('a URL is printed, passwords are not to be: put it into "config"')
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError:
+        scheme = ""
+    if not scheme or "://" not in url:
+        raise SpecError(f'"{url}" is no URL; write it like "az://container/path"')
     return url
 
 
@@ -96,7 +96,9 @@ def _split(url: str) -> tuple[str, str]:
         return url, ""
     for mark in "?#":
         if mark in rest:
-            raise SpecError(f'"{url}" has a "{mark}"; write it as "%{ord(mark):02X}"')
+            # A signature may stand behind it.
+            shown = url.partition(mark)[0]
+            raise SpecError(f'"{shown}..." has a "{mark}"; write it as "%{ord(mark):02X}"')
     host, _, path = rest.partition("/")
     root = f"{scheme}://{host}"
     return root if host else f"{root}/", decode_path(path)

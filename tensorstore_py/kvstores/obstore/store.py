@@ -39,6 +39,7 @@ from tensorstore_py.plugin import (
     ListEntry,
     ReadResult,
     TimestampedStorageGeneration,
+    cause_of,
     holds,
     offload,
     read_coalesced,
@@ -106,7 +107,7 @@ class ObstoreStore(KvStore):
                 return ReadResult("unspecified", b"", stamp)
             span = byte_range.resolve(meta["size"])
             value = memoryview(await found.bytes_async())
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
             unread = _without_value(error, if_not_equal, now)
             if unread is not None:
                 return unread
@@ -115,7 +116,7 @@ class ObstoreStore(KvStore):
                 looked = await self._look(key, byte_range, if_equal, if_not_equal)
                 if looked.state != "value" or byte_range.stop is None:
                     return looked
-            raise self._typed(error, "read", key) from error
+            raise self._typed(error, "read", key) from self._cause(error)
         if tuple(found.range) != span or value.nbytes != span[1] - span[0]:
             raise DataLossError(
                 f"Error reading {self.describe_key(key)}: asked for bytes {span[0]} to {span[1]}, "
@@ -138,17 +139,17 @@ class ObstoreStore(KvStore):
         now = time.time()
         try:
             meta = await (await self._client()).head_async(key)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
             if says_missing(error):
                 return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
-            raise self._typed(error, "read", key) from error
+            raise self._typed(error, "read", key) from self._cause(error)
         stamp = TimestampedStorageGeneration(generation_of(meta), now)
         if not holds(if_equal, stamp.generation) or stamp.generation == if_not_equal:
             return ReadResult("unspecified", b"", stamp)
         try:
             start, stop = byte_range.resolve(meta["size"])
         except OutOfRangeError as error:
-            raise self._typed(error, "read", key) from error
+            raise self._typed(error, "read", key) from self._cause(error)
         if start < stop and not byte_range.is_whole:  # it has grown since
             return await self.read(key, byte_range, if_equal=stamp.generation)
         return ReadResult("value", b"", stamp)
@@ -169,18 +170,18 @@ class ObstoreStore(KvStore):
                 for meta in page:
                     if meta["path"] in key_range:
                         yield ListEntry(meta["path"], meta["size"])
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
             if not says_missing(error):
-                raise self._typed(error, "list", directory) from error
+                raise self._typed(error, "list", directory) from self._cause(error)
 
     async def list_directory(self, prefix: str) -> AsyncIterator[str]:
         try:
             client = await self._client()
             found = await client.list_with_delimiter_async(prefix.rstrip("/") or None)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
             if says_missing(error):
                 return
-            raise self._typed(error, "list", prefix) from error
+            raise self._typed(error, "list", prefix) from self._cause(error)
         for path in found["common_prefixes"]:
             yield path[len(prefix) :].rstrip("/") + "/"
         for meta in found["objects"]:
@@ -224,7 +225,7 @@ class ObstoreStore(KvStore):
                 if found is None:
                     return TimestampedStorageGeneration.now(UNKNOWN)
                 told = found
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
             if value is None and says_missing(error):
                 return TimestampedStorageGeneration.now(NO_VALUE)
             if condition is not None and says_unable(error):
@@ -232,8 +233,8 @@ class ObstoreStore(KvStore):
                     f"cannot write {self.describe_key(key)} under a condition: the service has no "
                     f"conditional writes to rely on, and two writers could undo each other's work; "
                     f'if there is only one, say so by "use_conditional_write": false'
-                ) from error
-            raise self._typed(error, action, key) from error
+                ) from self._cause(error)
+            raise self._typed(error, action, key) from self._cause(error)
         if told["e_tag"] is None and told["version"] is None:
             return (await self._look(key)).stamp
         return TimestampedStorageGeneration.now(generation_of(told))
@@ -253,9 +254,9 @@ class ObstoreStore(KvStore):
     async def _delete_all(self, keys: Sequence[str]) -> None:
         try:
             await (await self._client()).delete_async(keys)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
             if not says_missing(error):
-                raise self._typed(error, "delete", keys[0]) from error
+                raise self._typed(error, "delete", keys[0]) from self._cause(error)
             for key in keys:  # somebody deleted one of them meanwhile
                 await self._store(key, None, None)
 
@@ -265,9 +266,9 @@ class ObstoreStore(KvStore):
         _check_key(target_key)
         try:
             await (await self._client()).copy_async(key, target_key)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
             if not says_missing(error):
-                raise self._typed(error, "copy", key) from error
+                raise self._typed(error, "copy", key) from self._cause(error)
         return True
 
     @property
@@ -280,6 +281,9 @@ class ObstoreStore(KvStore):
         if made is None:  # loading the library takes a while, which would hold the loop up
             made = await offload(False, lambda: self._clients.open(self._url))
         return made
+
+    def _cause(self, error: Exception) -> BaseException | None:
+        return cause_of(error, self._clients.config.hidden)
 
     def _typed(self, error: Exception, action: str, key: str) -> Exception:
         """The error of ours for one of the library's."""

@@ -27,7 +27,10 @@ def test_the_path_of_the_url_is_the_path():
         _ = spec.url
 
 
-@pytest.mark.parametrize("url", ["simplecache::memory://a/b", "https://host/a?token=1"])
+@pytest.mark.parametrize(
+    "url",
+    ["simplecache::memory://a/b", "https://host/a?token=1", "zip://a::github://org:repo@main/b"],
+)
 def test_what_cannot_be_taken_apart_is_the_root(url):
     assert ts.KvStore.Spec({"driver": "fsspec", "url": url}).to_json()["url"] == url
 
@@ -38,6 +41,9 @@ def test_what_cannot_be_taken_apart_is_the_root(url):
         ({"url": "nothing"}, "is no URL"),
         ({"url": "ftp://me:pass@host"}, 'use "storage_options"'),
         ({"url": "simplecache::ftp://me:pass@host"}, 'use "storage_options"'),
+        ({"url": "ftp://me:pa#ss@host/a"}, 'use "storage_options"'),
+        ({"url": "ftp://me:pass@[host"}, 'use "storage_options"'),
+        ("ftp://me:pa?ss@host/a", 'use "storage_options"'),
         ({"url": "ftp://[host"}, "is no URL"),
         ({"url": "ftp://host", "storage_options": 5}, "expected an object"),
         ({}, "url"),

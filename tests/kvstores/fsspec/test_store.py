@@ -207,8 +207,10 @@ def test_errors_name_the_key_and_have_no_secrets():
 
     with pytest.raises(
         ts.UnavailableError, match=r'cannot read "watched:///a": no route to \.\.\.'
-    ):
+    ) as caught:
         read(store, "a")
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__  # a traceback would print it
     write(store, "b", b"")
     with pytest.raises(ts.FailedPreconditionError, match='cannot write "watched:///b/c"'):
         write(store, "b/c", b"")

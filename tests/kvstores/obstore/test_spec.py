@@ -33,7 +33,8 @@ def test_the_path_of_the_url_is_the_path():
     [
         ({"url": "nothing"}, "is no URL"),
         ({"url": "az://me:pass@box"}, 'put it into "config"'),
-        ({"url": "az://box/a?sig=x"}, "%3F"),
+        ({"url": "az://me:pa#ss@box"}, 'put it into "config"'),
+        ({"url": "az://box/a?sig=x"}, r'^"az://box/a\.\.\." has a .*%3F'),
         ({"url": "az://box", "config": "key"}, "obstore_config"),
         ({}, "url"),
     ],
