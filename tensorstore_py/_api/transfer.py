@@ -37,7 +37,12 @@ _AT_A_TIME: Final = 16
 _ROUNDS: Final = 8
 _UNFINISHED: Final = ".tensorstore-part"
 _NO_NAMES: Final = frozenset({"", ".", ".."})
-_SPECIAL: Final = frozenset('\0\\:*?"<>|') if os.name == "nt" else frozenset("\0")
+_SPECIAL: Final = frozenset('\\:*?"<>|').union(map(chr, range(32)))
+#: On Windows these are devices in every directory, whatever ending they have.
+_DEVICES: Final = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{kind}{number}" for kind in ("com", "lpt") for number in "123456789\xb9\xb2\xb3"}
+)
 
 
 async def download(
@@ -75,7 +80,8 @@ async def download(
         nonlocal count
         name = encode_key(key)[skipped:]
         path = f"{root}/{_path(name)}"
-        unfinished = f"{path}.{secrets.token_hex(4)}{_UNFINISHED}"
+        # Not made of the key: its name may be as long as names can be.
+        unfinished = f"{path.rpartition('/')[0]}/{secrets.token_hex(8)}{_UNFINISHED}"
         try:
             await aiofiles.os.makedirs(path.rpartition("/")[0], exist_ok=True)
             try:
@@ -174,12 +180,28 @@ def _path(name: bytes) -> str:
         SpecError: it can have none.
     """
     parts = os.fsdecode(name).split("/")
-    if not _NO_NAMES.isdisjoint(parts) or not _SPECIAL.isdisjoint("".join(parts)):
+    allowed = _windows_allows if os.name == "nt" else _posix_allows
+    if not all(map(allowed, parts)):
         raise SpecError(
             f'the key "{name.decode("utf-8", "backslashreplace")}" cannot be the name of a file; '
             "download a range of keys without it"
         )
     return "/".join(parts)
+
+
+def _posix_allows(part: str) -> bool:
+    return part not in _NO_NAMES and "\0" not in part
+
+
+def _windows_allows(part: str) -> bool:
+    """Whether a file can have that name; of others, Windows drops the end or opens a device."""
+    device = part.partition(".")[0].rstrip(" ").lower()
+    return (
+        part not in _NO_NAMES
+        and part[-1] not in ". "
+        and device not in _DEVICES
+        and _SPECIAL.isdisjoint(part)
+    )
 
 
 @asynccontextmanager

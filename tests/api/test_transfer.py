@@ -67,6 +67,28 @@ def test_no_key_leads_out_of_the_directory(key, tmp_path):
     assert files(tmp_path) == {}
 
 
+@pytest.mark.parametrize(
+    "part",
+    ["..", "..\\x", "c:", "nul", "NUL.txt", "Aux ", "com1.a.b", "LPT\xb2", "a.", "a ", ".. ",
+     "a\x1f", "a?b", "a:b", ""],
+)  # fmt: skip
+def test_names_that_windows_takes_for_something_else(part):
+    assert not transfer._windows_allows(part)
+
+
+@pytest.mark.parametrize("part", [".zarray", "c.0.0", "null", "com10", "a b", "console.txt", "é"])
+def test_names_that_windows_takes_as_they_are(part):
+    assert transfer._windows_allows(part)
+
+
+def test_names_as_long_as_they_can_be(tmp_path):
+    store, key = ts.KvStore.open("memory://").result(), "n" * 255
+    store[key] = b"1"
+
+    assert asyncio.run(ts.download(store, tmp_path)) == 1
+    assert files(tmp_path) == {key: b"1"}
+
+
 def test_keys_of_any_bytes(tmp_path):
     store = ts.KvStore.open(f"{(tmp_path / 'store').as_uri()}/").result()
     store[b"a\xff"] = b"1"
