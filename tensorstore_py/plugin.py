@@ -123,6 +123,7 @@ from tensorstore_py._net.retrying import HttpTiming
 from tensorstore_py._net.signing import HttpSigner
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
+from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Gate, Mutex
 from tensorstore_py._runtime.loop import on_loop_end
 from tensorstore_py._runtime.private_loop import run_coroutine
@@ -237,6 +238,7 @@ __all__ = [
     "ElementView",
     "Field",
     "FieldBytes",
+    "Forkable",
     "Gate",
     "HierarchyFormat",
     "HttpClient",

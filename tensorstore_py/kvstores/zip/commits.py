@@ -22,6 +22,7 @@ from tensorstore_py.plugin import (
     NO_VALUE,
     UNKNOWN,
     ByteRange,
+    Forkable,
     Gate,
     KeyRange,
     Mutex,
@@ -126,7 +127,7 @@ class _Draft:
         ]
 
 
-class Commits:
+class Commits(Forkable):
     """Everybody who changes one archive in this process.
 
     Args:
@@ -139,6 +140,12 @@ class Commits:
         self._gate = Gate(inline=self._inline)
         self._mutex = Mutex()
         self._waiting: list[Change] = []
+        super().__init__()
+
+    def after_fork(self) -> None:
+        # Those who wait are in the parent, which makes their changes; made here as well, and later,
+        # they would undo what was stored since.
+        self._waiting = []
 
     async def make(self, change: Change) -> None:
         """Make a change, together with all others that are wanted by then.

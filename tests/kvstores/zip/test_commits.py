@@ -12,6 +12,7 @@ from tensorstore_py.kvstores.zip.methods import pack
 from tensorstore_py.kvstores.zip.store import SharedArchive, ZipStore
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN, KeyRange
 from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore, drive
+from tests.runtime.processes import run_script
 
 
 @pytest.fixture
@@ -150,6 +151,29 @@ def test_whoever_is_interrupted_leaves_the_changes_of_others(shared):
 
     assert other.done
     assert zipfile.ZipFile(io.BytesIO(stored(shared))).namelist() == ["b"]
+
+
+def test_what_waits_in_the_parent_is_not_done_by_a_forked_child():
+    script = """
+        import os
+        from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+        from tensorstore_py.kvstores.zip.commits import Change
+        from tensorstore_py.kvstores.zip.store import SharedArchive, ZipStore
+        from tensorstore_py.plugin import KeyRange
+        from tensorstore_py.testing import drive
+
+        shared = SharedArchive(MemoryStore(SharedMap()), "a.zip")
+        store = ZipStore(shared)
+        drive(store, lambda: store.write("kept", b"1"))
+        shared.commits._waiting.append(Change({}, {}, KeyRange()))  # a thread of the parent
+        child = os.fork()
+        if not child:
+            drive(store, lambda: store.write("new", b"2"))
+            print(sorted(drive(store, shared.archive.latest).keys), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+    """
+    assert run_script(script) == "['kept', 'new']\n"
 
 
 def test_deleting_nothing_writes_nothing(shared):
