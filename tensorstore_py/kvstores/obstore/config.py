@@ -7,6 +7,7 @@ in and are never printed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, Final, cast
@@ -18,11 +19,13 @@ from tensorstore_py.plugin import Duration, OptionsModel, context_resource
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
 
-__all__ = ["ObstoreClients", "ObstoreConfig"]
+__all__ = ["ObstoreClients", "ObstoreConfig", "check_process"]
 
 #: Spoken by many servers, which do not all heed conditions.
 _MANY_SERVERS: Final = ("s3", "http")
 _DURATIONS: Final = frozenset({"init_backoff", "max_backoff", "retry_timeout"})
+#: The process whose threads the library has, once it was used.
+_users: list[int] = []
 
 
 @context_resource("obstore_config")
@@ -108,6 +111,21 @@ class ObstoreClients:
                 "its environment variables",
                 ("config",),
             ) from None
+
+
+def check_process(url: str) -> None:
+    """Make sure that the library's threads are in this process: without them nothing ever ends.
+
+    Raises:
+        UnsupportedError: they are in the one that this one was forked from.
+    """
+    if not _users:
+        _users.append(os.getpid())
+    elif _users[0] != os.getpid():
+        raise UnsupportedError(
+            f'cannot use "{url}" in this process: it was forked from one that had used the library '
+            'obstore, which does not survive that; start processes by "spawn" or "forkserver"'
+        )
 
 
 def _timed(json: object) -> RetryConfig | None:

@@ -18,7 +18,7 @@ from tensorstore_py.errors import (
     TensorStoreError,
     UnsupportedError,
 )
-from tensorstore_py.kvstores.obstore.config import ObstoreClients
+from tensorstore_py.kvstores.obstore.config import ObstoreClients, check_process
 from tensorstore_py.kvstores.obstore.errors import (
     class_of,
     first_line,
@@ -277,6 +277,7 @@ class ObstoreStore(KvStore):
         return self._clients, self._url
 
     async def _client(self) -> ObjectStore:
+        check_process(self._url)
         made = self._clients.made.get(self._url)
         if made is None:  # loading the library takes a while, which would hold the loop up
             made = await offload(False, lambda: self._clients.open(self._url))

@@ -4,6 +4,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.obstore import ObstoreConfig, ObstoreStore
+from tests.runtime.processes import run_script
 
 
 def test_what_the_library_does_not_like_names_the_member():
@@ -66,3 +67,25 @@ def test_without_the_library_is_said_how_to_get_it(monkeypatch):
 def test_it_is_an_object(json):
     with pytest.raises(ts.SpecError, match="expected an object"):
         ObstoreConfig.parse(json)
+
+
+def test_a_forked_child_is_told_and_does_not_wait_for_ever():
+    script = """
+        import os
+        import tensorstore_py as ts
+
+        store = ts.KvStore.open({"driver": "obstore", "url": "memory:///"}).result()
+        store["a"] = b"1"
+        child = os.fork()
+        if not child:
+            try:
+                store["a"]
+            except ts.UnsupportedError as error:
+                print(error, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(store["a"])
+    """
+    told, value = run_script(script).splitlines()
+    assert told.startswith('cannot use "memory:///" in this process: it was forked')
+    assert value == "b'1'"
