@@ -38,6 +38,8 @@ ERROR_BODY: Final = 2**16
 _LONGEST_HEAD: Final = 2**16
 #: Of a body that is sent; what moves is seen in such steps.
 PIECE: Final = 2**18
+#: So many interim answers may come before one; those after them are the library's.
+_INTERIM: Final = 16
 _PLAIN: Final = b"HTTP/1.1 "
 _END: Final = b"\r\n\r\n"
 _EMPTY: Final = memoryview(bytearray())
@@ -99,6 +101,7 @@ class Line(asyncio.BufferedProtocol):
         self._byte_range = WHOLE
         self._unpack = False
         self._begun = b""
+        self._interim = 0
         self._buffer: bytearray | None = None
         self._filled = 0
         self._length = 0
@@ -136,6 +139,7 @@ class Line(asyncio.BufferedProtocol):
         watch.move()
         self.head, self.body, self.cut = None, b"", None
         self.is_answered = False
+        self._interim = _INTERIM
         self._waiter = waiter = self._loop.create_future()
         if self._lost:
             self._fail(cut_off(None))
@@ -248,18 +252,28 @@ class Line(asyncio.BufferedProtocol):
         if end < 0:
             # In several pieces, which is rare: put together until it is whole.
             self._begun += desk.view[:nbytes]
-            whole = self._begun
-            end = whole.find(_END)
-            if end < 0:
-                if not _may_become_plain(whole):
-                    self._hand_over(whole)
-                return
-            self._begun = b""
-            view = memoryview(whole)
+            self._on_pieces()
         else:
-            view = desk.view[:nbytes]
-        end += len(_END)
+            self._on_head(desk.view[:nbytes], end + len(_END))
+
+    def _on_pieces(self) -> None:
+        whole = self._begun
+        end = whole.find(_END)
+        if end >= 0:
+            self._begun = b""
+            self._on_head(memoryview(whole), end + len(_END))
+        elif not _may_become_plain(whole):
+            self._hand_over(whole)
+
+    def _on_head(self, view: memoryview, end: int) -> None:
         head = parse_head(bytes(view[:end]))
+        if head is not None and head.status < 200 and head.status != 101 and self._interim:
+            # The answer is yet to come, and perhaps waits for the rest of the request.
+            self._interim -= 1
+            self._begun = bytes(view[end:])
+            if self._begun:
+                self._on_pieces()
+            return
         length = None if head is None else self._plain_length(head)
         if length is None:
             self._hand_over(bytes(view))

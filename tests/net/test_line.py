@@ -173,8 +173,7 @@ async def test_what_comes_unasked_ends_the_connection():
 @pytest.mark.parametrize(
     ("method", "byte_range", "unpack", "answer"),
     [
-        ("GET", WHOLE, False, b"HTTP/1.1 100 Continue\r\n\r\n"),
-        ("HEAD", WHOLE, False, b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        ("GET", WHOLE, False, b"HTTP/1.1 101 Switching\r\n\r\n"),
         ("GET", WHOLE, False, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n"),
         ("GET", WHOLE, False, b"HTTP/1.1 200 OK\r\n\r\n"),
         ("GET", WHOLE, False, b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n"),
@@ -394,3 +393,36 @@ async def test_a_connection_that_is_gone_before_it_is_ours():
 
     with pytest.raises(Failure, match="closed it"):
         Line(asyncio.get_running_loop(), connection, Desk(10), print)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [1, 30, 2**20])
+async def test_interim_answers_are_none_and_the_request_goes_on(size):
+    talk = Talk()
+    answered = talk.begin("PUT")
+    talk.line.pause_writing()
+    part = bytes(3 * PIECE)
+    sending = asyncio.ensure_future(talk.line.send(part))
+    await asyncio.sleep(0)
+    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+    for at in range(0, len(interim), size):
+        talk.transport.bring(interim[at : at + size])
+    assert not talk.line.is_answered
+
+    talk.line.resume_writing()
+    await sending
+    assert len(talk.transport.written) == len(b"request") + len(part)
+    talk.transport.bring(interim + HEAD + BODY)
+    await answered
+
+    assert bytes(talk.line.body) == BODY
+    assert talk.line.is_usable
+
+
+async def test_endless_interim_answers_are_the_librarys():
+    talk = Talk(2**16)
+    answered = talk.begin()
+    talk.transport.bring(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+    await answered
+
+    assert talk.line.head is None
+    assert talk.handler.received == b"HTTP/1.1 100 Continue\r\n\r\n" * 984
