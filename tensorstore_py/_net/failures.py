@@ -80,8 +80,11 @@ class Failure(Exception):  # noqa: N818 - it becomes an error only if nothing he
 
 
 def damaged(text: str) -> Failure:
-    """An answer that contradicts itself: trying again may help, using it would be wrong."""
-    return Failure(text, DataLossError, Patience.LITTLE)
+    """An answer that contradicts itself: trying again may help, using it would be wrong.
+
+    Whatever it was to say, the request may have been carried out.
+    """
+    return Failure(text, DataLossError, Patience.LITTLE, may_have_run=True)
 
 
 _STATUS_ERRORS: Final[dict[int, type[TensorStoreError]]] = {

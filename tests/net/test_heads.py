@@ -66,6 +66,7 @@ def test_a_length_that_is_no_number_is_a_failure(length):
         parse_head(b"HTTP/1.1 200 OK\r\nContent-Length: " + length + b"\r\n\r\n")
 
     assert failure.value.error is DataLossError
+    assert failure.value.may_have_run
 
 
 def test_of_two_headers_of_one_name_the_first_counts():
