@@ -20,6 +20,8 @@ _HEAD: Final = re.compile(
     rb"HTTP/1\.1 ([1-9][0-9]{2})(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?\r\n"
     rb"((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\x00-\x08\x0a-\x1f\x7f]*\r\n)*)\r\n"
 )
+#: What two headers of one name say together is the library's to tell.
+_ONCE: Final = ("content-length:", "connection:")
 #: Requests that never have a body.
 _BODILESS: Final = frozenset({"GET", "HEAD"})
 
@@ -99,7 +101,7 @@ def parse_head(head: bytes) -> AnswerHead | None:
     if "transfer-encoding" in fields or fields.get("connection", "keep-alive") != "keep-alive":
         return None
     length = fields.get("content-length")
-    if len(fields) != text.count("\r\n") and text.lower().count("content-length:") > 1:
+    if len(fields) != text.count("\r\n") and any(text.lower().count(name) > 1 for name in _ONCE):
         return None
     if length is not None and not (length.isascii() and length.isdecimal() and len(length) < 20):
         # The library waits for the end of what has none.

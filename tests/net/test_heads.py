@@ -52,6 +52,7 @@ def test_words_may_be_missing(line):
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\ncontent-length: 6\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nconnection: close\r\n\r\n",
         b"HTTP/1.1 101 Go\r\nConnection: upgrade\r\n\r\n",
         b"SSH-2.0-OpenSSH\r\n\r\n",
     ],
