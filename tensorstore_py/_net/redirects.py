@@ -7,7 +7,7 @@ gave for the first one: of the headers only those go along that say what is want
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from tensorstore_py._net.failures import Failure
 from tensorstore_py._net.message import show_url
@@ -59,6 +59,9 @@ def follow(request: HttpRequest, response: HttpResponse) -> HttpRequest | None:
             PermissionDeniedError,
         )
     url = url.partition("#")[0]
+    parts = urlsplit(url)
+    if not parts.path:
+        url = parts._replace(path="/").geturl()  # or the host would not be seen to end
     here, there = request.url.partition("?")[0], url.partition("?")[0]
     if there == f"{here}/":
         return None

@@ -27,6 +27,8 @@ def led(location, url="https://host/a?q=1"):
         ("b?x=%20#part", "https://host/b?x=%20"),
         ("https://host/c", "https://host/c"),
         ("//host/d", "https://host/d"),
+        ("https://host", "https://host/"),
+        ("https://host?x=a/b", "https://host/?x=a/b"),
     ],
 )
 def test_the_same_host_gets_everything(location, url):
