@@ -77,7 +77,7 @@ class Wire:
         began = time.time()
         url = request.url
         # What stands before the path: scheme, host and port.
-        origin = url[: url.find("/", 8)]
+        origin = url[: _path_start(url)]
         with self._guard.watch() as watch:
             try:
                 try:
@@ -103,7 +103,7 @@ class Wire:
     ) -> HttpResponse:
         """Over a connection of ours."""
         method, body, url = request.method, request.body, request.url
-        target = url[url.find("/", 8) :]
+        target = url[_path_start(url) :] or "/"
         line = await destination.line()
         try:
             if body is None:
@@ -341,3 +341,8 @@ def _check_framing(response: _Answer) -> None:
 def _short(found: int, expected: int) -> Failure:
     text = f"the answer ended after {found} of {expected} bytes"
     return Failure(text, UnavailableError, Patience.FULL, may_have_run=True)
+
+
+def _path_start(url: str) -> int:
+    found = url.find("/", 8)
+    return len(url) if found < 0 else found

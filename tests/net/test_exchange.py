@@ -60,6 +60,12 @@ def test_receives_a_whole_value(serve, exchange, value):
     assert response.headers["etag"]
 
 
+def test_a_url_without_a_path_is_that_of_the_root(serve, exchange, value):
+    server = serve(WebValues({"": value}).handle)
+
+    assert bytes(exchange(server.url).body) == value
+
+
 @pytest.mark.parametrize("ranges", [True, False], ids=["served", "ignored"])
 @pytest.mark.parametrize(
     "byte_range",
