@@ -44,7 +44,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 #: What touches more chunks is planned lazily, the long way.
 _MOST_CHUNKS: Final = 256
 
-#: With so many chunks that nobody has come to yet, all threads have enough to do.
+#: With so many chunks of other reads that nobody has come to yet, all threads have enough to do.
 _CROWD: Final = 2 * width()
 
 _WANTED: Final = 0
@@ -139,10 +139,9 @@ class SmallReads(Forkable):
                 else:
                     self._wanted.pop(cell, None)
 
-    @property
-    def crowded(self) -> bool:
-        """Whether there are so many reads that each had better stay on one thread."""
-        return len(self._wanted) >= _CROWD
+    def crowded(self, mine: int) -> bool:
+        """Whether others want so many chunks that a read of `mine` had better stay on one thread."""
+        return len(self._wanted) - mine >= _CROWD
 
     async def lead(self, want: Want) -> None:
         """Serve a chunk to all that want it now, unless somebody else did or does that."""
@@ -259,7 +258,7 @@ class SmallRead(Announced):
     async def _lead_all(self) -> None:
         reads = self._reads
         source, count = reads.array.source, len(self.wants)
-        if source.inline and (reads.crowded or count * reads.step_bytes < 2 * SHARE_BYTES):
+        if source.inline and (reads.crowded(count) or count * reads.step_bytes < 2 * SHARE_BYTES):
             for want in self.wants:  # other threads have enough to do, or would not be worth it
                 await reads.lead(want)
             return

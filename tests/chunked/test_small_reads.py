@@ -11,6 +11,7 @@ import tensorstore_py as ts
 from tensorstore_py._chunked.small_reads import SmallRead
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.workers import submissions, width
 from tensorstore_py.errors import DataLossError, NotFoundError, OutOfRangeError
 from tensorstore_py.testing import CountingStore, FaultyStore
 from tests.chunked.stores import Hooked, counting, created, once, opened
@@ -263,3 +264,15 @@ class TestOthersGoAlone:
         reading = array._driver.reading(array[:1]._get_transform(), "C")
         assert not isinstance(reading, SmallRead)
         assert array[:1].read().result().tolist() == [1]
+
+
+def test_one_read_of_much_is_shared_out():
+    # 16 chunks of 128 KiB are four threads' worth: what a read wants itself is no crowd.
+    store = counting(True)
+    array = created(store, [16, 2**17], [1, 2**17])
+    before = submissions()
+
+    future = array[:, 5].read()
+    future.result()
+
+    assert submissions() - before == min(width(), 4) - 1
