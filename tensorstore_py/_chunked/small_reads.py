@@ -140,7 +140,7 @@ class SmallReads(Forkable):
                     self._wanted.pop(cell, None)
 
     def crowded(self, mine: int) -> bool:
-        """Whether others want so many chunks that a read of `mine` had better stay on one thread."""
+        """Whether others want so many that a read of `mine` had better stay on one thread."""
         return len(self._wanted) - mine >= _CROWD
 
     async def lead(self, want: Want) -> None:
