@@ -405,6 +405,8 @@ class FaultServer:
         assert self._server is not None
         self._server.close()
         self.url = ""
+        for _ in range(3):  # connections that were just made get to `_connected`, and are closed
+            await asyncio.sleep(0)
         busy = list(self._busy)
         for task in busy:
             task.cancel()
