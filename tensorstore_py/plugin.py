@@ -128,6 +128,7 @@ from tensorstore_py._runtime.gate import Gate, Mutex
 from tensorstore_py._runtime.loop import on_loop_end
 from tensorstore_py._runtime.private_loop import run_coroutine
 from tensorstore_py._runtime.rates import Rate, Rates
+from tensorstore_py._runtime.turns import Turns
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
 from tensorstore_py._spec.dtype import dtype
@@ -305,6 +306,7 @@ __all__ = [
     "StreamDecoder",
     "TimestampedStorageGeneration",
     "Transaction",
+    "Turns",
     "Unit",
     "UnrepresentableError",
     "Unset",

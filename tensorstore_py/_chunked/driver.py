@@ -278,8 +278,7 @@ class ChunkedDriver(Driver, Generic[M]):
 
     def forget(self, axes: Sequence[Axis]) -> None:
         """Drop from the cache pool what a selection touches: a transaction has changed it."""
-        pool = self._known.pool
-        if pool is not None:
+        if (pool := self._known.pool) is not None:
             pool.forget(self._known.array, axes)
 
     async def resize(self, request: ResizeRequest) -> None:
@@ -294,8 +293,7 @@ class ChunkedDriver(Driver, Generic[M]):
             )
 
     def _forget_cell(self, cell: Cell) -> None:
-        pool = self._known.pool
-        if pool is not None:
+        if (pool := self._known.pool) is not None:
             pool.forget_cell(self._known.array, cell)
 
     def _forget_cell_later(self, cell: Cell) -> None:

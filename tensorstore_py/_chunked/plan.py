@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._interface.chunk_grid import ChunkAxis
 
-__all__ = ["Piece", "Plan", "Step", "make_plan"]
+__all__ = ["Index", "Piece", "Plan", "Step", "make_plan", "straight_step"]
 
 Index = slice | np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
@@ -71,9 +71,10 @@ class Plan:
         axes: what was cut.
         pieces: the pieces of each axis.
         count: how many steps there are.
+        straight: each axis selects along the dimension of its own number, in order.
     """
 
-    __slots__ = ("_dims", "_mesh", "_straight", "axes", "count", "pieces")
+    __slots__ = ("_dims", "_mesh", "axes", "count", "pieces", "straight")
 
     def __init__(self, axes: Sequence[Axis], pieces: Sequence[Sequence[Piece]]) -> None:
         self.axes = axes
@@ -82,7 +83,7 @@ class Plan:
         for each in pieces:
             self.count *= len(each)
         gathered = [axis for axis in axes if isinstance(axis, Gathered)]
-        self._straight = not gathered and all(
+        self.straight = not gathered and all(
             axis.dim == dim for dim, axis in enumerate(axes) if isinstance(axis, Strided)
         )
         # NumPy keeps axes in place under a single index array; more need an open mesh.
@@ -91,7 +92,7 @@ class Plan:
 
     def steps(self) -> Iterator[Step]:
         """The steps, lazily, in C order of the axes."""
-        if self._straight:
+        if self.straight:
             return self._straight_steps()
         return map(self._step, product(*self.pieces))
 
@@ -99,9 +100,7 @@ class Plan:
         if not self.axes:
             yield Step((), (), (), True, True, ())
             return
-        for pieces in product(*self.pieces):
-            cell, inside, outside, whole, full = zip(*pieces, strict=True)
-            yield Step(cell, inside, outside, False not in whole, False not in full, pieces)
+        yield from map(straight_step, product(*self.pieces))
 
     def _step(self, pieces: tuple[Piece, ...]) -> Step:
         cell: dict[int, int] = {}
@@ -137,6 +136,12 @@ class Plan:
         shape = [1] * len(self.axes)
         shape[axis] = index.size
         return index.reshape(shape)
+
+
+def straight_step(pieces: tuple[Piece, ...]) -> Step:
+    """The step that takes one piece of each axis of a straight plan."""
+    cell, inside, outside, whole, full = zip(*pieces, strict=True)
+    return Step(cell, inside, outside, False not in whole, False not in full, pieces)
 
 
 def make_plan(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Plan:

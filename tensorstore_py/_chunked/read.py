@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.rows import grouped, row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import (
     OpenShard,
     ShardChangedError,
@@ -21,6 +22,7 @@ from tensorstore_py._chunked.shard import (
 )
 from tensorstore_py._chunked.uneven import EachShape
 from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.scratch import scratch
 from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.plan import Plan, Step
+    from tensorstore_py._chunked.rows import Row
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.shard import Batch
     from tensorstore_py._chunked.source import Cell
@@ -70,6 +73,20 @@ async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> N
     kind = Reader if array.sharded is None else ShardReader
     reader = kind(array, plan, view)
     size = reader.step_bytes()
+    length = reader.row_length(source.inline)
+    if length > 1 and array.shapes is None:
+        count = -(-plan.count // length)
+        found = rows(plan, length)
+        await fan_out(
+            source.inline,
+            found,
+            reader.row,
+            count=count,
+            width=source.width,
+            step_bytes=plan.count * size // count,
+            step_pieces=length,
+        )
+        return
     work = reader.work(size)
     if array.shapes is not None:
         work = work_of_each_shape(array, lambda part: kind(part, plan, view))
@@ -128,6 +145,69 @@ class Reader:
             return self._counted_step
         return self.step
 
+    def row_length(self, inline: bool) -> int:
+        """How many chunks to decode side by side, at most."""
+        chain, limits = self._array.chain, self._array.limits
+        length = row_length(self.plan, chain.chunk.size_bytes)
+        if length == 1 or not inline or not chain.decodes_in_place():
+            return 1
+        counted = limits.memory.matters(True, limits.in_flight(length * chain.chunk.size_bytes))
+        return 1 if counted else length
+
+    async def row(self, row: Row) -> None:
+        """Read a row of chunks, or one chunk."""
+        if len(row.along) == 1 or self._lands(row):
+            for step in row.steps():
+                await self.step(step)
+            return
+        cells = row.cells()
+        chunk = self._array.chain.chunk
+        room = scratch(len(cells) * chunk.size_bytes)  # decoding in place uses none
+        self.decode_row(row, cells, await self._array.source.values(cells, room))
+
+    def decode_row(self, row: Row, cells: Sequence[Cell], values: Sequence[Buffer | None]) -> None:
+        """Decode chunks side by side, and put what is wanted of them in its place.
+
+        Args:
+            row: what is wanted.
+            cells: its chunks.
+            values: the stored bytes of each; None where it is missing.
+        """
+        chain = self._array.chain
+        size = chain.chunk.size_bytes
+        with self._copying:
+            memory, chunks = slab(chain.chunk, len(cells))
+            for number, data in enumerate(values):
+                if data is None:
+                    chunks[number] = self._fill_value(cells[number])
+                    continue
+                try:
+                    chain.decode_to(data, memory[number * size : (number + 1) * size])
+                except DataLossError as error:
+                    raise self.corrupt(cells[number], error) from error
+            side_by_side(self._view, row)[...] = chunks[(slice(None), *row.inside)]
+
+    def decode_rows(self, steps: Sequence[Step], values: Sequence[Buffer], length: int) -> None:
+        """Decode chunks, in rows up to a length, and put what is wanted of them in its place."""
+        if length == 1:
+            for step, data in zip(steps, values, strict=True):
+                self.decode(step, data)
+            return
+        done = 0
+        for row in grouped(self.plan, steps, length):
+            first, done = done, done + len(row.along)
+            if len(row.along) == 1 or self._lands(row):
+                for step, data in zip(steps[first:done], values[first:done], strict=True):
+                    self.decode(step, data)
+            else:
+                self.decode_row(row, row.cells(), values[first:done])
+
+    def _lands(self, row: Row) -> bool:
+        """Whether each chunk is decoded to the very memory where it is wanted."""
+        if not row.whole or not self._direct:
+            return False
+        return self._view[next(row.steps()).outside].flags.c_contiguous
+
     async def _counted_step(self, step: Step) -> None:
         limits = self._array.limits
         memory, size = limits.memory, limits.in_flight(self.step_bytes())
@@ -161,7 +241,7 @@ class Reader:
             else:
                 self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
         except DataLossError as error:
-            raise self.corrupt(step, error) from error
+            raise self.corrupt(step.cell, error) from error
         finally:
             self._copying.leave()
 
@@ -173,7 +253,7 @@ class Reader:
             with self._copying:
                 chain.decode_into(data, chunk)
         except DataLossError as error:
-            raise self.corrupt(step, error) from error
+            raise self.corrupt(step.cell, error) from error
         chunk.flags.writeable = False
         return chunk
 
@@ -184,17 +264,19 @@ class Reader:
 
     def fill(self, step: Step) -> None:
         """Put the fill value where the chunk would be."""
-        if not self._array.fill_missing:
-            raise missing_chunk(self._array, step.cell)
-        chunk = self._array.chain.chunk
-        fill = chunk.fill_value
+        fill = self._fill_value(step.cell)
         if fill.ndim:
-            fill = np.broadcast_to(fill, chunk.shape)[step.inside]
+            fill = np.broadcast_to(fill, self._array.chain.chunk.shape)[step.inside]
         self._view[(..., *step.outside)] = fill
 
-    def corrupt(self, step: Step, error: DataLossError) -> DataLossError:
+    def _fill_value(self, cell: Cell) -> Array:
+        if not self._array.fill_missing:
+            raise missing_chunk(self._array, cell)
+        return self._array.chain.chunk.fill_value
+
+    def corrupt(self, cell: Cell, error: DataLossError) -> DataLossError:
         """The codec's complaint, with the key in front."""
-        return corrupt_chunk(self._array, step.cell, error)
+        return corrupt_chunk(self._array, cell, error)
 
 
 def corrupt_chunk(array: ChunkedArray, cell: Cell, error: DataLossError) -> DataLossError:
@@ -254,7 +336,7 @@ class ShardReader(Reader):
         try:
             await unchanged(partial(self.read_shard, step), describe)
         except DataLossError as error:
-            raise self.corrupt(step, error) from error
+            raise self.corrupt(step.cell, error) from error
 
     async def read_shard(self, step: Step) -> None:
         """Read what is wanted of one shard.
@@ -273,23 +355,25 @@ class ShardReader(Reader):
             return
         plan = make_plan(axes, inner.grid)
         reader = Reader(inner, plan, view)
-        work = partial(_read_batch, reader, shard)
+        work = partial(_read_batch, reader, shard, reader.row_length(shard.inline))
         steps, missing = batches(shard, plan.steps())
         for each in missing:
             reader.fill(each)
         source = self._array.source
+        pieces = max(1, plan.count // max(1, len(steps)))
         await fan_out(
             source.inline,
             steps,
             work,
             count=len(steps),
             width=source.width,
-            step_bytes=plan.count * inner.chain.chunk.size_bytes // max(1, len(steps)),
+            step_bytes=pieces * inner.chain.chunk.size_bytes,
+            step_pieces=pieces,
         )
 
 
-async def _read_batch(reader: Reader, shard: OpenShard, batch: Batch[Step]) -> None:
-    """Fetch neighbouring inner chunks in one request and decode them."""
+async def _read_batch(reader: Reader, shard: OpenShard, length: int, batch: Batch[Step]) -> None:
+    """Fetch neighbouring inner chunks in one request and decode them, in rows up to a length."""
     memory, size = reader.memory, batch.stop - batch.start + reader.step_bytes()
     counted = memory.matters(shard.inline, size)
     if counted:
@@ -298,8 +382,11 @@ async def _read_batch(reader: Reader, shard: OpenShard, batch: Batch[Step]) -> N
         data = memoryview(await shard.fetch(batch.start, batch.stop))
 
         def decode() -> None:
-            for step, start, stop in batch.members:
-                reader.decode(step, data[start - batch.start : stop - batch.start])
+            values = [
+                data[start - batch.start : stop - batch.start] for _, start, stop in batch.members
+            ]
+            steps = [step for step, _, _ in batch.members]
+            reader.decode_rows(steps, values, length)
 
         await offload(shard.inline, decode)
     finally:

@@ -43,6 +43,8 @@ class PooledSmallReads(SmallReads):
         opened: when the array was opened.
     """
 
+    row_length = 1  # each chunk is asked for by itself
+
     def __init__(
         self, array: ChunkedArray, pool: PoolPart, bound: bool | str | float, opened: float
     ) -> None:

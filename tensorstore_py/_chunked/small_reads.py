@@ -23,6 +23,7 @@ from tensorstore_py._runtime.fan_out import SHARE_BYTES, fan_out, offload
 from tensorstore_py._runtime.flight import Flight
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.scratch import row_scratch
 from tensorstore_py._runtime.start import Announced
 from tensorstore_py._runtime.workers import width
 from tensorstore_py.errors import DataLossError
@@ -46,6 +47,10 @@ _MOST_CHUNKS: Final = 256
 
 #: With so many chunks of other reads that nobody has come to yet, all threads have enough to do.
 _CROWD: Final = 2 * width()
+
+#: What is fetched together decodes to so much at most, and there are to be several rows of it.
+_ROW_BYTES: Final = 2**19
+_LEAST_ROWS: Final = 2
 
 _WANTED: Final = 0
 _SERVING: Final = 1
@@ -89,6 +94,11 @@ class SmallReads(Forkable):
         self.mutex = Mutex()
         self._wanted: dict[Cell, list[Want]] = {}
         super().__init__()
+
+    @property
+    def row_length(self) -> int:
+        """How many chunks are fetched together, for a read that wants many."""
+        return _ROW_BYTES // self.step_bytes if self.inline else 1
 
     @property
     def unit(self) -> CodecChain:
@@ -143,6 +153,38 @@ class SmallReads(Forkable):
         """Whether others want so many that a read of `mine` had better stay on one thread."""
         return len(self._wanted) - mine >= _CROWD
 
+    async def lead_row(self, row: Sequence[Want]) -> None:
+        """`lead` for several wants of one read, whose chunks are fetched together."""
+        with self.mutex.lock:
+            taken = [self._wanted.pop(want.cut.cell) for want in row if want.state == _WANTED]
+            for wants in taken:
+                for each in wants:
+                    each.state = _SERVING
+        try:
+            await self._serve_row(taken)
+        except BaseException:
+            for wants in taken:
+                self._leave_to_themselves(row, wants)
+            raise
+        for wants in taken:
+            self._served(wants)
+
+    async def _serve_row(self, taken: Sequence[Sequence[Want]]) -> None:
+        array = self.array
+        limits, size = array.limits, array.limits.in_flight(len(taken) * self.step_bytes)
+        if limits.memory.matters(True, size):
+            for wants in taken:
+                await self.serve(wants[0].cut.cell, wants)
+            return
+        cells = [wants[0].cut.cell for wants in taken]
+        room = row_scratch(len(taken) * self.step_bytes)  # chunks are decoded in other memory
+        for wants, data in zip(taken, await array.source.values(cells, room), strict=True):
+            cell = wants[0].cut.cell
+            if data is None:
+                fill_wanted(array, cell, [(want.out, want.cut) for want in wants])
+            else:
+                self._decode(cell, wants, data)
+
     async def lead(self, want: Want) -> None:
         """Serve a chunk to all that want it now, unless somebody else did or does that."""
         cell = want.cut.cell
@@ -155,8 +197,11 @@ class SmallReads(Forkable):
         try:
             await self.serve(cell, wants)
         except BaseException:
-            self._leave_to_themselves(want, wants)
+            self._leave_to_themselves((want,), wants)
             raise
+        self._served(wants)
+
+    def _served(self, wants: Sequence[Want]) -> None:
         bells = []
         with self.mutex.lock:
             for each in wants:
@@ -168,12 +213,12 @@ class SmallReads(Forkable):
         for bell in bells:
             bell.land()
 
-    def _leave_to_themselves(self, mine: Want, wants: Sequence[Want]) -> None:
+    def _leave_to_themselves(self, mine: Sequence[Want], wants: Sequence[Want]) -> None:
         bells = []
         with self.mutex.lock:
             for each in wants:
                 read = each.read
-                if each is mine or read.over:
+                if each in mine or read.over:
                     continue
                 each.state = _WANTED
                 self._wanted.setdefault(each.cut.cell, []).append(each)
@@ -258,6 +303,19 @@ class SmallRead(Announced):
     async def _lead_all(self) -> None:
         reads = self._reads
         source, count = reads.array.source, len(self.wants)
+        length = reads.row_length
+        if length > 1 and count >= _LEAST_ROWS * length:
+            wants = self.wants
+            await fan_out(
+                True,
+                [wants[first : first + length] for first in range(0, count, length)],
+                reads.lead_row,
+                count=-(-count // length),
+                width=1 if reads.crowded(count) else None,
+                step_bytes=length * reads.step_bytes,
+                step_pieces=length,
+            )
+            return
         if source.inline and (reads.crowded(count) or count * reads.step_bytes < 2 * SHARE_BYTES):
             for want in self.wants:  # other threads have enough to do, or would not be worth it
                 await reads.lead(want)

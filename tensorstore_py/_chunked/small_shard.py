@@ -50,6 +50,8 @@ class SmallShardReads(SmallReads):
         array: its chunks are shards of one shape, whose inner chunks are no shards.
     """
 
+    row_length = 1  # of a shard, neighbours are fetched together in any case
+
     def __init__(self, array: ChunkedArray) -> None:
         assert array.sharded is not None
         self._sharded: Sharded = array.sharded

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tensorstore_py._interface.chunk_keys import ChunkKeys
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import Buffer, KvStore, ReadResult
@@ -42,6 +44,11 @@ class ChunkSource(ABC):
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         """The stored bytes of a chunk, or a part of them; conditions as for `KvStore.read`."""
+
+    async def values(self, cells: Sequence[Cell], room: memoryview) -> Sequence[Buffer | None]:
+        """The stored bytes of several chunks, None where one is missing; see `KvStore.values`."""
+        results = [await self.read(cell) for cell in cells]
+        return [result.value if result.state == "value" else None for result in results]
 
     @abstractmethod
     def describe(self, cell: Cell) -> str:
@@ -87,6 +94,15 @@ class StoredChunks(ChunkSource):
     ) -> ReadResult:
         key = self.prefix + self._keys.encode(cell)
         return await self.store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
+
+    async def values(self, cells: Sequence[Cell], room: memoryview) -> Sequence[Buffer | None]:
+        prefix, encode = self.prefix, self._keys.encode
+        return await self.store.values([prefix + encode(cell) for cell in cells], room)
+
+    async def write_values(self, cells: Sequence[Cell], values: Sequence[Buffer | None]) -> None:
+        """Store several chunks, or delete those with `None`; see `KvStore.write_values`."""
+        prefix, encode = self.prefix, self._keys.encode
+        await self.store.write_values([prefix + encode(cell) for cell in cells], values)
 
     async def write(
         self, cell: Cell, value: Buffer | None, *, if_equal: bytes | None = None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.source import Cell, StoredChunks
     from tensorstore_py._interface.kvstore import Buffer, KvStore
 
-__all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate", "ShownUpdate"]
+__all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate", "ShownUpdate", "encode"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -149,7 +149,7 @@ class ShownUpdate(ChunkUpdate):
             chunk = _changed(self.array, self._parts, stored)
             # Values that replace all of it are their owner's, who may change them any time.
             made = chunk.copy() if whole else chunk
-            data = _encode(self.array, made, stored)
+            data = encode(self.array, made, stored)
         made.flags.writeable = False
         self.made = made
         return data
@@ -259,7 +259,7 @@ def _encoded(
         stored: the chunk's present bytes, where the rest of it matters.
     """
     with array.limits.copying:
-        return _encode(array, _changed(array, parts, stored), stored)
+        return encode(array, _changed(array, parts, stored), stored)
 
 
 def _changed(array: ChunkedArray, parts: Sequence[ChunkPart], stored: Buffer | None) -> Array:
@@ -277,7 +277,14 @@ def _changed(array: ChunkedArray, parts: Sequence[ChunkPart], stored: Buffer | N
     return chunk
 
 
-def _encode(array: ChunkedArray, chunk: Array, stored: Buffer | None) -> Buffer | None:
+def encode(array: ChunkedArray, chunk: Array, stored: Buffer | None) -> Buffer | None:
+    """A whole chunk's bytes; None if it equals the fill value and need not be stored.
+
+    Args:
+        array: the array the chunk belongs to.
+        chunk: its values.
+        stored: its present bytes, where the serializer keeps some of them.
+    """
     if array.chain.to_bytes.partial:
         return array.chain.encode_over(chunk, stored, keep_fill=array.store_fill)
     if not array.store_fill and array.is_fill(chunk):

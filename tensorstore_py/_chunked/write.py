@@ -14,6 +14,7 @@ import numpy as np
 
 from tensorstore_py._chunked.merging import MergedUpdates
 from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.rows import row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._chunked.uneven import EachShape
 from tensorstore_py._chunked.update import (
@@ -22,6 +23,7 @@ from tensorstore_py._chunked.update import (
     ShardPart,
     ShardUpdate,
     ShownUpdate,
+    encode,
 )
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.given import Given
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.cached import PoolPart
     from tensorstore_py._chunked.plan import Plan, Step
+    from tensorstore_py._chunked.rows import Row
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import StoredChunks
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
@@ -90,6 +93,17 @@ async def _write_each(to: Destination, plan: Plan, values: _Values) -> None:
     """Store the chunks as they come."""
     array, source = to.array, to.source
     kind = _Writer if array.sharded is None else _ShardWriter
+    length = 1 if array.shapes is not None else kind(to, plan, values).row_length()
+    if length > 1:
+        await fan_out(
+            True,
+            rows(plan, length),
+            kind(to, plan, values).row,
+            count=-(-plan.count // length),
+            width=source.width,
+            step_pieces=length,
+        )
+        return
 
     def work_of(part: ChunkedArray) -> Callable[[Step], Coroutine[Any, Any, None]]:
         return kind(to._replace(array=part), plan, values).work()
@@ -134,6 +148,10 @@ class _Values:
             return False
         return np.may_share_memory(np.asarray(data), self.view)
 
+    def lie_together(self, row: Row) -> bool:
+        """Whether those of each chunk are one piece of memory, which can be encoded as it is."""
+        return self.view[next(row.steps()).outside].flags.c_contiguous
+
     def taken(self) -> None:
         """One more chunk needs its values no more."""
         if self._taken is not None:
@@ -168,6 +186,34 @@ class _Writer:
             await self.step(step)
         finally:
             memory.release(size)
+
+    def row_length(self) -> int:
+        """How many chunks to encode side by side, at most."""
+        array = self._array
+        size = array.chain.chunk.size_bytes
+        length = row_length(self._plan, size)
+        if length == 1 or self._pool is not None or not self._source.inline:
+            return 1
+        if array.chain.to_bytes.partial or array.chain.chunk.dtype.hasobject:
+            return 1
+        limits = array.limits
+        return 1 if limits.memory.matters(True, limits.in_flight(length * size)) else length
+
+    async def row(self, row: Row) -> None:
+        """Store a row of chunks, or one chunk."""
+        values = self._values
+        if len(row.along) == 1 or not row.whole or values.lie_together(row):
+            for step in row.steps():
+                await self.step(step)
+            return
+        array, cells = self._array, row.cells()
+        with array.limits.copying:
+            _, chunks = slab(array.chain.chunk, len(cells))
+            chunks[...] = side_by_side(values.view, row)
+            for _ in cells:
+                values.taken()
+            data = [encode(array, chunk, None) for chunk in chunks]
+        await self._source.write_values(cells, data)
 
     async def step(self, step: Step) -> None:
         """Store one chunk."""
@@ -218,6 +264,9 @@ class _ShardWriter(_Writer):
     """One write to an array whose chunks are shards: inner chunks not touched are kept as bytes."""
 
     __slots__ = ()
+
+    def row_length(self) -> int:
+        return 1  # its inner chunks make rows
 
     def update(self, step: Step) -> Update:
         part = ShardPart(*descend(self._plan.axes, step, self._values.view))

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tensorstore_py._runtime.scratch import scratch
 
 if TYPE_CHECKING:
@@ -136,6 +138,20 @@ class CodecChain:
             DataLossError: the bytes are corrupt or of the wrong size.
         """
         return self._from_bytes(self._decompressed(data))
+
+    def decodes_in_place(self) -> bool:
+        """Whether a compressor writes a chunk of C order right where it is to be (`decode_to`)."""
+        if not self.compressors or self.to_array or self.to_bytes.encoded_size is None:
+            return False
+        return self.to_bytes.direct(np.empty(self.chunk.shape, self.chunk.dtype)) is not None
+
+    def decode_to(self, data: Buffer, memory: memoryview) -> None:
+        """Decode a whole chunk, in C order, to memory of its size; if it `decodes_in_place`.
+
+        Raises:
+            DataLossError: the bytes are corrupt or of the wrong size.
+        """
+        self._decompress(data, memory)
 
     def exact(self) -> bool:
         """Whether it is certain that decoding gives back, bit by bit, what was encoded."""

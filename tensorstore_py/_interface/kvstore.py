@@ -191,6 +191,29 @@ class KvStore(ABC):
         """
         return [await self.read(key, byte_range) for byte_range in ranges]
 
+    async def values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
+        """The whole values of several keys, None where there is none; as they are found.
+
+        The default reads them one by one. A store for which a call costs about as much as a small
+        value may override it.
+
+        Args:
+            keys: whole keys.
+            room: memory that values may be put in, as long as it lasts.
+        """
+        results = [await self.read(key) for key in keys]
+        return [result.value if result.state == "value" else None for result in results]
+
+    async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
+        """Store several values, each as `write` does; after an error some may be stored.
+
+        Args:
+            keys: whole keys.
+            values: for each, contiguous bytes as in `write`, or None to delete.
+        """
+        for key, value in zip(keys, values, strict=True):
+            await self.write(key, value)
+
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:

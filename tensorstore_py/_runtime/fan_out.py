@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 from itertools import islice
 from threading import Lock
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tensorstore_py._runtime.handover import worth_sharing
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.start import Job, current_job, run_within
 from tensorstore_py._runtime.workers import carry_on, compute, submit
@@ -33,6 +35,10 @@ SHARE_BYTES = 2**19
 #: at most so many, so that a generator of many steps is never held in memory.
 _BATCH = 16
 
+#: By so many steps is judged whether sharing out the others is worth it.
+_TRIED = 2
+_CLEARLY = 3.0
+
 
 async def fan_out(
     inline: bool,
@@ -42,6 +48,7 @@ async def fan_out(
     count: int,
     width: int | None = None,
     step_bytes: int | None = None,
+    step_pieces: int | None = None,
     awaited: bool = False,
 ) -> None:
     """Run `work(step)` for every step, in no promised order, several at a time.
@@ -54,6 +61,8 @@ async def fan_out(
         width: how many run at a time; the pool's width by default, and at most when inline.
         step_bytes: how much data a step computes on, if that is what it costs. Waking a thread
             costs as much as decoding some hundred KiB, so less is not shared out.
+        step_pieces: how many pieces a step works on one after the other, if they may be too short
+            to be shared out: the first steps are then done alone, and show how long they take.
         awaited: workers may be waiting for this very work, so help comes from other threads.
 
     Raises:
@@ -64,7 +73,8 @@ async def fan_out(
         wide = min(wide, pool_width())
         if step_bytes is not None:
             wide = min(wide, max(1, count * step_bytes // SHARE_BYTES))
-        _Drain(iter(steps), work, count, wide).run(carry_on if awaited else submit)
+        drain = _Drain(iter(steps), work, count, wide)
+        drain.run(carry_on if awaited else submit, step_pieces)
     elif wide <= 1:
         for step in steps:
             await work(step)
@@ -96,9 +106,14 @@ class _Drain(Generic[S]):
         self._finished = Lock()
         self._job: Job[Any] | None = current_job()
 
-    def run(self, invite: Callable[[Callable[[], None]], None]) -> None:
-        """Drain until no step is left and no helper is inside one; `invite` brings helpers."""
-        if self._helpers > 0:
+    def run(self, invite: Callable[[Callable[[], None]], None], pieces: int | None) -> None:
+        """Drain until no step is left and no helper is inside one; `invite` brings helpers.
+
+        Args:
+            invite: brings helpers.
+            pieces: of how many a step consists, see `fan_out`.
+        """
+        if self._helpers > 0 and (pieces is None or self._is_worth_sharing(pieces)):
             for _ in range(self._helpers):
                 invite(self._help)
         self._drain()
@@ -112,6 +127,23 @@ class _Drain(Generic[S]):
                 del error  # or the traceback would keep this frame, and so the output, alive
         if self._job is not None and self._job.cancelled:
             raise asyncio.CancelledError
+
+    def _is_worth_sharing(self, pieces: int) -> bool:
+        """Whether the pieces of a step take long enough, going by the first steps, now done.
+
+        The very first one meets memory that nobody has touched yet, so the quicker of two counts.
+        Where it took that much longer, it would have been worth it in any case.
+        """
+        batch, self._batch = self._batch, 1
+        least = float("inf")
+        for _ in range(_TRIED):
+            began = perf_counter()
+            self._drain_once()
+            least = min(least, (perf_counter() - began) / pieces)
+            if not worth_sharing(least) or worth_sharing(least / _CLEARLY):
+                break
+        self._batch = batch
+        return worth_sharing(least)
 
     def _stopped(self) -> bool:
         return (
@@ -138,21 +170,29 @@ class _Drain(Generic[S]):
             return taken
 
     def _drain(self) -> None:
+        while self._drain_once():
+            pass
+
+    def _drain_once(self) -> bool:
+        """Do the next steps; returns whether there were any."""
         work = self._work
-        while taken := self._take():
-            try:
-                for step in taken:
-                    if self._stopped():
-                        break
-                    run_inline(work(step))
-            except BaseException as error:  # re-raised by the caller's thread
-                with self._lock:
-                    if self._error is None:
-                        self._error = error
+        taken = self._take()
+        if not taken:
+            return False
+        try:
+            for step in taken:
+                if self._stopped():
+                    break
+                run_inline(work(step))
+        except BaseException as error:  # re-raised by the caller's thread
             with self._lock:
-                self._open -= 1
-                if self._open == 0:
-                    self._finished.release()
+                if self._error is None:
+                    self._error = error
+        with self._lock:
+            self._open -= 1
+            if self._open == 0:
+                self._finished.release()
+        return True
 
     def _join(self) -> None:
         """Wait for helpers that are inside a batch; ones that never began find nothing to do."""

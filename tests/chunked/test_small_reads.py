@@ -266,8 +266,10 @@ class TestOthersGoAlone:
         assert array[:1].read().result().tolist() == [1]
 
 
-def test_one_read_of_much_is_shared_out():
+@pytest.mark.parametrize("worth", [False, True])
+def test_one_read_of_much_is_shared_out_where_that_is_worth_it(worth, monkeypatch):
     # 16 chunks of 128 KiB are four threads' worth: what a read wants itself is no crowd.
+    monkeypatch.setattr("tensorstore_py._runtime.fan_out.worth_sharing", lambda _: worth)
     store = counting(True)
     array = created(store, [16, 2**17], [1, 2**17])
     before = submissions()
@@ -275,4 +277,4 @@ def test_one_read_of_much_is_shared_out():
     future = array[:, 5].read()
     future.result()
 
-    assert submissions() - before == min(width(), 4) - 1
+    assert submissions() - before == (min(width(), 4) - 1 if worth else 0)

@@ -56,13 +56,10 @@ def advance_mtime(fd: int, path: str, previous_mtime_ns: int) -> bytes:
         previous_mtime_ns: the date of the value that it replaces.
     """
     target: int | str = fd if _UTIME_TAKES_FD else path
-    status = os.fstat(fd)
     now = time_ns()
     for step in _RESOLUTIONS_NS:
-        later = max(now, previous_mtime_ns + step)
-        os.utime(target, ns=(status.st_atime_ns, later))
-        status = os.fstat(fd)
+        os.utime(target, ns=(now, max(now, previous_mtime_ns + step)))
         # Coarse file systems round down, perhaps to the previous date: then take a longer step.
-        if status.st_mtime_ns > previous_mtime_ns:
-            break
-    return generation_of(status)
+        if (status := os.fstat(fd)).st_mtime_ns > previous_mtime_ns:
+            return generation_of(status)
+    return generation_of(os.fstat(fd))

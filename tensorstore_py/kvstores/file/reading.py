@@ -17,7 +17,7 @@ from tensorstore_py.errors import AbortedError
 from tensorstore_py.kvstores.file.resources import ReadMode
 from tensorstore_py.plugin import Buffer
 
-__all__ = ["FETCHERS", "OPEN_FLAGS", "Fetch", "fetch", "open_direct", "open_file"]
+__all__ = ["FETCHERS", "OPEN_FLAGS", "Fetch", "fetch", "fetch_whole", "open_direct", "open_file"]
 
 Fetch = Callable[[int, int, int, int], Buffer]
 
@@ -88,6 +88,15 @@ def fetch(fd: int, start: int, stop: int, size: int) -> Buffer:
     if len(whole) != wanted:
         raise _shrunk(size, stop - wanted + len(whole))
     return whole
+
+
+def fetch_whole(fd: int, size: int, room: memoryview) -> Buffer:
+    """Read a whole file of that size: to the beginning of `room` if there is enough of it."""
+    if size <= len(room):
+        value = room[:size]
+        if _read_into(fd, value, 0) == size:
+            return value
+    return fetch(fd, 0, size, size)
 
 
 def _fetch_mapped(fd: int, start: int, stop: int, size: int) -> Buffer:

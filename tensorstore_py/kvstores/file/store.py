@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from stat import S_ISDIR, S_ISREG
 from typing import Final, TypeVar
 
@@ -18,7 +20,7 @@ from tensorstore_py.kvstores.file.errors import translate
 from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at, generation_of
 from tensorstore_py.kvstores.file.locking import CREATE_FLAGS
 from tensorstore_py.kvstores.file.paths import WINDOWS, check_key
-from tensorstore_py.kvstores.file.reading import FETCHERS
+from tensorstore_py.kvstores.file.reading import FETCHERS, fetch, fetch_whole
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import (
     Stage,
@@ -42,6 +44,7 @@ from tensorstore_py.plugin import (
     Places,
     ReadResult,
     TimestampedStorageGeneration,
+    Turns,
 )
 
 __all__ = ["FileStore"]
@@ -52,6 +55,7 @@ T = TypeVar("T")
 Results = list[ReadResult]
 _UNCONDITIONAL: Final = (None, UNKNOWN)
 _STAGE_ATTEMPTS: Final = 100
+_TURNS: Final = Turns()
 
 
 class FileStore(KvStore):
@@ -111,6 +115,23 @@ class FileStore(KvStore):
             except OSError as error:
                 return self._retry(error, "read", key, lambda: self._read_ranges(key, ranges))
 
+    async def values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
+        if self._fetch is not fetch:
+            return await super().values(keys, room)
+        values: list[Buffer | None] = []
+        with self._places:
+            for key in keys:
+                check_key(key)
+                try:
+                    value = self._value(key, room)
+                except OSError as error:
+                    again = partial(self._value, key, room)
+                    value = self._retry(error, "read", key, again)
+                if isinstance(value, memoryview):
+                    room = room[len(value) :]
+                values.append(value)
+        return values
+
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
@@ -126,6 +147,17 @@ class FileStore(KvStore):
                     lambda: self._change(key, value, if_equal),
                 )
         return TimestampedStorageGeneration.now(generation)
+
+    async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
+        # What waits for the disk keeps nobody from anything, so it takes no turns.
+        with nullcontext() if self._sync else _TURNS.mine(), self._places:
+            for key, value in zip(keys, values, strict=True):
+                check_key(key)
+                try:
+                    self._change(key, value, None)
+                except OSError as error:
+                    action = "delete" if value is None else "write"
+                    self._retry(error, action, key, partial(self._change, key, value, None))
 
     async def write_after(
         self, key: str, keep: int, tail: Buffer, *, if_equal: bytes
@@ -189,6 +221,20 @@ class FileStore(KvStore):
                 return ReadResult("value", self._fetch(fd, 0, size, size), stamp)
             start, stop = byte_range.resolve(size)
             return ReadResult("value", self._fetch(fd, start, stop, size), stamp)
+        finally:
+            os.close(fd)
+
+    def _value(self, key: str, room: memoryview) -> Buffer | None:
+        """A whole value; in the given room if there is enough, and nowhere else a memoryview."""
+        fd = self._open_for_reading(key)
+        if fd < 0:
+            return None
+        try:
+            status = os.fstat(fd)
+            if not S_ISREG(status.st_mode):
+                _not_a_file(key, status.st_mode, 0.0)
+                return None
+            return fetch_whole(fd, status.st_size, room)
         finally:
             os.close(fd)
 

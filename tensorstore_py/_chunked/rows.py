@@ -1,0 +1,184 @@
+"""Rows: neighbouring chunks that are fetched, decoded and copied together, or the way back.
+
+A small chunk is a block of short lines in the caller's memory, and its neighbour along the last
+axis has the lines that go on where these end. Several of them side by side are copied in one go:
+longer lines, fewer calls, and fewer times that threads have to hand the interpreter to each other.
+Only chunks that are selected from end to end along the row's axis make rows; all others are rows
+of one.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from tensorstore_py._chunked.plan import straight_step
+from tensorstore_py._runtime.scratch import row_scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tensorstore_py._chunked.plan import Index, Piece, Plan, Step
+    from tensorstore_py._chunked.source import Cell
+    from tensorstore_py._interface.codec import ChunkType
+
+__all__ = ["Row", "grouped", "row_length", "rows", "side_by_side", "slab"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+#: What a row decodes to, at most: it stays in a core's own cache until it is copied.
+_ROW_BYTES: Final = 2**19
+
+#: A row of fewer is not worth its trouble.
+_LEAST: Final = 2
+
+
+class Row(NamedTuple):
+    """Neighbours along one axis of a straight plan.
+
+    Attributes:
+        before: the piece of each axis before that, the same for all chunks.
+        along: the piece of each chunk along it; selected from end to end if there are several.
+        after: the piece of each axis after it.
+    """
+
+    before: tuple[Piece, ...]
+    along: Sequence[Piece]
+    after: tuple[Piece, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of every chunk is selected."""
+        return all(piece.whole for piece in (*self.before, self.along[0], *self.after))
+
+    @property
+    def inside(self) -> tuple[Index, ...]:
+        """What is selected of each chunk."""
+        return tuple([piece.inside for piece in (*self.before, self.along[0], *self.after)])  # type: ignore[misc]
+
+    def cells(self) -> list[Cell]:
+        """Which chunks."""
+        before: Cell = tuple([piece.cell for piece in self.before])  # type: ignore[misc]
+        after: Cell = tuple([piece.cell for piece in self.after])  # type: ignore[misc]
+        return [(*before, piece.cell, *after) for piece in self.along]  # type: ignore[arg-type]
+
+    def steps(self) -> Iterator[Step]:
+        """The same chunk by chunk."""
+        for piece in self.along:
+            yield straight_step((*self.before, piece, *self.after))
+
+
+def row_length(plan: Plan, chunk_bytes: int) -> int:
+    """How many chunks of that size a row of the plan has at most; 1 where it has no rows."""
+    if not plan.straight or plan.count < _LEAST or not chunk_bytes:
+        return 1
+    most = _ROW_BYTES // chunk_bytes
+    return most if most >= _LEAST else 1
+
+
+def rows(plan: Plan, most: int) -> Iterator[Row]:
+    """All steps of a straight plan as rows of at most so many chunks; lazily.
+
+    Example:
+        >>> from tensorstore_py._chunked.plan import make_plan
+        >>> from tensorstore_py._chunked.selection import Strided
+        >>> from tensorstore_py._interface.chunk_grid import RegularAxis
+        >>> plan = make_plan([Strided(0, 1, 1, 9)], [RegularAxis(10, 2)])
+        >>> [row.cells() for row in rows(plan, 2)]
+        [[(0,)], [(1,), (2,)], [(3,), (4,)]]
+    """
+    axis = _axis(plan)
+    along = list(_stretches(plan.pieces[axis], most))
+    after = tuple([pieces[0] for pieces in plan.pieces[axis + 1 :]])
+    for before in product(*plan.pieces[:axis]):
+        for stretch in along:
+            yield Row(before, stretch, after)
+
+
+def grouped(plan: Plan, steps: Iterable[Step], most: int) -> Iterator[Row]:
+    """Some steps of a straight plan, as rows of those that follow each other; lazily."""
+    axis = _axis(plan)
+    row: list[Step] = []
+    for step in steps:
+        if row and len(row) < most and _follows(row[-1], step, axis):
+            row.append(step)
+            continue
+        if row:
+            yield _row(row, axis)
+        row = [step]
+    if row:
+        yield _row(row, axis)
+
+
+def slab(chunk: ChunkType, count: int) -> tuple[memoryview, Array]:
+    """This thread's memory for so many chunks one after the other, and as an array of them.
+
+    Valid until the next call here.
+    """
+    memory = row_scratch(count * chunk.size_bytes)
+    return memory, np.ndarray((count, *chunk.shape), chunk.dtype, memory)
+
+
+def side_by_side(view: Array, row: Row) -> Array:
+    """The part of a working view that a row stands for, as `slab` has it: chunks first.
+
+    It shares memory with the view. Leading axes of the view that the plan has none for stand
+    before all.
+    """
+    along = row.along
+    stretch = slice(along[0].outside.start, along[-1].outside.stop, 1)  # type: ignore[union-attr]
+    part = view[(..., *[p.outside for p in row.before], stretch, *[p.outside for p in row.after])]
+    free = part.ndim - len(row.before) - len(row.after) - 1
+    at, count = free + len(row.before), len(along)
+    shape, strides = part.shape, part.strides
+    size = shape[at] // count
+    # Written out, since a reshape that finds no way to share memory would copy, and say nothing.
+    return np.lib.stride_tricks.as_strided(
+        part,
+        (*shape[:free], count, *shape[free:at], size, *shape[at + 1 :]),
+        (*strides[:free], size * strides[at], *strides[free:]),
+    )
+
+
+def _axis(plan: Plan) -> int:
+    """Along which axis chunks follow each other: the last one that has several."""
+    axis = len(plan.pieces) - 1
+    while axis > 0 and len(plan.pieces[axis]) == 1:
+        axis -= 1
+    return axis
+
+
+def _stretches(pieces: Sequence[Piece], most: int) -> Iterator[Sequence[Piece]]:
+    """Pieces that are selected from end to end together, in parts about as long as each other."""
+    begin = 0
+    while begin < len(pieces):
+        end = begin + 1
+        if pieces[begin].whole:
+            while end < len(pieces) and _meet(pieces[end - 1], pieces[end]):
+                end += 1
+        parts = -(-(end - begin) // most)
+        cuts = [begin + (end - begin) * part // parts for part in range(parts + 1)]
+        for low, high in pairwise(cuts):
+            yield pieces[low:high]
+        begin = end
+
+
+def _meet(last: Piece, first: Piece) -> bool:
+    """Whether a piece goes on where another ends, and both are selected from end to end."""
+    return last.whole and first.whole and last.outside.stop == first.outside.start  # type: ignore[union-attr]
+
+
+def _follows(before: Step, step: Step, axis: int) -> bool:
+    theirs, ours = before.pieces, step.pieces
+    return (
+        _meet(theirs[axis], ours[axis])
+        and theirs[:axis] == ours[:axis]
+        and theirs[axis + 1 :] == ours[axis + 1 :]
+    )
+
+
+def _row(steps: Sequence[Step], axis: int) -> Row:
+    pieces = steps[0].pieces
+    return Row(pieces[:axis], [step.pieces[axis] for step in steps], pieces[axis + 1 :])
