@@ -125,6 +125,7 @@ from tensorstore_py._runtime.admission import Bytes, Places, Slots
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Gate, Mutex
+from tensorstore_py._runtime.large import LARGE_BYTES, joined, large_memory
 from tensorstore_py._runtime.loop import on_loop_end
 from tensorstore_py._runtime.private_loop import run_coroutine
 from tensorstore_py._runtime.rates import Rate, Rates
@@ -187,6 +188,7 @@ from tensorstore_py._spec.url_path import (
 
 __all__ = [
     "ALL",
+    "LARGE_BYTES",
     "MISSING",
     "NO_VALUE",
     "OPAQUE",
@@ -360,9 +362,11 @@ __all__ = [
     "identity",
     "inf",
     "integer_bounds",
+    "joined",
     "known_domain",
     "kvstore",
     "kvstores",
+    "large_memory",
     "layout_constraints",
     "listed_elements",
     "merge_chains",

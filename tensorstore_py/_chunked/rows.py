@@ -132,14 +132,10 @@ def side_by_side(view: Array, row: Row) -> Array:
     part = view[(..., *[p.outside for p in row.before], stretch, *[p.outside for p in row.after])]
     free = part.ndim - len(row.before) - len(row.after) - 1
     at, count = free + len(row.before), len(along)
-    shape, strides = part.shape, part.strides
-    size = shape[at] // count
-    # Written out, since a reshape that finds no way to share memory would copy, and say nothing.
-    return np.lib.stride_tricks.as_strided(
-        part,
-        (*shape[:free], count, *shape[free:at], size, *shape[at + 1 :]),
-        (*strides[:free], size * strides[at], *strides[free:]),
-    )
+    shape = part.shape
+    # To split an axis in two is always possible without a copy.
+    split = part.reshape(*shape[:at], count, shape[at] // count, *shape[at + 1 :])
+    return split.transpose(*range(free), at, *range(free, at), *range(at + 1, split.ndim))
 
 
 def _axis(plan: Plan) -> int:

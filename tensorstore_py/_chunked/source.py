@@ -104,12 +104,12 @@ class StoredChunks(ChunkSource):
         prefix, encode = self.prefix, self._keys.encode
         await self.store.write_values([prefix + encode(cell) for cell in cells], values)
 
-    async def write(
-        self, cell: Cell, value: Buffer | None, *, if_equal: bytes | None = None
+    async def write_parts(
+        self, cell: Cell, parts: Sequence[Buffer] | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
-        """Store a chunk, or delete it with `None`; see `KvStore.write`."""
+        """Store a chunk, or delete it with `None`; see `KvStore.write_parts`."""
         key = self.prefix + self._keys.encode(cell)
-        return await self.store.write(key, value, if_equal=if_equal)
+        return await self.store.write_parts(key, parts, if_equal=if_equal)
 
     async def keep(
         self, cell: Cell, value: Buffer, *, if_equal: bytes | None = None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.rows import row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import (
     OpenShard,
     ShardChangedError,
@@ -26,13 +27,16 @@ from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._interface.sharded import MISSING, Sharded
 from tensorstore_py._interface.update import Update
 from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.large import joined
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from typing import Any
 
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.plan import Plan, Step
+    from tensorstore_py._chunked.rows import Row
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import Cell, StoredChunks
     from tensorstore_py._interface.kvstore import Buffer, KvStore
@@ -160,10 +164,10 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
 
     __slots__ = ()
 
-    async def apply_in(self, store: KvStore, key: str) -> tuple[bytes, Buffer | None]:
+    async def parts_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Buffer] | None]:
         replaced = self._replaced()
         if not replaced:  # all of the shard matters, so one request reads it with its index
-            return await super().apply_in(store, key)
+            return await super().parts_in(store, key)
         source = self._source.on(store)
         while True:
             try:
@@ -177,15 +181,22 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             except DataLossError as error:
                 raise self._corrupt(error) from error
 
-    async def _apply(self, stored: Buffer | None) -> Buffer | None:
-        return await self._assembled(_stored_chunks(self._sharded, stored))
+    async def parts(self, stored: Buffer | None) -> Sequence[Buffer] | None:
+        try:
+            return await self._assembled(_stored_chunks(self._sharded, stored))
+        except DataLossError as error:
+            raise self._corrupt(error) from error
 
-    async def _assembled(self, chunks: dict[int, Buffer]) -> Buffer | None:
+    async def _apply(self, stored: Buffer | None) -> Buffer | None:
+        parts = await self._assembled(_stored_chunks(self._sharded, stored))
+        return None if parts is None else joined(parts)
+
+    async def _assembled(self, chunks: dict[int, Buffer]) -> Sequence[Buffer] | None:
         """The shard's new bytes, from the inner chunks that change and those that stay."""
         inner = inner_array(self.array, self._sharded, self._source)
         inline = self._source.inline
 
-        async def encode(item: tuple[int, Sequence[ChunkPart]]) -> None:
+        async def encode_one(item: tuple[int, Sequence[ChunkPart]]) -> None:
             number, parts = item
             work = partial(_encoded, inner, parts, chunks.get(number))
             data = await offload(inline, work)
@@ -194,9 +205,63 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             else:
                 chunks[number] = data
 
-        items, count = self._by_inner_chunk()
-        await fan_out(inline, items, encode, count=count, width=self._source.width)
+        if not await self._encode_rows(inner, chunks, encode_one):
+            items, count = self._by_inner_chunk()
+            await fan_out(inline, items, encode_one, count=count, width=self._source.width)
         return self._sharded.assemble(chunks)
+
+    async def _encode_rows(
+        self,
+        inner: ChunkedArray,
+        chunks: dict[int, Buffer],
+        encode_one: Callable[[tuple[int, Sequence[ChunkPart]]], Coroutine[Any, Any, None]],
+    ) -> bool:
+        """Encode inner chunks in rows, if they are of a kind that gains by it.
+
+        Args:
+            inner: the shard as an array.
+            chunks: where encoded chunks go.
+            encode_one: encodes one.
+        """
+        plans, chunk = self._plans(), inner.chain.chunk
+        length = row_length(plans[0], chunk.size_bytes) if len(plans) == 1 else 1
+        if length == 1 or not self._source.inline or not inner.chain.compressors:
+            return False
+        if inner.chain.to_bytes.partial or chunk.dtype.hasobject:
+            return False
+        (part,), (plan,) = self._parts, plans
+        strides = c_strides(self._sharded.grid_shape)
+
+        async def work(row: Row) -> None:
+            first, *_ = steps = list(row.steps())
+            whole = row.whole and len(steps) > 1
+            if not whole or part.values[(..., *first.outside)].flags.c_contiguous:
+                for step in steps:
+                    values = part.values[(..., *step.outside)]
+                    await encode_one((_number(step, strides), [ChunkPart(step, values)]))
+                return
+            with inner.limits.copying:
+                _, memory = slab(chunk, len(steps))
+                memory[...] = side_by_side(part.values, row)
+                for step, values in zip(steps, memory, strict=True):
+                    data = encode(inner, values, None)
+                    if data is None:
+                        chunks.pop(_number(step, strides), None)
+                    else:
+                        # A codec that changes nothing may give the slab itself.
+                        chunks[_number(step, strides)] = (
+                            data if isinstance(data, bytes) else bytes(data)
+                        )
+
+        await fan_out(
+            True,
+            rows(plan, length),
+            work,
+            count=-(-plan.count // length),
+            width=self._source.width,
+            step_pieces=length,
+        )
+        return True
 
     @property
     def _sharded(self) -> Sharded:

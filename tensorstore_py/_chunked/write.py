@@ -142,11 +142,12 @@ class _Values:
         self._count = count
         self._done: list[None] = []  # appending is atomic, counting is not
 
-    def are_in(self, data: Buffer | None) -> bool:
-        """Whether what was made of a chunk's values is still their memory."""
-        if self._taken is None or not isinstance(data, memoryview):
+    def are_in(self, parts: Sequence[Buffer] | None) -> bool:
+        """Whether what was made of a chunk's values is still their memory, in part."""
+        if self._taken is None or parts is None:
             return False
-        return np.may_share_memory(np.asarray(data), self.view)
+        views = [np.asarray(part) for part in parts if isinstance(part, memoryview)]
+        return any(np.may_share_memory(view, self.view) for view in views)
 
     def lie_together(self, row: Row) -> bool:
         """Whether those of each chunk are one piece of memory, which can be encoded as it is."""
@@ -235,14 +236,14 @@ class _Writer:
             # In a transaction that nothing is there would have to hold until the commit.
             if not (careful and self._source.store.stages):
                 condition = NO_VALUE if careful else None
-                data = await update.apply(None)
-                early = not careful and not self._values.are_in(data)
+                parts = await update.parts(None)
+                early = not careful and not self._values.are_in(parts)
                 if early:
                     self._values.taken()
-                if self._values.lasting and data is not None:
-                    stamp = await self._source.keep(step.cell, data, if_equal=condition)
+                if self._values.lasting and parts is not None and len(parts) == 1:
+                    stamp = await self._source.keep(step.cell, parts[0], if_equal=condition)
                 else:
-                    stamp = await self._source.write(step.cell, data, if_equal=condition)
+                    stamp = await self._source.write_parts(step.cell, parts, if_equal=condition)
                 if not careful or stamp.generation != UNKNOWN:
                     if not early:
                         self._values.taken()

@@ -284,7 +284,7 @@ class InPlace(NamedTuple):
             count *= axis.count
 
         async def delete(cell: tuple[int, ...]) -> None:
-            await chunks.write(cell, None)
+            await chunks.write_parts(cell, None)
 
         await fan_out(chunks.inline, cells, delete, count=count, width=chunks.store.width)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration, holds
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
+from tensorstore_py._runtime.large import joined
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.model import Model
 from tensorstore_py.errors import UnsupportedError
@@ -232,6 +233,16 @@ class KvStore(ABC):
         """
         raise UnsupportedError(f"{type(self).__name__} is read-only: cannot write {key!r}")
 
+    async def write_parts(
+        self, key: str, parts: Sequence[Buffer] | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        """`write` of a value that is in several pieces of memory.
+
+        The default puts them together first.
+        """
+        value = None if parts is None else parts[0] if len(parts) == 1 else joined(parts)
+        return await self.write(key, value, if_equal=if_equal)
+
     async def keep(
         self, key: str, value: Buffer, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
@@ -255,9 +266,9 @@ class KvStore(ABC):
         """
         while True:
             if update.replaces:
-                return await self.write(key, await update.apply(None))
-            before, value = await update.apply_in(self, key)
-            stamp = await self.write(key, value, if_equal=before)
+                return await self.write_parts(key, await update.parts(None))
+            before, parts = await update.parts_in(self, key)
+            stamp = await self.write_parts(key, parts, if_equal=before)
             if stamp.generation != UNKNOWN:
                 return stamp
 

@@ -14,7 +14,7 @@ from tensorstore_py._interface.codec import ArrayToBytes, ArrayToBytesSpec, Code
 from tensorstore_py._spec.model import PositiveInt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -54,8 +54,8 @@ class Sharded(ArrayToBytes):
         """
 
     @abstractmethod
-    def assemble(self, chunks: Mapping[int, Buffer]) -> bytes | None:
-        """The shard's bytes from encoded inner chunks by C-order number; None if there are none."""
+    def assemble(self, chunks: Mapping[int, Buffer]) -> Sequence[Buffer] | None:
+        """The parts of a shard from encoded inner chunks by C-order number; None without any."""
 
 
 class ShardedSpec(ArrayToBytesSpec):

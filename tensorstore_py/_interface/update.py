@@ -41,16 +41,21 @@ class Update(ABC):
             DataLossError: it cannot be changed because it is corrupt; names its key.
         """
 
-    async def apply_in(self, store: KvStore, key: str) -> tuple[bytes, Buffer | None]:
+    async def parts(self, stored: Buffer | None) -> Sequence[Buffer] | None:
+        """As `apply`, in parts that need not be one piece of memory to be stored."""
+        value = await self.apply(stored)
+        return None if value is None else (value,)
+
+    async def parts_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Buffer] | None]:
         """The new value of a key in view of what is stored; who can do with less reads less.
 
         Returns:
-            The generation that it was made from, and the value.
+            The generation that it was made from, and the value in parts.
         """
         result = await store.read(key)
         if result.state != "value":
-            return NO_VALUE, await self.apply(None)
-        return result.stamp.generation, await self.apply(result.value)
+            return NO_VALUE, await self.parts(None)
+        return result.stamp.generation, await self.parts(result.value)
 
     def kept(self) -> Update:
         """The same change, without a reference to memory that its maker may change."""

@@ -34,13 +34,14 @@ from tensorstore_py.plugin import (
     bind_chain,
     codec,
     codecs_to_json,
+    joined,
     merge_chains,
     parse_codec_list,
     resolve_chain,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from types import EllipsisType
 
     from numpy.typing import NDArray
@@ -212,15 +213,15 @@ class ShardingIndexed(Sharded):
             raise DataLossError(f"the shard's index is corrupt: {error}") from error
         return np.ascontiguousarray(entries, np.uint64).reshape(-1, 2)
 
-    def assemble(self, chunks: Mapping[int, Buffer]) -> bytes | None:
-        return self._join(chunks) if chunks else None
+    def assemble(self, chunks: Mapping[int, Buffer]) -> Sequence[Buffer] | None:
+        return self._parts(chunks) if chunks else None
 
-    def encode(self, array: Array) -> bytes:
+    def encode(self, array: Array) -> Buffer:
         chunks = {}
         for number, (piece, bits) in enumerate(self._pieces(array)):
             if not self._is_fill(piece, bits):
                 chunks[number] = self.inner.encode(piece)
-        return self._join(chunks)
+        return joined(self._parts(chunks))
 
     def encode_over(self, array: Array, stored: Buffer | None, *, keep_fill: bool) -> Buffer | None:
         view = memoryview(b"" if stored is None else stored)
@@ -231,7 +232,7 @@ class ShardingIndexed(Sharded):
             data = self.inner.encode_over(array[cell], present, keep_fill=keep_fill)
             if data is not None:
                 chunks[number] = data
-        return self.assemble(chunks)
+        return joined(self._parts(chunks)) if chunks else None
 
     def decode(self, data: Buffer) -> Array:
         out: Array = np.empty(self._chunk.shape, self._chunk.dtype)
@@ -269,8 +270,8 @@ class ShardingIndexed(Sharded):
         entries: list[list[int]] = index.tolist()
         return entries
 
-    def _join(self, chunks: Mapping[int, Buffer]) -> bytes:
-        """Inner chunks and index as one value."""
+    def _parts(self, chunks: Mapping[int, Buffer]) -> Sequence[Buffer]:
+        """Inner chunks and index, in the order in which they are stored."""
         numbers = sorted(chunks)
         parts = [chunks[number] for number in numbers]
         start = 0 if self._index_at_end else self.index_size
@@ -280,7 +281,7 @@ class ShardingIndexed(Sharded):
         entries[numbers, 0] = list(accumulate(sizes, initial=start))[:-1]
         entries[numbers, 1] = sizes
         stored = self._index_chain.encode(index)
-        return b"".join((*parts, stored) if self._index_at_end else (stored, *parts))
+        return [*parts, stored] if self._index_at_end else [stored, *parts]
 
     def _cells(self) -> Iterator[Cell]:
         """Where each inner chunk is, in C order."""

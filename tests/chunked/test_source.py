@@ -20,16 +20,16 @@ def test_a_chunk_is_one_key_below_the_path(source):
 
 def test_reading_writing_deleting(source):
     assert run_inline(source.read((0, 1))).state == "missing"
-    run_inline(source.write((0, 1), b"value"))
+    run_inline(source.write_parts((0, 1), [b"va", b"lue"]))
     assert run_inline(source.read((0, 1))).value == b"value"
     assert run_inline(source.read((0, 1), ByteRange(1, 3))).value == b"al"
-    run_inline(source.write((0, 1), None))
+    run_inline(source.write_parts((0, 1), None))
     assert not source.store.entries
 
 
 def test_conditions_are_the_stores(source):
-    stamp = run_inline(source.write((0, 0), b"1", if_equal=NO_VALUE))
-    assert run_inline(source.write((0, 0), b"2", if_equal=NO_VALUE)).generation == UNKNOWN
+    stamp = run_inline(source.write_parts((0, 0), [b"1"], if_equal=NO_VALUE))
+    assert run_inline(source.write_parts((0, 0), [b"2"], if_equal=NO_VALUE)).generation == UNKNOWN
     assert run_inline(source.read((0, 0), if_not_equal=stamp.generation)).state == "unspecified"
     assert run_inline(source.read((0, 0), if_equal=b"other")).state == "unspecified"
     assert run_inline(source.read((0, 0), if_equal=stamp.generation)).value == b"1"

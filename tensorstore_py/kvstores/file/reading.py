@@ -15,7 +15,7 @@ from typing import Final
 
 from tensorstore_py.errors import AbortedError
 from tensorstore_py.kvstores.file.resources import ReadMode
-from tensorstore_py.plugin import Buffer
+from tensorstore_py.plugin import LARGE_BYTES, Buffer, large_memory
 
 __all__ = ["FETCHERS", "OPEN_FLAGS", "Fetch", "fetch", "fetch_whole", "open_direct", "open_file"]
 
@@ -76,10 +76,12 @@ def open_direct(path: str) -> int:
 def fetch(fd: int, start: int, stop: int, size: int) -> Buffer:
     """Read into memory."""
     wanted = stop - start
+    if wanted >= LARGE_BYTES:
+        return _fetch_large(fd, start, stop, size)
     data = _read_at(fd, wanted, start)
     if len(data) == wanted:
         return data
-    # One call reads 2 GiB at most, and less on some network file systems.
+    # Some network file systems read less in one call.
     parts = [data]
     while data and (start := start + len(data)) < stop:
         data = _read_at(fd, stop - start, start)
@@ -88,6 +90,19 @@ def fetch(fd: int, start: int, stop: int, size: int) -> Buffer:
     if len(whole) != wanted:
         raise _shrunk(size, stop - wanted + len(whole))
     return whole
+
+
+def _fetch_large(fd: int, start: int, stop: int, size: int) -> memoryview:
+    """Read into memory of large pages."""
+    memory = large_memory(stop - start)
+    filled = 0
+    # One call reads 2 GiB at most, and less on some network file systems.
+    while filled < len(memory):
+        count = _read_into(fd, memory[filled:], start + filled)
+        if not count:
+            raise _shrunk(size, start + filled)
+        filled += count
+    return memory.toreadonly()
 
 
 def fetch_whole(fd: int, size: int, room: memoryview) -> Buffer:

@@ -12,6 +12,7 @@ import errno
 import os
 import secrets
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 from tensorstore_py.kvstores.file.locking import CREATE_FLAGS, Backoff, acquire
@@ -19,11 +20,21 @@ from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX, WINDOWS
 from tensorstore_py.kvstores.file.resources import LockingMode
 from tensorstore_py.plugin import Buffer
 
-__all__ = ["Stage", "copy_head", "make_parents", "open_stage", "sync_directory", "write_all"]
+__all__ = [
+    "Stage",
+    "copy_head",
+    "make_parents",
+    "open_stage",
+    "sync_directory",
+    "write_all",
+    "write_parts",
+]
 
 _SHARING_TIMEOUT_S: Final = 10.0
 _MKDIR_ATTEMPTS: Final = 100
 _PIECE_BYTES: Final = 2**20
+_MOST_PARTS: Final = 1024  # what Linux and macOS take at a time
+_WRITEV: Final = getattr(os, "writev", None)
 _COPY_RANGE: Final = getattr(os, "copy_file_range", None)
 
 
@@ -104,6 +115,21 @@ def write_all(fd: int, value: Buffer) -> None:
     # One call writes 2 GiB at most, and less when the disk is about to be full.
     while written < view.nbytes:
         written += os.write(fd, view[written:])
+
+
+def write_parts(fd: int, parts: Sequence[Buffer]) -> None:
+    """Write all parts, one after the other, at the descriptor's position."""
+    if len(parts) == 1 or _WRITEV is None:
+        for part in parts:
+            write_all(fd, part)
+        return
+    for first in range(0, len(parts), _MOST_PARTS):
+        some = parts[first : first + _MOST_PARTS]
+        written = _WRITEV(fd, some)
+        for part in some:  # less than all when the disk is about to be full, or beyond 2 GiB
+            if written < len(part):
+                write_all(fd, memoryview(part)[written:])
+            written = max(0, written - len(part))
 
 
 def copy_head(path: str, to_fd: int, size: int) -> None:

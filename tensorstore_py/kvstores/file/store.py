@@ -29,6 +29,7 @@ from tensorstore_py.kvstores.file.staging import (
     open_stage,
     sync_directory,
     write_all,
+    write_parts,
 )
 from tensorstore_py.kvstores.file.tree import delete_tree, names_in, walk
 from tensorstore_py.plugin import (
@@ -148,6 +149,20 @@ class FileStore(KvStore):
                 )
         return TimestampedStorageGeneration.now(generation)
 
+    async def write_parts(
+        self, key: str, parts: Sequence[Buffer] | None, *, if_equal: bytes | None = None
+    ) -> TimestampedStorageGeneration:
+        if parts is None or len(parts) == 1 or self._mode == "non_atomic":
+            return await super().write_parts(key, parts, if_equal=if_equal)
+        check_key(key)
+        with self._places:
+            try:
+                generation = self._write(key, parts, if_equal)
+            except OSError as error:
+                again = partial(self._write, key, parts, if_equal)
+                generation = self._retry(error, "write", key, again)
+        return TimestampedStorageGeneration.now(generation)
+
     async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
         # What waits for the disk keeps nobody from anything, so it takes no turns.
         with nullcontext() if self._sync else _TURNS.mine(), self._places:
@@ -167,11 +182,10 @@ class FileStore(KvStore):
         check_key(key)
         with self._places:
             try:
-                generation = self._write(key, tail, if_equal, keep)
+                generation = self._write(key, (tail,), if_equal, keep)
             except OSError as error:
-                generation = self._retry(
-                    error, "write", key, lambda: self._write(key, tail, if_equal, keep)
-                )
+                again = partial(self._write, key, (tail,), if_equal, keep)
+                generation = self._retry(error, "write", key, again)
         return TimestampedStorageGeneration.now(generation)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
@@ -276,9 +290,11 @@ class FileStore(KvStore):
             return self._delete(key, if_equal)
         if self._mode == "non_atomic":
             return self._write_in_place(key, value, if_equal)
-        return self._write(key, value, if_equal)
+        return self._write(key, (value,), if_equal)
 
-    def _write(self, key: str, value: Buffer, if_equal: bytes | None, keep: int = 0) -> bytes:
+    def _write(
+        self, key: str, parts: Sequence[Buffer], if_equal: bytes | None, keep: int = 0
+    ) -> bytes:
         """Replace a value, but for its first `keep` bytes."""
         stage = self._stage(key, create=if_equal in (None, UNKNOWN, NO_VALUE))
         if stage is None:
@@ -289,7 +305,7 @@ class FileStore(KvStore):
                 return UNKNOWN
             if keep:
                 copy_head(key, stage.fd, keep)
-            write_all(stage.fd, value)
+            write_parts(stage.fd, parts)
             generation = advance_mtime(stage.fd, stage.path, mtime_ns)
             if self._sync:
                 os.fsync(stage.fd)

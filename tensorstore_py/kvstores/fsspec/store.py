@@ -45,6 +45,7 @@ from tensorstore_py.plugin import (
     encode_key,
     fan_out,
     holds,
+    joined,
 )
 
 __all__ = ["FsspecStore"]
@@ -246,7 +247,8 @@ class FsspecStore(KvStore):
             return await super().update(key, update)
         async with self._turn(key):
             # Whoever is alone need not rely on generations.
-            _, value = await update.apply_in(self, key)
+            _, parts = await update.parts_in(self, key)
+            value = None if parts is None else joined(parts)
             try:
                 return await self._replace(key, value, None)
             except Exception as error:  # noqa: BLE001 - raised as one of ours

@@ -103,11 +103,11 @@ def test_a_writer_killed_half_way_leaves_the_old_value(tmp_path, store):
     put(store, key, b"old value")
     writer = launch(
         OURS + "import os\n"
-        "def half(fd, value):\n"
-        "    os.write(fd, value[: len(value) // 2])\n"
+        "def half(fd, parts):\n"
+        "    os.write(fd, parts[0][: len(parts[0]) // 2])\n"
         "    print('half', flush=True)\n"
         "    sys.stdin.readline()\n"
-        "module.write_all = half\n"
+        "module.write_parts = half\n"
         "write(sys.argv[1], b'x' * 100_000)\n",
         key,
     )

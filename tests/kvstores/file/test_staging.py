@@ -3,7 +3,13 @@ import os
 import pytest
 
 from tensorstore_py.kvstores.file import staging
-from tensorstore_py.kvstores.file.staging import copy_head, make_parents, open_stage, write_all
+from tensorstore_py.kvstores.file.staging import (
+    copy_head,
+    make_parents,
+    open_stage,
+    write_all,
+    write_parts,
+)
 
 
 @pytest.fixture
@@ -134,3 +140,26 @@ def test_the_beginning_of_a_file_is_copied(monkeypatch, tmp_path, how):
             copy_head(f"{tmp_path}/a", file.fileno(), len(data) + 1)
 
     assert (tmp_path / "b").read_bytes().startswith(data[:4_000_000] + b"tail")
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+def test_parts_are_written_one_after_the_other(tmp_path, monkeypatch, vectors):
+    parts = [bytes([number % 251]) * (number % 7) for number in range(3000)]
+    if not vectors:
+        monkeypatch.setattr(staging, "_WRITEV", None)
+    with open(tmp_path / "a", "wb") as file:
+        write_parts(file.fileno(), parts)
+
+    assert (tmp_path / "a").read_bytes() == b"".join(parts)
+
+
+@pytest.mark.parametrize("most", [1, 3, 5, 9])
+def test_what_a_call_did_not_write_is_written_by_the_next(tmp_path, monkeypatch, most):
+    def short(fd, parts):
+        return os.write(fd, b"".join(parts)[:most])
+
+    monkeypatch.setattr(staging, "_WRITEV", short)
+    with open(tmp_path / "a", "wb") as file:
+        write_parts(file.fileno(), [b"ab", b"", memoryview(b"cdef"), bytearray(b"gh")])
+
+    assert (tmp_path / "a").read_bytes() == b"abcdefgh"

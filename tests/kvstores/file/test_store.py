@@ -122,11 +122,11 @@ class TestFileStore(FileSuite):
     def test_a_failed_write_changes_nothing(self, store, prefix, monkeypatch):
         self.set(store, prefix + "a", b"old")
 
-        def full(fd, value):
-            os.write(fd, value[:2])
+        def full(fd, parts):
+            os.write(fd, parts[0][:2])
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(store_module, "write_all", full)
+        monkeypatch.setattr(store_module, "write_parts", full)
         with pytest.raises(FailedPreconditionError, match=r'cannot write ".*root/a": No space'):
             self.set(store, prefix + "a", b"new")
 

@@ -1,0 +1,51 @@
+"""Large values: where the memory costs more than what is put in it.
+
+A fresh page of 4 KiB costs about as much as copying it twice, and large `bytes` are always made of
+fresh ones. NumPy asks for large pages where the system has them, so what is this long lives in an
+array of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorstore_py._interface.kvstore import Buffer
+
+__all__ = ["LARGE_BYTES", "joined", "large_memory"]
+
+#: NumPy's own limit for asking.
+LARGE_BYTES: Final = 2**22
+
+
+def large_memory(size: int) -> memoryview:
+    """Fresh memory of so many bytes, to be written to.
+
+    Example:
+        >>> large_memory(2**22).nbytes
+        4194304
+    """
+    return np.empty(size, np.uint8).data
+
+
+def joined(parts: Sequence[Buffer]) -> Buffer:
+    """One value from its parts; read-only.
+
+    Example:
+        >>> joined([b"a", memoryview(b"bc")])
+        b'abc'
+    """
+    size = sum(map(len, parts))
+    if size < LARGE_BYTES:
+        return b"".join(parts)
+    memory = large_memory(size)
+    start = 0
+    for part in parts:
+        stop = start + len(part)
+        memory[start:stop] = part
+        start = stop
+    return memory.toreadonly()
