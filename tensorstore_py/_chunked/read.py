@@ -368,7 +368,6 @@ class ShardReader(Reader):
             count=len(steps),
             width=source.width,
             step_bytes=pieces * inner.chain.chunk.size_bytes,
-            step_pieces=pieces,
         )
 
 
