@@ -149,7 +149,7 @@ class Reader:
         """How many chunks to decode side by side, at most."""
         chain, limits = self._array.chain, self._array.limits
         length = row_length(self.plan, chain.chunk.size_bytes)
-        if length == 1 or not inline or not chain.decodes_in_place():
+        if length <= 1 or not inline or not chain.decodes_in_place():
             return 1
         counted = limits.memory.matters(True, limits.in_flight(length * chain.chunk.size_bytes))
         return 1 if counted else length

@@ -31,7 +31,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 #: What a row decodes to, at most: it stays in a core's own cache until it is copied.
 _ROW_BYTES: Final = 2**19
 
-#: A row of fewer is not worth its trouble.
+#: Fewer chunks than these are not worth the trouble.
 _LEAST: Final = 2
 
 
@@ -71,11 +71,10 @@ class Row(NamedTuple):
 
 
 def row_length(plan: Plan, chunk_bytes: int) -> int:
-    """How many chunks of that size a row of the plan has at most; 1 where it has no rows."""
+    """How many chunks of that size a row of the plan has at most; 0 where it has no rows."""
     if not plan.straight or plan.count < _LEAST or not chunk_bytes:
-        return 1
-    most = _ROW_BYTES // chunk_bytes
-    return most if most >= _LEAST else 1
+        return 0
+    return max(1, _ROW_BYTES // chunk_bytes)
 
 
 def rows(plan: Plan, most: int) -> Iterator[Row]:

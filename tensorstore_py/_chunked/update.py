@@ -224,8 +224,8 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             encode_one: encodes one.
         """
         plans, chunk = self._plans(), inner.chain.chunk
-        length = row_length(plans[0], chunk.size_bytes) if len(plans) == 1 else 1
-        if length == 1 or not self._source.inline or not inner.chain.compressors:
+        length = row_length(plans[0], chunk.size_bytes) if len(plans) == 1 else 0
+        if not length or not self._source.inline or not inner.chain.compressors:
             return False
         if inner.chain.to_bytes.partial or chunk.dtype.hasobject:
             return False
@@ -234,8 +234,7 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
 
         async def work(row: Row) -> None:
             first, *_ = steps = list(row.steps())
-            whole = row.whole and len(steps) > 1
-            if not whole or part.values[(..., *first.outside)].flags.c_contiguous:
+            if not row.whole or part.values[(..., *first.outside)].flags.c_contiguous:
                 for step in steps:
                     values = part.values[(..., *step.outside)]
                     await encode_one((_number(step, strides), [ChunkPart(step, values)]))
@@ -259,7 +258,6 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             work,
             count=-(-plan.count // length),
             width=self._source.width,
-            step_pieces=length,
         )
         return True
 

@@ -93,15 +93,15 @@ async def _write_each(to: Destination, plan: Plan, values: _Values) -> None:
     """Store the chunks as they come."""
     array, source = to.array, to.source
     kind = _Writer if array.sharded is None else _ShardWriter
-    length = 1 if array.shapes is not None else kind(to, plan, values).row_length()
-    if length > 1:
+    length = 0 if array.shapes is not None else kind(to, plan, values).row_length()
+    if length:
         await fan_out(
             True,
             rows(plan, length),
             kind(to, plan, values).row,
             count=-(-plan.count // length),
             width=source.width,
-            step_pieces=length,
+            step_pieces=length if length > 1 else None,
         )
         return
 
@@ -189,21 +189,21 @@ class _Writer:
             memory.release(size)
 
     def row_length(self) -> int:
-        """How many chunks to encode side by side, at most."""
+        """How many chunks to encode side by side, at most; 0: each where its values are."""
         array = self._array
         size = array.chain.chunk.size_bytes
         length = row_length(self._plan, size)
-        if length == 1 or self._pool is not None or not self._source.inline:
-            return 1
+        if not length or self._pool is not None or not self._source.inline:
+            return 0
         if array.chain.to_bytes.partial or array.chain.chunk.dtype.hasobject:
-            return 1
+            return 0
         limits = array.limits
-        return 1 if limits.memory.matters(True, limits.in_flight(length * size)) else length
+        return 0 if limits.memory.matters(True, limits.in_flight(length * size)) else length
 
     async def row(self, row: Row) -> None:
         """Store a row of chunks, or one chunk."""
         values = self._values
-        if len(row.along) == 1 or not row.whole or values.lie_together(row):
+        if not row.whole or values.lie_together(row):
             for step in row.steps():
                 await self.step(step)
             return
@@ -267,7 +267,7 @@ class _ShardWriter(_Writer):
     __slots__ = ()
 
     def row_length(self) -> int:
-        return 1  # its inner chunks make rows
+        return 0  # its inner chunks make rows
 
     def update(self, step: Step) -> Update:
         part = ShardPart(*descend(self._plan.axes, step, self._values.view))

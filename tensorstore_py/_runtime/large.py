@@ -7,14 +7,14 @@ array of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorstore_py._interface.kvstore import Buffer
+    Buffer: TypeAlias = bytes | bytearray | memoryview
 
 __all__ = ["LARGE_BYTES", "joined", "large_memory"]
 

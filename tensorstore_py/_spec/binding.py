@@ -53,7 +53,7 @@ def bind(model: M, context: Context, trail: Trail = ()) -> M:
     Raises:
         SpecError: a reference is undefined or circular; the error has the path to it.
     """
-    own = getattr(model, "context", None)
+    own = model.__dict__.get("context")
     if isinstance(own, ContextSpec):
         context = context.child(own)
 
@@ -96,7 +96,7 @@ def unbind(model: M, *, mark_bound: bool = False) -> M:
         return value
 
     unbound = _map_members(model, visit)
-    own = getattr(model, "context", None)
+    own = model.__dict__.get("context")
     if isinstance(own, ContextSpec):
         unbound = unbound.replace(context=ContextSpec.of({**own.resources, **definitions}))
     return unbound

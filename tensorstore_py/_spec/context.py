@@ -10,14 +10,20 @@ key at once end up with the same handle.
 from __future__ import annotations
 
 import weakref
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakSet
 
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
-from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.binding import bind, is_bound
 from tensorstore_py._spec.context_spec import ContextSpec
-from tensorstore_py._spec.resource import Resource, ResourceSpec, Trail, resource_class
+from tensorstore_py._spec.resource import (
+    Resource,
+    ResourceModel,
+    ResourceSpec,
+    Trail,
+    resource_class,
+)
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -158,13 +164,22 @@ class Context(Closable):
         return self._made.setdefault(key, made)
 
     def _default(self, provider: str, key: str) -> Resource[object]:
-        spec = bind(resource_class(provider).default(), self, ())
+        spec = _bound_default(resource_class(provider))
+        if spec is None:  # it refers to other resources, so it is another one in each context
+            spec = bind(resource_class(provider).default(), self, ())
         made: Resource[object] = Resource(spec, key, weakref.ref(self), is_default=True)
         self._own.add(made)
         return self._made.setdefault(key, made)
 
     def __reduce__(self) -> tuple[Callable[..., Context], tuple[object, ...]]:
         return Context, (self._spec, self._parent)
+
+
+@cache
+def _bound_default(kind: type[ResourceModel]) -> ResourceModel | None:
+    """What a context has of a kind when nothing is said of it, if that is the same for all."""
+    model = kind.default()
+    return model if is_bound(model) and not model.__dict__.get("context") else None
 
 
 def _let_go(resources: WeakSet[Resource[object]]) -> None:

@@ -137,17 +137,8 @@ class FileStore(KvStore):
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
         check_key(key)
-        with self._places:
-            try:
-                generation = self._change(key, value, if_equal)
-            except OSError as error:
-                generation = self._retry(
-                    error,
-                    "delete" if value is None else "write",
-                    key,
-                    lambda: self._change(key, value, if_equal),
-                )
-        return TimestampedStorageGeneration.now(generation)
+        action = "delete" if value is None else "write"
+        return self._stamped(action, key, partial(self._change, key, value, if_equal))
 
     async def write_parts(
         self, key: str, parts: Sequence[Buffer] | None, *, if_equal: bytes | None = None
@@ -155,13 +146,7 @@ class FileStore(KvStore):
         if parts is None or len(parts) == 1 or self._mode == "non_atomic":
             return await super().write_parts(key, parts, if_equal=if_equal)
         check_key(key)
-        with self._places:
-            try:
-                generation = self._write(key, parts, if_equal)
-            except OSError as error:
-                again = partial(self._write, key, parts, if_equal)
-                generation = self._retry(error, "write", key, again)
-        return TimestampedStorageGeneration.now(generation)
+        return self._stamped("write", key, partial(self._write, key, parts, if_equal))
 
     async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
         # What waits for the disk keeps nobody from anything, so it takes no turns.
@@ -180,12 +165,17 @@ class FileStore(KvStore):
         if self._mode == "non_atomic":
             return await super().write_after(key, keep, tail, if_equal=if_equal)
         check_key(key)
+        return self._stamped("write", key, partial(self._write, key, (tail,), if_equal, keep))
+
+    def _stamped(
+        self, action: str, key: str, change: Callable[[], bytes]
+    ) -> TimestampedStorageGeneration:
+        """Make a change, which gives the new generation."""
         with self._places:
             try:
-                generation = self._write(key, (tail,), if_equal, keep)
+                generation = change()
             except OSError as error:
-                again = partial(self._write, key, (tail,), if_equal, keep)
-                generation = self._retry(error, "write", key, again)
+                generation = self._retry(error, action, key, change)
         return TimestampedStorageGeneration.now(generation)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
