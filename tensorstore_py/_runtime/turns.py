@@ -46,8 +46,8 @@ class Turns(Forkable):
     @contextmanager
     def mine(self) -> Iterator[None]:
         """A stretch of calls that has the turn, or has waited for it long enough."""
-        if self._free:
-            self._free -= 1  # threads may miscount it together: it is no more than a hint
+        if self._free > 0:
+            self._free -= 1  # threads may miscount it together, even to below zero: it is a hint
             yield
             return
         if not self._lock.acquire(timeout=_PATIENCE_S):

@@ -134,6 +134,172 @@ def test_few_submissions(count):
     assert submissions() - before <= min(count, width()) - 1
 
 
+class TestPieces:
+    """Steps of pieces that may be too short: the first are done alone, and decide."""
+
+    @pytest.fixture
+    def judged(self, monkeypatch):
+        """What a piece was found to take each time; to be set: whether that is worth sharing."""
+
+        class Judge(list):
+            worth = False
+
+            def __call__(self, piece_s):
+                self.append(piece_s)
+                return self.worth if isinstance(self.worth, bool) else self.worth(piece_s)
+
+        judge = Judge()
+        monkeypatch.setattr("tensorstore_py._runtime.fan_out.worth_sharing", judge)
+        return judge
+
+    @pytest.fixture
+    def asked(self):
+        """How many helpers were asked for since."""
+        before = submissions()
+        return lambda: submissions() - before
+
+    @staticmethod
+    def drain(work, count=64, pieces=4, width=None):
+        steps = iter(range(count))
+        run_inline(fan_out(True, steps, work, count=count, width=width, step_pieces=pieces))
+
+    def test_nobody_is_asked_to_help_with_what_is_over_sooner(self, judged, asked):
+        seen: list[int] = []
+
+        async def work(step):
+            seen.append(step)
+
+        self.drain(work)
+        assert (seen, asked()) == (list(range(64)), 0)
+        assert len(judged) >= 1
+
+    def test_helpers_come_where_it_is_worth_it(self, judged, asked):
+        seen: list[int] = []
+        judged.worth = True
+
+        async def work(step):
+            seen.append(step)
+
+        self.drain(work)
+        assert sorted(seen) == list(range(64))
+        assert asked() == width() - 1
+
+    def test_only_the_first_steps_are_done_before(self, judged):
+        asked_at: list[int] = []
+        seen: list[int] = []
+        judged.worth = lambda _: bool(asked_at.append(len(seen)))
+
+        async def work(step):
+            seen.append(step)
+
+        self.drain(work, width=2)
+        assert asked_at[0] == 1
+        assert max(asked_at) <= 2
+
+    def test_the_second_is_tried_where_the_first_may_have_been_an_exception(
+        self, judged, asked, monkeypatch
+    ):
+        # What a step takes is what the clock says: 40, then 4.
+        clock = iter([0.0, 40.0, 100.0, 104.0])
+        monkeypatch.setattr("tensorstore_py._runtime.fan_out.perf_counter", lambda: next(clock))
+        judged.worth = lambda piece_s: piece_s >= 5.0
+
+        async def work(_step):
+            pass
+
+        self.drain(work, pieces=4)
+        assert asked() == 0
+        assert judged[0] == 10.0
+        assert judged[-1] == 1.0
+
+    def test_a_clear_case_needs_one(self, judged, asked, monkeypatch):
+        clock = iter([0.0, 400.0])
+        monkeypatch.setattr("tensorstore_py._runtime.fan_out.perf_counter", lambda: next(clock))
+        judged.worth = lambda piece_s: piece_s >= 5.0
+
+        async def work(_step):
+            pass
+
+        self.drain(work, pieces=4)
+        assert asked() == width() - 1
+
+    @pytest.mark.parametrize("worth", [False, True])
+    @pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
+    def test_every_step_once_however_few(self, judged, worth, count):
+        seen: list[int] = []
+        judged.worth = worth
+
+        async def work(step):
+            seen.append(step)
+
+        self.drain(work, count)
+        assert sorted(seen) == list(range(count))
+
+    def test_a_step_alone_is_not_judged(self, judged, asked):
+        async def work(_step):
+            pass
+
+        self.drain(work, count=1)
+        self.drain(work, width=1)
+        assert (judged, asked()) == ([], 0)
+
+    @pytest.mark.parametrize("worth", [False, True])
+    @pytest.mark.parametrize("failing", [0, 1, 2])
+    def test_an_error_in_the_first_steps(self, judged, worth, failing):
+        seen: list[int] = []
+        judged.worth = worth
+
+        async def work(step):
+            seen.append(step)
+            if step == failing:
+                raise KeyError(step)
+
+        with pytest.raises(KeyError, match=str(failing)):
+            self.drain(work, count=1000)
+        assert len(seen) <= failing + 1 + 16 * width()
+
+    def test_an_error_of_planning(self, judged):
+        def steps():
+            yield 0
+            raise ZeroDivisionError
+
+        async def work(_step):
+            pass
+
+        judged.worth = True
+        with pytest.raises(ZeroDivisionError):
+            run_inline(fan_out(True, steps(), work, count=100, step_pieces=2))
+
+    @pytest.mark.parametrize("worth", [False, True])
+    def test_cancelled_in_the_first_step(self, judged, worth):
+        begun, go_on = threading.Event(), threading.Event()
+        seen: list[int] = []
+        judged.worth = worth
+
+        async def work(step):
+            seen.append(step)
+            begun.set()
+            go_on.wait()
+
+        future = start(True, lambda: fan_out(True, range(1000), work, count=1000, step_pieces=2))
+        begun.wait()
+        future.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            future.result()
+        occupy_workers().set()
+        assert seen == [0]
+
+    def test_on_the_loop_it_makes_no_difference(self, judged):
+        seen: list[int] = []
+
+        async def work(step):
+            seen.append(step)
+
+        start(False, lambda: fan_out(False, range(9), work, count=9, step_pieces=3)).result()
+        assert (sorted(seen), judged) == (list(range(9)), [])
+
+
 def test_no_tasks_for_inline_steps():
     tasks: list[int] = []
 
