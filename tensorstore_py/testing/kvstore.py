@@ -102,6 +102,52 @@ class KvStoreSuite(KvStoreListSuite):
 
         assert bytes(self.get(store, prefix + "a").value) == VALUE
 
+    def test_writes_several_values_and_deletes_where_there_is_none(
+        self, store: KvStore, prefix: str
+    ) -> None:
+        self.filled(store, prefix, ["a", "gone", "d/gone"], b"old")
+        names = ["a", "gone", "d/b", "nothing", "d/gone", "empty", "large"]
+        values = [bytearray(VALUE), None, memoryview(VALUE)[2:5], None, None, b"", LARGE]
+
+        drive(store, lambda: store.write_values([prefix + name for name in names], values))
+
+        assert self.keys(store, prefix) == ("a", "d/b", "empty", "large")
+        kept = ["a", "gone", "d/b", "empty", "large"]
+        found = self.values(store, prefix, kept, memoryview(bytearray(100)))
+        assert found == [VALUE, None, VALUE[2:5], b"", LARGE]
+
+    def test_writes_no_values(self, store: KvStore, prefix: str) -> None:
+        drive(store, lambda: store.write_values([], []))
+
+        assert self.keys(store, prefix) == ()
+
+    def test_several_values_have_generations_of_their_own(
+        self, store: KvStore, prefix: str
+    ) -> None:
+        keys = [prefix + "a", prefix + "b"]
+        first = self.set(store, keys[0], VALUE)
+
+        drive(store, lambda: store.write_values(keys, [b"new", VALUE]))
+
+        assert self.get(store, keys[0]).stamp.generation != first.generation
+        assert self.set(store, keys[0], b"1", if_equal=first.generation).generation == UNKNOWN
+
+    def test_buffers_of_several_values_are_the_callers_again_after_the_write(
+        self, store: KvStore, prefix: str
+    ) -> None:
+        memory = bytearray(VALUE)
+        views = [memoryview(memory)[:5], memoryview(memory)[5:]]
+
+        drive(store, lambda: store.write_values([prefix + "a", prefix + "b"], views))
+        memory[:] = b"x" * len(memory)
+
+        found = self.values(store, prefix, ["a", "b"], memoryview(bytearray(100)))
+        assert found == [VALUE[:5], VALUE[5:]]
+
+    def test_as_many_keys_as_values(self, store: KvStore, prefix: str) -> None:
+        with pytest.raises(ValueError, match="argument"):
+            drive(store, lambda: store.write_values([prefix + "a"], [VALUE, VALUE]))
+
     def test_creates_only_if_absent(self, store: KvStore, prefix: str) -> None:
         first = self.set(store, prefix + "a/b", VALUE, if_equal=NO_VALUE)
         second = self.set(store, prefix + "a/b", b"late", if_equal=NO_VALUE)

@@ -110,6 +110,14 @@ class KvStoreReadSuite:
             lambda: store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal),
         )
 
+    def values(
+        self, store: KvStore, prefix: str, names: Iterable[str], room: memoryview
+    ) -> list[bytes | None]:
+        """The values below `prefix`, all of them held at one time and then copied."""
+        keys = [prefix + name for name in names]
+        found = drive(store, lambda: store.values(keys, room))
+        return [None if value is None else bytes(value) for value in found]
+
     def test_a_key_that_is_not_there_is_missing(self, store: KvStore, prefix: str) -> None:
         self.filled(store, prefix, ["there/x"], VALUE)
 
@@ -243,6 +251,40 @@ class KvStoreReadSuite:
                 store,
                 lambda: store.read_ranges(prefix + "a", [ByteRange(0, 3), ByteRange(5, 11)]),
             )
+
+    @pytest.mark.parametrize("size", [0, 1, len(VALUE), 2 * len(VALUE), 1000])
+    def test_reads_several_values_whatever_room_there_is(
+        self, store: KvStore, prefix: str, size: int
+    ) -> None:
+        self.filled(store, prefix, ["a", "d/b", "d/c"], VALUE)
+        drive(store, lambda: self.put(store, prefix + "empty", b""))
+        drive(store, lambda: self.put(store, prefix + "large", LARGE[:333]))
+        names = ["d/b", "nothing", "large", "empty", "a", "d/nothing", "d/c", "d/b"]
+
+        found = self.values(store, prefix, names, memoryview(bytearray(size)))
+
+        assert found == [VALUE, None, LARGE[:333], b"", VALUE, None, VALUE, VALUE]
+
+    def test_what_is_below_a_value_or_above_one_is_missing(
+        self, store: KvStore, prefix: str
+    ) -> None:
+        self.filled(store, prefix, ["d/b"], VALUE)
+
+        found = self.values(store, prefix, ["d", "d/b/c", "d/b"], memoryview(bytearray(100)))
+
+        assert found == [None, None, VALUE]
+
+    def test_no_values_of_no_keys(self, store: KvStore, prefix: str) -> None:
+        assert self.values(store, prefix, [], memoryview(bytearray(100))) == []
+
+    def test_values_stay_inside_the_room(self, store: KvStore, prefix: str) -> None:
+        self.filled(store, prefix, ["a", "b"], VALUE)
+        memory = bytearray(b"x" * 100)
+
+        found = self.values(store, prefix, ["a", "b", "a"], memoryview(memory)[20:45])
+
+        assert found == [VALUE, VALUE, VALUE]
+        assert (memory[:20], memory[45:]) == (b"x" * 20, b"x" * 55)
 
     def test_odd_keys_are_told_apart(self, store: KvStore, prefix: str) -> None:
         async def fill() -> None:

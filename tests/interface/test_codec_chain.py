@@ -77,6 +77,59 @@ def test_other_destinations_get_a_copy_from_scratch_memory() -> None:
     assert shared == [False, True, True, True]
 
 
+@pytest.mark.parametrize(
+    ("codecs", "in_place"),
+    [
+        (["bytes"], False),
+        (["bytes", "zstd"], True),
+        (["bytes", "blosc"], True),
+        (["bytes", "zstd", "crc32c", "gzip"], True),
+        ([BIG, "zstd"], False),
+        ([TURN, "bytes", "zstd"], False),
+    ],
+)
+def test_what_decodes_in_place_fills_any_memory_of_its_size(codecs: list, in_place: bool) -> None:
+    chain = bind_chain(parse_codec_list("zarr3", codecs), CHUNK)
+    array = sample(CHUNK)
+    data = chain.encode(array)
+
+    assert chain.decodes_in_place() == in_place
+    if in_place:
+        around = bytearray(b"x" * (CHUNK.size_bytes + 4))
+        chain.decode_to(data, memoryview(around)[2:-2])
+        assert_same_bits(array, np.frombuffer(around[2:-2], "uint16").reshape(4, 6))
+        assert (around[:2], around[-2:]) == (b"xx", b"xx")
+
+
+@pytest.mark.parametrize("codecs", [["zstd"], ["gzip"], ["blosc"], ["crc32c"], ["zstd", "gzip"]])
+def test_in_place_nothing_goes_through_scratch_memory(codecs: list) -> None:
+    chain = bind_chain(parse_codec_list("zarr3", codecs), CHUNK)
+    array = sample(CHUNK)
+    stored = chain.encode(array)
+    # A caller may have put the stored bytes there.
+    data = scratch(memoryview(stored).nbytes)
+    data[:] = memoryview(stored).cast("B")
+    memory = bytearray(CHUNK.size_bytes)
+
+    chain.decode_to(data, memoryview(memory))
+
+    assert_same_bits(array, np.frombuffer(memory, "uint16").reshape(4, 6))
+    assert bytes(data) == bytes(stored)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int4", "object"])
+def test_elements_that_are_checked_or_packed_are_not_decoded_in_place(dtype: str) -> None:
+    if dtype == "object":
+        codecs = ["vlen-utf8", "zstd"]
+    elif dtype == "int4":
+        codecs = ["packbits", "zstd"]
+    else:
+        codecs = ["bytes", "zstd"]
+    chain = bind_chain(parse_codec_list("zarr3", codecs), chunk_type((4, 6), dtype))
+
+    assert not chain.decodes_in_place()
+
+
 def test_scratch_arrays_live_in_this_thread_s_memory() -> None:
     chain, _ = recorded([])
     array = sample(CHUNK)
@@ -121,6 +174,16 @@ def test_a_chunk_of_the_wrong_size_is_data_loss(codecs: list) -> None:
     ):
         with pytest.raises(DataLossError):
             decode(data)
+
+
+@pytest.mark.parametrize("codecs", [["gzip"], ["crc32c"], ["blosc"], ["zstd", "gzip"]])
+@pytest.mark.parametrize("rows", [3, 5])
+def test_in_place_too(codecs: list, rows: int) -> None:
+    chain = bind_chain(parse_codec_list("zarr3", codecs), CHUNK)
+    other = bind_chain(parse_codec_list("zarr3", codecs), chunk_type((rows, 6), "uint16"))
+
+    with pytest.raises(DataLossError):
+        chain.decode_to(other.encode(sample(other.chunk)), memoryview(bytearray(48)))
 
 
 def test_every_compressor_is_told_how_much_it_may_unpack() -> None:

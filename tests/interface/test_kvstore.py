@@ -20,15 +20,15 @@ class Reading(KvStore):
     inline = True
 
     def __init__(self, values):
-        self.values = values
+        self.stored = values
         self.asked = []
 
     async def read(self, key, byte_range=WHOLE, *, if_equal=None, if_not_equal=None):
         self.asked.append((key, byte_range))
-        if key not in self.values:
+        if key not in self.stored:
             return ReadResult("missing")
-        start, stop = byte_range.resolve(len(self.values[key]))
-        return ReadResult("value", self.values[key][start:stop])
+        start, stop = byte_range.resolve(len(self.stored[key]))
+        return ReadResult("value", self.stored[key][start:stop])
 
 
 class Listing(Reading):
@@ -36,15 +36,15 @@ class Listing(Reading):
 
     async def write(self, key, value, *, if_equal=None):
         if value is None:
-            del self.values[key]
+            del self.stored[key]
         else:
-            self.values[key] = value
+            self.stored[key] = value
         return TimestampedStorageGeneration()
 
     async def list(self, key_range=KeyRange()):  # noqa: B008  # a frozen value
-        for key in sorted(self.values):
+        for key in sorted(self.stored):
             if key in key_range:
-                yield ListEntry(key, len(self.values[key]))
+                yield ListEntry(key, len(self.stored[key]))
 
 
 class TestDefaults:
@@ -54,6 +54,20 @@ class TestDefaults:
         found = run_inline(store.read_ranges("a", ranges))
         assert [result.value for result in found] == [b"01", b"789"]
         assert store.asked == [("a", each) for each in ranges]
+
+    def test_several_values_are_read_one_by_one(self):
+        store = Reading({"a": b"01", "b": b""})
+        room = bytearray(b"xxxx")
+        found = run_inline(store.values(["b", "nothing", "a"], memoryview(room)))
+        assert (found, room) == ([b"", None, b"01"], b"xxxx")
+        assert store.asked == [("b", WHOLE), ("nothing", WHOLE), ("a", WHOLE)]
+
+    def test_several_values_are_written_one_by_one(self):
+        store = Listing({"a": b"1", "b": b"2"})
+        run_inline(store.write_values(["a", "b", "c"], [None, b"3", b"4"]))
+        assert store.stored == {"b": b"3", "c": b"4"}
+        with pytest.raises(UnsupportedError, match="'b'"):
+            run_inline(Reading({}).write_values(["b"], [b"1"]))
 
     def test_the_present_value_is_always_new_enough(self):
         store = Reading({"a": b"0123456789"})
@@ -73,9 +87,9 @@ class TestDefaults:
     def test_a_range_is_deleted_key_by_key(self):
         store = Listing({"a/1": b"", "a/2": b"", "b": b""})
         run_inline(store.delete_range(KeyRange.prefix("a/")))
-        assert list(store.values) == ["b"]
+        assert list(store.stored) == ["b"]
         run_inline(store.delete_range())
-        assert store.values == {}
+        assert store.stored == {}
 
     def test_closing_needs_nothing(self):
         store = Reading({})

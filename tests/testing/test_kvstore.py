@@ -28,19 +28,27 @@ class ForgetsGenerations(StoreAround):
 class KeepsBuffers(StoreAround):
     def __init__(self, base):
         super().__init__(base)
-        self.values = {}
+        self.kept = {}
 
     async def write(self, key, value, *, if_equal=None):
-        self.values[key] = value
+        self.kept[key] = value
         return TimestampedStorageGeneration.now(b"\0x")
 
     async def read(self, key, byte_range=WHOLE, **conditions):
-        return ReadResult("value", self.values[key], TimestampedStorageGeneration.now(b"\0x"))
+        return ReadResult("value", self.kept[key], TimestampedStorageGeneration.now(b"\0x"))
+
+
+class SkipsDeletions(StoreAround):
+    async def write_values(self, keys, values):
+        for key, value in zip(keys, values, strict=True):
+            if value is not None:
+                await self.base.write(key, value)
 
 
 @pytest.mark.parametrize(
     ("broken", "test"),
     [
+        (SkipsDeletions, "test_writes_several_values_and_deletes_where_there_is_none"),
         (IgnoresConditions, "test_creates_only_if_absent"),
         (IgnoresConditions, "test_of_many_creators_one_wins"),
         (ForgetsGenerations, "test_a_write_tells_the_generation_of_what_it_wrote"),

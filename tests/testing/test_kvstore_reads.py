@@ -37,9 +37,27 @@ class ListsTooMuch(StoreAround):
             yield entry
 
 
+class UsesTheRoomTwice(StoreAround):
+    async def values(self, keys, room):
+        found = []
+        for value in await super().values(keys, room):
+            if value is not None and len(value) <= len(room):
+                room[: len(value)] = value
+                value = room[: len(value)]
+            found.append(value)
+        return found
+
+
+class LeavesOutWhatIsMissing(StoreAround):
+    async def values(self, keys, room):
+        return [value for value in await super().values(keys, room) if value is not None]
+
+
 @pytest.mark.parametrize(
     ("broken", "test", "arguments"),
     [
+        (UsesTheRoomTwice, "test_reads_several_values_whatever_room_there_is", (1000,)),
+        (LeavesOutWhatIsMissing, "test_reads_several_values_whatever_room_there_is", (0,)),
         (ClampsRanges, "test_a_range_outside_the_value_is_an_error", (0, 11)),
         (RaisesOnMissing, "test_a_key_that_is_not_there_is_missing", ()),
         (ListsTooMuch, "test_lists_what_begins_with_a_prefix", ("a/",)),

@@ -1,16 +1,25 @@
 import os
 import stat
 import time
+from contextlib import nullcontext
 
 import pytest
 import tensorstore as reference
 
-from tensorstore_py.errors import FailedPreconditionError, PermissionDeniedError, UnavailableError
+from tensorstore_py.errors import (
+    AbortedError,
+    FailedPreconditionError,
+    PermissionDeniedError,
+    SpecError,
+    UnavailableError,
+)
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.file import store as store_module
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, ByteRange, Duration
 from tensorstore_py.testing import KvStoreSuite, drive
+
+VALUE = b"0123456789"
 
 
 def locking(mode, timeout="60s"):
@@ -167,6 +176,114 @@ class TestFileStore(FileSuite):
         with open(prefix + "a", "rb") as file:
             assert file.read() == bytes(10**6) + b"tail"
 
+    def test_values_stand_in_the_room_one_after_the_other(self, store, prefix):
+        for name, value in {"a": b"1", "b": b"23", "c": b"", "d": b"4567", "e": b"89"}.items():
+            self.set(store, prefix + name, value)
+        memory = bytearray(b"x" * 8)
+        keys = [prefix + name for name in "abcnde"]
+
+        found = drive(store, lambda: store.values(keys, memoryview(memory)[1:7]))
+
+        assert [None if value is None else bytes(value) for value in found] == [
+            b"1", b"23", b"", None, b"4567", b"89"
+        ]  # fmt: skip
+        # What is too long for the rest of the room leaves that to those behind it.
+        assert memory == b"x12389xx"
+        memory[1:7] = b"------"
+        assert [bytes(found[place]) for place in (0, 1, 4, 5)] == [b"-", b"--", b"4567", b"--"]
+
+    def test_a_value_that_grows_or_shrinks_on_the_way_is_whole_or_an_error(
+        self, store, prefix, monkeypatch
+    ):
+        self.set(store, prefix + "a", VALUE)
+        whole = os.fstat
+
+        def once(change):
+            def fstat(fd):
+                status = whole(fd)
+                os.truncate(prefix + "a", change)
+                return status
+
+            return fstat
+
+        read = lambda: store.values([prefix + "a"], memoryview(bytearray(100)))  # noqa: E731
+        monkeypatch.setattr(os, "fstat", once(20))
+        assert [bytes(value) for value in drive(store, read)] == [VALUE]
+        monkeypatch.setattr(os, "fstat", once(3))
+        with pytest.raises(AbortedError, match="shrank from 20 to 3"):
+            drive(store, read)
+
+    def test_a_pipe_is_none_of_several_values(self, store, prefix):
+        os.makedirs(prefix)
+        os.mkfifo(prefix + "pipe")
+
+        with pytest.raises(FailedPreconditionError, match="pipe"):
+            self.values(store, prefix, ["pipe"], memoryview(b""))
+
+    def test_a_directory_is_none_of_several_values(self, store, prefix):
+        self.set(store, prefix + "dir/a", b"1")
+
+        assert self.values(store, prefix, ["dir"], memoryview(b"")) == [None]
+        for value in (b"1", None):
+            with pytest.raises(FailedPreconditionError, match=r"root/dir\".*directory"):
+                drive(
+                    store,
+                    lambda value=value: store.write_values(
+                        [prefix + "b", prefix + "dir", prefix + "c"], [b"2", value, b"3"]
+                    ),
+                )
+            # What was before the error is stored; what comes after it is not.
+            assert self.keys(store, prefix) == ("b", "dir/a")
+
+    def test_bad_keys_are_refused_among_several(self, store, prefix):
+        for key in self.bad_keys:
+            keys = [prefix + "a", prefix + key]
+            with pytest.raises(SpecError, match="key"):
+                drive(store, lambda keys=keys: store.values(keys, memoryview(b"")))
+            with pytest.raises(SpecError, match="key"):
+                drive(store, lambda keys=keys: store.write_values(keys, [b"1", b"2"]))
+        assert self.keys(store, prefix) == ("a",)
+
+    def test_of_several_says_which_the_system_forbids(self, store, prefix, monkeypatch):
+        self.filled(store, prefix, ["a", "b"], b"1")
+        opened = store._open
+
+        def forbid(path):
+            if path.endswith("b"):
+                raise PermissionError(13, "Permission denied")
+            return opened(path)
+
+        monkeypatch.setattr(store, "_open", forbid)
+        with pytest.raises(PermissionDeniedError, match=r'cannot read ".*root/b": Permission'):
+            self.values(store, prefix, ["a", "b"], memoryview(bytearray(10)))
+
+    def test_several_writes_leave_nothing_behind_when_one_fails(self, store, prefix, monkeypatch):
+        def full(fd, value):
+            if bytes(value) == b"new":
+                raise OSError(28, "No space left on device")
+            os.write(fd, value)
+
+        monkeypatch.setattr(store_module, "write_all", full)
+        keys = [prefix + name for name in "abc"]
+        with pytest.raises(FailedPreconditionError, match=r'cannot write ".*root/b": No space'):
+            drive(store, lambda: store.write_values(keys, [b"1", b"new", b"2"]))
+
+        assert os.listdir(prefix) == ["a"]
+        assert store._places.free == store._places.limit
+
+    def test_several_writes_that_wait_for_nothing_are_made_in_turns(
+        self, store, prefix, monkeypatch
+    ):
+        taken = []
+        turns = store_module._TURNS
+        monkeypatch.setattr(turns, "mine", lambda: nullcontext(taken.append("turn")))
+
+        drive(store, lambda: store.write_values([prefix + "a", prefix + "b"], [b"1", b"2"]))
+        assert taken == ["turn"]
+        durable = FileStore(sync=True)
+        drive(durable, lambda: durable.write_values([prefix + "a"], [b"3"]))
+        assert taken == ["turn"]
+
 
 class TestDurable(FileSuite):
     @pytest.fixture
@@ -302,6 +419,54 @@ class TestRetries:
         assert bytes(result.value) == b"1"
         assert len(slept) == 3
         assert 1 <= slept[0] <= 2 <= slept[1] <= 3 <= slept[2] - 1 <= 4
+
+    def test_goes_on_with_several_values(self, tmp_path, monkeypatch, slept):
+        store = self.store(3)
+        keys = [f"{tmp_path}/{name}" for name in "abc"]
+        drive(store, lambda: store.write_values(keys, [b"1", b"2", b"3"]))
+        monkeypatch.setattr(store, "_open", self.failing(116, 2, store._open))
+        room = bytearray(10)
+
+        found = drive(store, lambda: store.values(keys, memoryview(room)))
+
+        assert [bytes(value) for value in found] == [b"1", b"2", b"3"]
+        assert room[:3] == b"123"
+        assert len(slept) == 2
+
+    @pytest.mark.parametrize("value", [b"1", None])
+    def test_goes_on_with_several_writes(self, tmp_path, monkeypatch, slept, value):
+        store = self.store(3)
+        keys = [f"{tmp_path}/{name}" for name in "ab"]
+        drive(store, lambda: store.write_values(keys, [b"old", b"old"]))
+        unreliable = self.failing(5, 2, lambda _: None)
+        change = store._change
+
+        def changed(*arguments):
+            unreliable(arguments)
+            return change(*arguments)
+
+        monkeypatch.setattr(store, "_change", changed)
+        drive(store, lambda: store.write_values(keys, [value, b"2"]))
+
+        found = drive(store, lambda: store.values(keys, memoryview(bytearray(10))))
+        assert found == [value, b"2"]
+        assert len(slept) == 2
+
+    @pytest.mark.parametrize(("value", "action"), [(b"1", "write"), (None, "delete")])
+    def test_gives_up_several_writes_and_says_which(
+        self, tmp_path, monkeypatch, slept, value, action
+    ):
+        store = self.store(1)
+        monkeypatch.setattr(store, "_change", lambda *_: self.fail())
+        with pytest.raises(UnavailableError, match=f'cannot {action} ".*/a"') as caught:
+            drive(store, lambda: store.write_values([f"{tmp_path}/a"], [value]))
+
+        assert caught.value.attempts == 2
+        assert len(slept) == 1
+
+    @staticmethod
+    def fail():
+        raise OSError(5, os.strerror(5))
 
     def test_gives_up_in_the_end(self, tmp_path, monkeypatch, slept):
         store = self.store(2)
