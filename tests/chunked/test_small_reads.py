@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
+from tensorstore_py._chunked import small_reads
 from tensorstore_py._chunked.small_reads import SmallRead
+from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.workers import submissions, width
@@ -278,3 +280,153 @@ def test_one_read_of_much_is_shared_out_where_that_is_worth_it(worth, monkeypatc
     future.result()
 
     assert submissions() - before == (min(width(), 4) - 1 if worth else 0)
+
+
+class TestRows:
+    """A read that wants something of many small chunks fetches them in rows."""
+
+    WIDE = np.arange(1, 8 * 64 + 1, dtype="uint16").reshape(8, 64)
+
+    @pytest.fixture(autouse=True)
+    def short(self, monkeypatch):
+        """Rows of four chunks of 8 elements of 2 bytes."""
+        monkeypatch.setattr(small_reads, "_ROW_BYTES", 4 * 8 * 2)
+
+    @pytest.fixture
+    def rows(self, monkeypatch):
+        """How many chunks were fetched together each time."""
+        lengths: list[int] = []
+        values = StoredChunks.values
+
+        async def noted(self, cells, room):
+            lengths.append(len(cells))
+            return await values(self, cells, room)
+
+        monkeypatch.setattr(StoredChunks, "values", noted)
+        return lengths
+
+    def wide(self, store, codecs="zstd", **options):
+        metadata = {"codecs": ["bytes", *([] if codecs == "raw" else [codecs])]}
+        created(store, [8, 64], [1, 8], "uint16", members={"metadata": metadata}).write(
+            self.WIDE
+        ).result()
+        array = opened(store, **options)
+        store.reset()
+        return array
+
+    @pytest.mark.parametrize("codecs", ["raw", "zstd", "gzip", "blosc"])
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_each_chunk_is_asked_for_and_decoded_once(self, codecs, order, decoded, rows):
+        store = counting()
+        array = self.wide(store, codecs)
+        found = array[:, 3:4].read(order=order).result()
+        assert found.tolist() == self.WIDE[:, 3:4].tolist()
+        assert (decoded, sum(rows)) == ([8], 8)
+        assert set(store.reads.values()) == {1}
+
+    def test_planes_read_together_share_them(self, decoded, rows):
+        store = counting()
+        array = self.wide(store)
+        reads = asked(array, *[(slice(None), slice(i, i + 1)) for i in range(8)])
+        for i, read in enumerate(reads):
+            assert result(array, read) == self.WIDE[:, i : i + 1].tolist()
+        assert decoded == [8]
+        assert len(store.reads) == sum(store.reads.values()) == 8
+        assert rows == [4, 4]
+
+    @pytest.mark.usefixtures("busy")
+    def test_by_the_public_door(self, decoded):
+        store = counting()
+        array = self.wide(store)
+        futures = [array[:, i].read() for i in range(64)]
+        for i, future in enumerate(futures):
+            assert future.result().tolist() == self.WIDE[:, i].tolist()
+        assert decoded == [64]
+        assert sum(store.reads.values()) == 64
+
+    def test_what_others_have_served_is_left_out(self, decoded, rows):
+        store = counting()
+        array = self.wide(store)
+        plane, point, corner = asked(array, (slice(None), 5), (2, slice(1, 3)), (7, slice(0, 1)))
+        assert result(array, point) == self.WIDE[2, 1:3].tolist()
+        assert result(array, corner) == self.WIDE[7, :1].tolist()
+        assert result(array, plane) == self.WIDE[:, 5].tolist()
+        assert (decoded, rows) == ([8], [3, 3])
+
+    def test_a_missing_chunk_of_a_row(self, rows):
+        store = counting()
+        array = self.wide(store)
+        array[2:4] = 0
+        store.reset()
+        assert array[:, 3].read().result().tolist() == [
+            0 if row in {2, 3} else self.WIDE[row, 3] for row in range(8)
+        ]
+        assert rows == [4, 4]
+
+    def test_one_that_is_an_error_is_named_to_everyone(self):
+        store = counting()
+        self.wide(store)
+        array = opened(store, members={"fill_missing_data_reads": False})
+        opened(store)[2] = 0
+        for read in asked(array, (slice(None), 3), (slice(None), 4)):
+            with pytest.raises(NotFoundError, match="a/c/2/0"):
+                result(array, read)
+        assert array._driver._small._wanted == {}
+
+    def test_an_error_in_a_row_leaves_the_others_to_themselves(self, decoded):
+        faulty = FaultyStore(counting().base)
+        store = CountingStore(faulty)
+        array = self.wide(store)
+        faulty.fail("read", OSError("unplugged"), key="a/c/1/0")
+        first, second, point = asked(array, (slice(None), 0), (slice(None), 7), (0, slice(1, 3)))
+        with pytest.raises(OSError, match="unplugged"):
+            result(array, first)
+        assert result(array, second) == self.WIDE[:, 7].tolist()
+        assert result(array, point) == self.WIDE[0, 1:3].tolist()
+        assert store.reads["a/c/1/0"] == 2
+        assert array._driver._small._wanted == {}
+
+    def test_a_corrupt_chunk_in_a_row_is_named_to_everyone(self):
+        faulty = FaultyStore(counting().base)
+        array = self.wide(CountingStore(faulty))
+        faulty.alter("a/c/2/0", lambda value: value[:3])
+        point, *planes = asked(array, (0, slice(1, 3)), (slice(None), 3), (slice(None), 4))
+        for read in planes:
+            with pytest.raises(DataLossError, match="a/c/2/0"):
+                result(array, read)
+        assert result(array, point) == self.WIDE[0, 1:3].tolist()
+
+    def test_under_a_small_limit_on_memory_each_goes_alone(self, decoded, rows):
+        store = counting()
+        array = self.wide(store, context=ts.Context({"memory_limit": {"limit_bytes": 32}}))
+        reads = asked(array, (slice(None), 0), (slice(None), 7))
+        assert result(array, reads[0]) == self.WIDE[:, 0].tolist()
+        assert result(array, reads[1]) == self.WIDE[:, 7].tolist()
+        assert (decoded, rows) == ([8], [])
+        assert array._driver.memory.held == 0
+
+    def test_on_the_loop_they_go_alone(self, decoded, rows):
+        store = counting(False)
+        array = self.wide(store)
+        assert array[:, 3].read().result().tolist() == self.WIDE[:, 3].tolist()
+        assert (decoded, rows) == ([8], [])
+
+    def test_a_few_make_no_row(self, rows):
+        store = counting()
+        array = self.wide(store)
+        assert array[:7, 3].read().result().tolist() == self.WIDE[:7, 3].tolist()
+        assert rows == []
+
+    @pytest.mark.parametrize("shared", [False, True])
+    def test_any_box_is_what_each_chunk_by_itself_gives(self, shared, monkeypatch, rows):
+        monkeypatch.setattr("tensorstore_py._runtime.fan_out.worth_sharing", lambda _: shared)
+        array = self.wide(counting())
+        boxes = [(slice(a, 8), slice(b, b + 3)) for a in range(3) for b in range(0, 60, 5)]
+        boxes += [(slice(0, 8), slice(b, 64, 9)) for b in range(9)]
+        found = [array[box].read().result().tolist() for box in boxes]
+        assert found == [self.WIDE[box].tolist() for box in boxes]
+        assert rows
+        rows.clear()
+        monkeypatch.setattr(small_reads, "_ROW_BYTES", 0)
+        assert [array[box].read().result().tolist() for box in boxes] == found
+        assert rows == []
