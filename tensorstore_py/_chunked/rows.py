@@ -74,7 +74,7 @@ def row_length(plan: Plan, chunk_bytes: int) -> int:
     """How many chunks of that size a row of the plan has at most; 0 where it has no rows."""
     if not plan.straight or plan.count < _LEAST or not chunk_bytes:
         return 0
-    return max(1, _ROW_BYTES // chunk_bytes)
+    return max(1, min(_ROW_BYTES // chunk_bytes, len(plan.pieces[_axis(plan)])))
 
 
 def rows(plan: Plan, most: int) -> Iterator[Row]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tensorstore_py as ts
 from tensorstore_py._chunked import read as read_module
 from tensorstore_py._chunked import rows as rows_module
 from tensorstore_py._chunked import write as write_module
@@ -22,6 +23,7 @@ from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import DataLossError, NotFoundError
 from tensorstore_py.kvstores.file import FileStore
 from tests.chunked.arrays import Opened, WatchedStore, codecs_named, sharding
+from tests.chunked.stores import counting, created
 from tests.chunked.views import look_up
 
 SHAPES = st.lists(st.integers(1, 9), min_size=1, max_size=4).filter(
@@ -145,6 +147,11 @@ class TestRowLength:
         plan = plan_of((10**4, 1))
         assert row_length(plan, 2**14) == 32
         assert row_length(plan, 2**18) == 2
+
+    def test_no_more_than_there_are_side_by_side(self):
+        # Who shares rows out goes by their number, and by how many chunks each has.
+        assert row_length(plan_of((100, 1), (6, 2)), 8) == 3
+        assert row_length(plan_of((100, 1), (2, 2)), 8) == 100
 
     @pytest.mark.parametrize("size", [2**18 + 1, 2**30, 0])
     def test_large_chunks_and_empty_ones_stay_alone(self, size):
@@ -383,6 +390,21 @@ class TestWhere:
         assert not (tmp_path / "a/c/0/1").exists()
         opened.write(0)
         assert not opened.read().any()
+
+
+@pytest.mark.parametrize("codecs", sorted(CODECS))
+def test_what_a_transaction_holds_is_not_the_memory_of_a_row(codecs):
+    array = created(counting(), [6, 40], [2, 4], "uint16", members={
+        "metadata": {"codecs": CODECS[codecs]}
+    })  # fmt: skip
+    transaction = ts.Transaction()
+    within = array.with_transaction(transaction)
+    within.write(VALUES).result()
+    np.testing.assert_array_equal(within.read().result(), VALUES)
+    within[:, 20:].write(VALUES[:, :20]).result()
+    transaction.commit_sync()
+    expected = np.concatenate([VALUES[:, :20]] * 2, axis=1)
+    np.testing.assert_array_equal(array.read().result(), expected)
 
 
 @pytest.mark.parametrize("store", [WatchedStore, Roomy])
