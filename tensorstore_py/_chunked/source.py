@@ -46,7 +46,10 @@ class ChunkSource(ABC):
         """The stored bytes of a chunk, or a part of them; conditions as for `KvStore.read`."""
 
     async def values(self, cells: Sequence[Cell], room: memoryview) -> Sequence[Buffer | None]:
-        """The stored bytes of several chunks, None where one is missing; see `KvStore.values`."""
+        """The stored bytes of several chunks, None where one is missing.
+
+        See `KvStore.read_values`.
+        """
         results = [await self.read(cell) for cell in cells]
         return [result.value if result.state == "value" else None for result in results]
 
@@ -97,7 +100,7 @@ class StoredChunks(ChunkSource):
 
     async def values(self, cells: Sequence[Cell], room: memoryview) -> Sequence[Buffer | None]:
         prefix, encode = self.prefix, self._keys.encode
-        return await self.store.values([prefix + encode(cell) for cell in cells], room)
+        return await self.store.read_values([prefix + encode(cell) for cell in cells], room)
 
     async def write_values(self, cells: Sequence[Cell], values: Sequence[Buffer | None]) -> None:
         """Store several chunks, or delete those with `None`; see `KvStore.write_values`."""

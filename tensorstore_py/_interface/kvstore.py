@@ -192,7 +192,7 @@ class KvStore(ABC):
         """
         return [await self.read(key, byte_range) for byte_range in ranges]
 
-    async def values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
+    async def read_values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
         """The whole values of several keys, None where there is none; as they are found.
 
         The default reads them one by one. A store for which a call costs about as much as a small

@@ -115,7 +115,7 @@ class KvStoreReadSuite:
     ) -> list[bytes | None]:
         """The values below `prefix`, all of them held at one time and then copied."""
         keys = [prefix + name for name in names]
-        found = drive(store, lambda: store.values(keys, room))
+        found = drive(store, lambda: store.read_values(keys, room))
         return [None if value is None else bytes(value) for value in found]
 
     def test_a_key_that_is_not_there_is_missing(self, store: KvStore, prefix: str) -> None:

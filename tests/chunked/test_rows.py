@@ -41,9 +41,9 @@ CODECS = {
 class Roomy(WatchedStore):
     """Puts values in the room that it is given, as far as that goes."""
 
-    async def values(self, keys, room):
+    async def read_values(self, keys, room):
         found = []
-        for key, value in zip(keys, await super().values(keys, room), strict=True):
+        for key, value in zip(keys, await super().read_values(keys, room), strict=True):
             self.before("value", key)
             if value is not None and len(value) <= len(room):
                 room[: len(value)] = value

@@ -62,7 +62,7 @@ def test_the_store_gets_the_room(source, monkeypatch):
         asked.append((keys, room))
         return [None]
 
-    monkeypatch.setattr(source.store, "values", values)
+    monkeypatch.setattr(source.store, "read_values", values)
     room = memoryview(bytearray(10))
     assert run_inline(source.values([(0, 1)], room)) == [None]
     assert asked == [(["a/0.1"], room)]

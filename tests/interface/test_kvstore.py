@@ -58,7 +58,7 @@ class TestDefaults:
     def test_several_values_are_read_one_by_one(self):
         store = Reading({"a": b"01", "b": b""})
         room = bytearray(b"xxxx")
-        found = run_inline(store.values(["b", "nothing", "a"], memoryview(room)))
+        found = run_inline(store.read_values(["b", "nothing", "a"], memoryview(room)))
         assert (found, room) == ([b"", None, b"01"], b"xxxx")
         assert store.asked == [("b", WHOLE), ("nothing", WHOLE), ("a", WHOLE)]
 

@@ -38,9 +38,9 @@ class ListsTooMuch(StoreAround):
 
 
 class UsesTheRoomTwice(StoreAround):
-    async def values(self, keys, room):
+    async def read_values(self, keys, room):
         found = []
-        for value in await super().values(keys, room):
+        for value in await super().read_values(keys, room):
             if value is not None and len(value) <= len(room):
                 room[: len(value)] = value
                 value = room[: len(value)]
@@ -49,8 +49,8 @@ class UsesTheRoomTwice(StoreAround):
 
 
 class LeavesOutWhatIsMissing(StoreAround):
-    async def values(self, keys, room):
-        return [value for value in await super().values(keys, room) if value is not None]
+    async def read_values(self, keys, room):
+        return [value for value in await super().read_values(keys, room) if value is not None]
 
 
 @pytest.mark.parametrize(

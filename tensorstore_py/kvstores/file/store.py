@@ -116,9 +116,9 @@ class FileStore(KvStore):
             except OSError as error:
                 return self._retry(error, "read", key, lambda: self._read_ranges(key, ranges))
 
-    async def values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
+    async def read_values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
         if self._fetch is not fetch:
-            return await super().values(keys, room)
+            return await super().read_values(keys, room)
         values: list[Buffer | None] = []
         with self._places:
             for key in keys:

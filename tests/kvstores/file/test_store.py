@@ -182,7 +182,7 @@ class TestFileStore(FileSuite):
         memory = bytearray(b"x" * 8)
         keys = [prefix + name for name in "abcnde"]
 
-        found = drive(store, lambda: store.values(keys, memoryview(memory)[1:7]))
+        found = drive(store, lambda: store.read_values(keys, memoryview(memory)[1:7]))
 
         assert [None if value is None else bytes(value) for value in found] == [
             b"1", b"23", b"", None, b"4567", b"89"
@@ -206,7 +206,7 @@ class TestFileStore(FileSuite):
 
             return fstat
 
-        read = lambda: store.values([prefix + "a"], memoryview(bytearray(100)))  # noqa: E731
+        read = lambda: store.read_values([prefix + "a"], memoryview(bytearray(100)))  # noqa: E731
         monkeypatch.setattr(os, "fstat", once(20))
         assert [bytes(value) for value in drive(store, read)] == [VALUE]
         monkeypatch.setattr(os, "fstat", once(3))
@@ -239,7 +239,7 @@ class TestFileStore(FileSuite):
         for key in self.bad_keys:
             keys = [prefix + "a", prefix + key]
             with pytest.raises(SpecError, match="key"):
-                drive(store, lambda keys=keys: store.values(keys, memoryview(b"")))
+                drive(store, lambda keys=keys: store.read_values(keys, memoryview(b"")))
             with pytest.raises(SpecError, match="key"):
                 drive(store, lambda keys=keys: store.write_values(keys, [b"1", b"2"]))
         assert self.keys(store, prefix) == ("a",)
@@ -427,7 +427,7 @@ class TestRetries:
         monkeypatch.setattr(store, "_open", self.failing(116, 2, store._open))
         room = bytearray(10)
 
-        found = drive(store, lambda: store.values(keys, memoryview(room)))
+        found = drive(store, lambda: store.read_values(keys, memoryview(room)))
 
         assert [bytes(value) for value in found] == [b"1", b"2", b"3"]
         assert room[:3] == b"123"
@@ -448,7 +448,7 @@ class TestRetries:
         monkeypatch.setattr(store, "_change", changed)
         drive(store, lambda: store.write_values(keys, [value, b"2"]))
 
-        found = drive(store, lambda: store.values(keys, memoryview(bytearray(10))))
+        found = drive(store, lambda: store.read_values(keys, memoryview(bytearray(10))))
         assert found == [value, b"2"]
         assert len(slept) == 2
 
