@@ -284,7 +284,7 @@ class KvStoreReadSuite:
         found = self.values(store, prefix, ["a", "b", "a"], memoryview(memory)[20:45])
 
         assert found == [VALUE, VALUE, VALUE]
-        assert (memory[:20], memory[45:]) == (b"x" * 20, b"x" * 55)
+        assert bytes(memory[:20] + memory[45:]) == b"x" * 75
 
     def test_odd_keys_are_told_apart(self, store: KvStore, prefix: str) -> None:
         async def fill() -> None:

@@ -146,7 +146,10 @@ class TestPieces:
 
             def __call__(self, piece_s):
                 self.append(piece_s)
-                return self.worth if isinstance(self.worth, bool) else self.worth(piece_s)
+                return self.found(piece_s)
+
+            def found(self, _piece_s):
+                return self.worth
 
         judge = Judge()
         monkeypatch.setattr("tensorstore_py._runtime.fan_out.worth_sharing", judge)
@@ -187,7 +190,12 @@ class TestPieces:
     def test_only_the_first_steps_are_done_before(self, judged):
         asked_at: list[int] = []
         seen: list[int] = []
-        judged.worth = lambda _: bool(asked_at.append(len(seen)))
+
+        def note(_piece_s):
+            asked_at.append(len(seen))
+            return False
+
+        judged.found = note
 
         async def work(step):
             seen.append(step)
@@ -202,7 +210,7 @@ class TestPieces:
         # What a step takes is what the clock says: 40, then 4.
         clock = iter([0.0, 40.0, 100.0, 104.0])
         monkeypatch.setattr("tensorstore_py._runtime.fan_out.perf_counter", lambda: next(clock))
-        judged.worth = lambda piece_s: piece_s >= 5.0
+        judged.found = lambda piece_s: piece_s >= 5.0
 
         async def work(_step):
             pass
@@ -215,7 +223,7 @@ class TestPieces:
     def test_a_clear_case_needs_one(self, judged, asked, monkeypatch):
         clock = iter([0.0, 400.0])
         monkeypatch.setattr("tensorstore_py._runtime.fan_out.perf_counter", lambda: next(clock))
-        judged.worth = lambda piece_s: piece_s >= 5.0
+        judged.found = lambda piece_s: piece_s >= 5.0
 
         async def work(_step):
             pass

@@ -2,6 +2,7 @@ import os
 import stat
 import time
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import tensorstore as reference
@@ -224,14 +225,11 @@ class TestFileStore(FileSuite):
         self.set(store, prefix + "dir/a", b"1")
 
         assert self.values(store, prefix, ["dir"], memoryview(b"")) == [None]
+        keys = [prefix + name for name in ("b", "dir", "c")]
         for value in (b"1", None):
+            write = partial(store.write_values, keys, [b"2", value, b"3"])
             with pytest.raises(FailedPreconditionError, match=r"root/dir\".*directory"):
-                drive(
-                    store,
-                    lambda value=value: store.write_values(
-                        [prefix + "b", prefix + "dir", prefix + "c"], [b"2", value, b"3"]
-                    ),
-                )
+                drive(store, write)
             # What was before the error is stored; what comes after it is not.
             assert self.keys(store, prefix) == ("b", "dir/a")
 
@@ -239,9 +237,9 @@ class TestFileStore(FileSuite):
         for key in self.bad_keys:
             keys = [prefix + "a", prefix + key]
             with pytest.raises(SpecError, match="key"):
-                drive(store, lambda keys=keys: store.read_values(keys, memoryview(b"")))
+                drive(store, partial(store.read_values, keys, memoryview(b"")))
             with pytest.raises(SpecError, match="key"):
-                drive(store, lambda keys=keys: store.write_values(keys, [b"1", b"2"]))
+                drive(store, partial(store.write_values, keys, [b"1", b"2"]))
         assert self.keys(store, prefix) == ("a",)
 
     def test_of_several_says_which_the_system_forbids(self, store, prefix, monkeypatch):
@@ -276,7 +274,12 @@ class TestFileStore(FileSuite):
     ):
         taken = []
         turns = store_module._TURNS
-        monkeypatch.setattr(turns, "mine", lambda: nullcontext(taken.append("turn")))
+
+        def mine():
+            taken.append("turn")
+            return nullcontext()
+
+        monkeypatch.setattr(turns, "mine", mine)
 
         drive(store, lambda: store.write_values([prefix + "a", prefix + "b"], [b"1", b"2"]))
         assert taken == ["turn"]
