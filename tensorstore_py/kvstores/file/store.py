@@ -149,8 +149,9 @@ class FileStore(KvStore):
         return self._stamped("write", key, partial(self._write, key, parts, if_equal))
 
     async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
-        # What waits for the disk keeps nobody from anything, so it takes no turns.
-        with nullcontext() if self._sync else _TURNS.mine(), self._places:
+        # What waits for the disk, or copies much, keeps nobody from anything: it takes no turns.
+        short = len(keys) > 1 and not self._sync
+        with _TURNS.mine() if short else nullcontext(), self._places:
             for key, value in zip(keys, values, strict=True):
                 check_key(key)
                 try:
