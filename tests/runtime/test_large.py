@@ -7,7 +7,12 @@ from tensorstore_py._runtime.large import LARGE_BYTES, joined, large_memory
 
 @pytest.mark.parametrize("size", [10, LARGE_BYTES + 10])
 def test_parts_are_joined_in_order_and_nobody_changes_them(size):
-    parts = [b"begin", memoryview(bytes(size)), b"", bytearray(b"end")]
+    parts: list[bytes | bytearray | memoryview] = [
+        b"begin",
+        memoryview(bytes(size)),
+        b"",
+        bytearray(b"end"),
+    ]
 
     value = joined(parts)
 
