@@ -373,6 +373,7 @@ class FaultServer:
         self.url = ""
         self._server: asyncio.Server | None = None
         self._busy: set[asyncio.Task[None]] = set()
+        self._open: set[asyncio.WriteTransport] = set()
         self.plan = plan
 
     @property
@@ -390,7 +391,10 @@ class FaultServer:
             self._next = lambda _: next(coming, None)
 
     async def __aenter__(self) -> Self:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, ssl=self._tls)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: _Ours(self._connected, self._open), "127.0.0.1", self._port, ssl=self._tls
+        )
         self._server = server
         host, port = server.sockets[0].getsockname()
         self.url = f"http{'s' if self._tls else ''}://{host}:{port}"
@@ -405,12 +409,16 @@ class FaultServer:
         assert self._server is not None
         self._server.close()
         self.url = ""
-        for _ in range(3):  # connections that were just made get to `_connected`, and are closed
+        for _ in range(4):  # connections that were just accepted become known
             await asyncio.sleep(0)
         busy = list(self._busy)
         for task in busy:
             task.cancel()
         await asyncio.gather(*busy, return_exceptions=True)
+        # Whatever nobody got round to, or still has to send to somebody who does not read.
+        for transport in list(self._open):
+            transport.abort()
+        await asyncio.sleep(0)
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -454,6 +462,28 @@ class FaultServer:
         elif not await fault.act(exchange):
             return False
         return request.headers.get("connection", "").lower() != "close"
+
+
+class _Ours(asyncio.StreamReaderProtocol):
+    """One connection, which is among the open ones for as long as it is."""
+
+    def __init__(
+        self,
+        connected: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+        among: set[asyncio.WriteTransport],
+    ) -> None:
+        super().__init__(asyncio.StreamReader(), connected)
+        self._among = among
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._mine = transport
+        self._among.add(transport)
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._among.discard(self._mine)
+        super().connection_lost(error)
 
 
 async def _received(

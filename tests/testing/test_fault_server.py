@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
@@ -264,3 +265,24 @@ def test_runs_beside_what_is_no_coroutine() -> None:
         left_alone.connect((host, int(port)))
         left_alone.sendall(GET)
     assert server.url == ""
+
+
+HALF_A_BODY = b"PUT / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n" + bytes(2**20)
+
+
+@pytest.mark.parametrize("sent", [b"", HALF_A_BODY])
+async def test_the_end_closes_every_connection(sent: bytes) -> None:
+    async with FaultServer(lambda _: Reply(200)) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(sent)
+        # one more that nobody has got round to accepting
+        late = socket.create_connection((host, int(port)))
+
+    assert not server._open
+    with suppress(ConnectionError):
+        assert await reader.read() == b""
+    with suppress(ConnectionError):
+        assert late.recv(1) == b""
+    late.close()
+    writer.close()

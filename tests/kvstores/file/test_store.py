@@ -256,12 +256,12 @@ class TestFileStore(FileSuite):
             self.values(store, prefix, ["a", "b"], memoryview(bytearray(10)))
 
     def test_several_writes_leave_nothing_behind_when_one_fails(self, store, prefix, monkeypatch):
-        def full(fd, value):
-            if bytes(value) == b"new":
+        def full(fd, parts):
+            if bytes(parts[0]) == b"new":
                 raise OSError(28, "No space left on device")
-            os.write(fd, value)
+            os.write(fd, parts[0])
 
-        monkeypatch.setattr(store_module, "write_all", full)
+        monkeypatch.setattr(store_module, "write_parts", full)
         keys = [prefix + name for name in "abc"]
         with pytest.raises(FailedPreconditionError, match=r'cannot write ".*root/b": No space'):
             drive(store, lambda: store.write_values(keys, [b"1", b"new", b"2"]))
