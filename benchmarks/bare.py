@@ -48,12 +48,12 @@ def decoder(layout: Layout) -> Decode:
 
 def _gunzip() -> Decode:
     try:
-        library: Any = importlib.import_module("isal.igzip")
+        decompress: Any = importlib.import_module("deflate").gzip_decompress
     except ImportError:
-        library = importlib.import_module("gzip")
+        decompress = importlib.import_module("gzip").decompress
 
     def decode(data: bytes | memoryview, out: npt.NDArray[np.uint16]) -> None:
-        plain = library.decompress(data)
+        plain = decompress(data)
         np.copyto(out, np.frombuffer(plain, dtype=out.dtype).reshape(out.shape))
 
     return decode

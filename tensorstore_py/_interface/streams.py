@@ -93,6 +93,9 @@ class StreamCodec(BytesToBytes):
         failures: what that decoder raises on corrupt data.
         unlimited: the `max_length` that means "no limit" to that decoder.
         concatenated: whether streams may stand one behind the other.
+        at_once: decodes one stream of a known size, if there is a quicker way; None if the data are
+            anything but that one stream, intact and with nothing behind it. They are then decoded
+            the long way, which knows what to say.
 
     Example:
         >>> import zlib
@@ -110,6 +113,7 @@ class StreamCodec(BytesToBytes):
         *,
         unlimited: int = 0,
         concatenated: bool = True,
+        at_once: Callable[[Buffer, int], Buffer | None] | None = None,
     ) -> None:
         self._name = name
         self._compress = compress
@@ -117,11 +121,16 @@ class StreamCodec(BytesToBytes):
         self._failures = failures
         self._unlimited = unlimited
         self._concatenated = concatenated
+        self._at_once = at_once
 
     def encode(self, data: Buffer) -> bytes:
         return self._compress(data)
 
-    def decode(self, data: Buffer, size: int | None = None) -> bytes:
+    def decode(self, data: Buffer, size: int | None = None) -> Buffer:
+        if size and self._at_once is not None:
+            found = self._at_once(data, size)
+            if found is not None:
+                return found
         return self._decode(data, size, None)
 
     def decode_within(self, data: Buffer, most: int) -> bytes:

@@ -5,11 +5,13 @@ Names: `gzip` (zarr, zarr3, n5), `numcodecs.gzip` (zarr3).
 Example: `{"name": "gzip", "configuration": {"level": 1}}`.
 Limits: none; a value may be several gzip members one behind the other. Where they are installed,
 `isal` encodes levels 1 and 2, several times faster at the size that zlib reaches there, and
-libdeflate 4 to 8, up to three times faster and no larger. Decoding is `isal`'s at any level.
+libdeflate 4 to 8, up to three times faster and no larger. libdeflate decodes a single member of a
+known size, in about half the time; all else, and what is corrupt, is `isal`'s or zlib's to decode.
 """
 
 from __future__ import annotations
 
+import struct
 import zlib
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -33,6 +35,8 @@ __all__ = ["Gzip", "GzipSpec", "GzipV2Spec", "N5GzipSpec", "NumcodecsGzipSpec"]
 
 _WINDOW_BITS = 31  # the largest window, wrapped as gzip
 _ZLIB_WINDOW_BITS = 15  # wrapped as zlib
+
+_TRAILER = struct.Struct("<II")  # CRC-32 and size
 
 #: Where the next level of libdeflate is as small as zlib is, and faster.
 _LIBDEFLATE_LEVELS = range(4, 9)
@@ -113,7 +117,12 @@ class Gzip(StreamCodec):
 
     def __init__(self, level: int, *, wrapped_as_zlib: bool = False) -> None:
         window_bits = _ZLIB_WINDOW_BITS if wrapped_as_zlib else _WINDOW_BITS
-        super().__init__("gzip", *_library(level, window_bits), concatenated=not wrapped_as_zlib)
+        super().__init__(
+            "gzip",
+            *_library(level, window_bits),
+            concatenated=not wrapped_as_zlib,
+            at_once=None if wrapped_as_zlib else _at_once(),
+        )
 
 
 class _Library(NamedTuple):
@@ -139,6 +148,27 @@ def _library(level: int, window_bits: int) -> _Library:
         lambda: isal_zlib.decompressobj(window_bits),
         (isal_zlib.error,),  # type: ignore[arg-type]  # a class, whatever its stub says
     )
+
+
+@cache
+def _at_once() -> Callable[[Buffer, int], Buffer | None] | None:
+    """How libdeflate decodes a stream of a known size, if it is there: in half the time."""
+    try:
+        import deflate  # noqa: PLC0415 - optional, and at first use
+    except ImportError:
+        return None
+
+    def decode(data: Buffer, size: int) -> Buffer | None:
+        try:
+            plain = deflate.gzip_decompress(data, size)
+        except deflate.DeflateError:
+            return None
+        # It has checked the first stream, wherever that ended: it must be at the end of the data.
+        end = _TRAILER.pack(deflate.crc32(plain), size % 2**32)
+        ended = bytes(data).find(end) == len(data) - len(end)
+        return plain if ended and len(plain) == size else None
+
+    return decode
 
 
 def _compressor(level: int, window_bits: int) -> Callable[[Buffer], bytes]:

@@ -9,7 +9,7 @@ from numcodecs.gzip import GZip
 from tensorstore_py.codecs import gzip as ours
 from tensorstore_py.codecs.gzip import Gzip, N5GzipSpec
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import OPAQUE, parse_codec_json
+from tensorstore_py.plugin import OPAQUE, StreamCodec, parse_codec_json
 from tensorstore_py.testing.codecs import CodecSuite
 
 DATA = np.arange(500, dtype="<u2").tobytes()
@@ -34,8 +34,10 @@ def without_libraries(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "isal", None)
     monkeypatch.setitem(sys.modules, "deflate", None)
     ours._library.cache_clear()
+    ours._at_once.cache_clear()
     yield
     ours._library.cache_clear()
+    ours._at_once.cache_clear()
 
 
 @pytest.mark.usefixtures("without_libraries")
@@ -81,6 +83,30 @@ def test_members_one_behind_the_other_are_one_value() -> None:
 
     assert Gzip(6).decode(data, len(DATA)) == DATA
     assert Gzip(6).decode(data) == DATA
+
+
+@pytest.mark.parametrize(
+    "behind", [gzip.compress(DATA, mtime=0), gzip.compress(b"", mtime=0), b"behind", bytes(8)]
+)
+def test_what_stands_behind_a_whole_value_is_not_overlooked(behind: bytes) -> None:
+    data = gzip.compress(DATA) + behind
+    long_way = StreamCodec("gzip", gzip.compress, lambda: zlib.decompressobj(31), (zlib.error,))
+
+    try:
+        expected = long_way.decode(data, len(DATA))
+    except DataLossError:
+        with pytest.raises(DataLossError):
+            Gzip(6).decode(data, len(DATA))
+    else:
+        assert Gzip(6).decode(data, len(DATA)) == expected
+
+
+def test_a_whole_value_is_decoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    codec = Gzip(6)
+    monkeypatch.setattr(codec, "_decode", None)
+
+    assert codec.decode(gzip.compress(DATA), len(DATA)) == DATA
+    assert codec.decode(memoryview(gzip.compress(DATA)), len(DATA)) == DATA
 
 
 def test_a_bomb_is_stopped_at_the_size_of_the_chunk() -> None:

@@ -28,8 +28,10 @@ def without_libraries(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "isal", None)
     monkeypatch.setitem(sys.modules, "deflate", None)
     ours._library.cache_clear()
+    ours._at_once.cache_clear()
     yield
     ours._library.cache_clear()
+    ours._at_once.cache_clear()
 
 
 @pytest.mark.usefixtures("without_libraries")
@@ -56,6 +58,19 @@ def test_a_level_keeps_its_size(level: int) -> None:
 def test_nothing_may_stand_behind_the_stream() -> None:
     with pytest.raises(DataLossError, match="bytes too many"):
         Zlib(1).decode(zlib.compress(DATA[:500]) + zlib.compress(DATA[500:]), len(DATA))
+
+
+@pytest.mark.parametrize("behind", [zlib.compress(DATA), b"behind", bytes(4)])
+def test_what_stands_behind_a_whole_value_is_not_overlooked(behind: bytes) -> None:
+    with pytest.raises(DataLossError, match="bytes too many"):
+        Zlib(1).decode(zlib.compress(DATA) + behind, len(DATA))
+
+
+def test_a_whole_value_is_decoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    codec = Zlib(1)
+    monkeypatch.setattr(codec, "_decode", None)
+
+    assert codec.decode(zlib.compress(DATA), len(DATA)) == DATA
 
 
 def test_a_failed_checksum_is_data_loss() -> None:
