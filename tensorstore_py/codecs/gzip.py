@@ -163,10 +163,10 @@ def _at_once() -> Callable[[Buffer, int], Buffer | None] | None:
             plain = deflate.gzip_decompress(data, size)
         except deflate.DeflateError:
             return None
-        # It has checked the first stream, wherever that ended: it must be at the end of the data.
+        # It has checked the first stream, wherever that ended: the data must end with its end. (The
+        # same stream once more behind it has that, too, and the same values.)
         end = _TRAILER.pack(deflate.crc32(plain), size % 2**32)
-        ended = bytes(data).find(end) == len(data) - len(end)
-        return plain if ended and len(plain) == size else None
+        return plain if len(plain) == size and data[-len(end) :] == end else None
 
     return decode
 
