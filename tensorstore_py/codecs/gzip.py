@@ -163,10 +163,11 @@ def _at_once() -> Callable[[Buffer, int], Buffer | None] | None:
             plain = deflate.gzip_decompress(data, size)
         except deflate.DeflateError:
             return None
-        # It has checked the first stream, wherever that ended: the data must end with its end. (The
-        # same stream once more behind it has that, too, and the same values.)
+        # It has checked the first stream, wherever that ended: the data must end with its end, and
+        # not only because the same stream stands there twice.
         end = _TRAILER.pack(deflate.crc32(plain), size % 2**32)
-        return plain if len(plain) == size and data[-len(end) :] == end else None
+        whole = bytes(data[-len(end) :]) == end and bytes(data[: len(data) // 2]).find(end) < 0
+        return plain if whole and len(plain) == size else None
 
     return decode
 
