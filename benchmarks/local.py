@@ -193,6 +193,8 @@ def report(rows: Sequence[Row], ours: str, peers: Sequence[str], *, markdown: bo
 @contextmanager
 def working_directory(parent: Path | None) -> Iterator[Path]:
     """A directory of our own, removed at the end whatever happens."""
+    if parent is not None:
+        parent.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(prefix="tensorstore-bench-", dir=parent))
     try:
         yield root

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.local import Row, main, options, report, selected, table
+from benchmarks.local import Row, main, options, report, selected, table, working_directory
 
 
 def test_a_ratio_is_taken_round_by_round() -> None:
@@ -71,3 +71,9 @@ def test_a_failing_worker_is_reported_with_its_traceback(
 
     assert status == 1
     assert "ModuleNotFoundError" in capfd.readouterr().err
+
+
+def test_the_folder_to_write_to_is_made_if_need_be(tmp_path):
+    with working_directory(tmp_path / "deep" / "down") as place:
+        assert place.parent == tmp_path / "deep" / "down"
+    assert not place.exists()
