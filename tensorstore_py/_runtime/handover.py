@@ -1,8 +1,8 @@
 """What it costs that one thread wakes another: measured once, when somebody first asks.
 
-Threads of this interpreter take turns holding it, and whoever waits for a turn sleeps. On a core of
-one's own that takes a few microseconds; where a sleeping core has to be woken by a hypervisor, some
-thirty. Work in pieces that are not much longer than this is done sooner by one thread alone.
+Threads of this interpreter take turns holding it, and whoever waits for a turn sleeps. How long it
+takes to wake them is the machine's: under a hypervisor that has to wake a core, 20 µs and more.
+Work in pieces that are not much longer than this is done sooner by one thread alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Large values: where the memory costs more than what is put in it.
 
-A fresh page of 4 KiB costs about as much as copying it twice, and large `bytes` are always made of
-fresh ones. NumPy asks for large pages where the system has them, so what is this long lives in an
-array of its own.
+A fresh page of 4 KiB costs more than to copy what is on it, and large `bytes` are made of fresh
+ones. NumPy asks for large pages where the system has them, so what is this long lives in an array
+of its own.
 """
 
 from __future__ import annotations

@@ -17,32 +17,30 @@ KEEP_BYTES: Final = 64 * 2**20
 
 class _Scratch(local):
     memory: memoryview = memoryview(bytearray())
-    row: memoryview = memoryview(bytearray())
+
+    def of(self, size: int) -> memoryview:
+        memory = self.memory
+        if memory.nbytes < size:
+            memory = memoryview(bytearray(size))
+            if size <= KEEP_BYTES:
+                self.memory = memory
+        return memory[:size]
 
 
-_mine = _Scratch()
+_chunk = _Scratch()
+_row = _Scratch()
 
 
 def scratch(size: int) -> memoryview:
-    """Writable memory of exactly `size` bytes, valid until the next call here.
+    """Writable memory of exactly `size` bytes, valid until this thread's next call here.
 
     Example:
         >>> len(scratch(100))
         100
     """
-    memory = _mine.memory
-    if memory.nbytes < size:
-        memory = memoryview(bytearray(size))
-        if size <= KEEP_BYTES:
-            _mine.memory = memory
-    return memory[:size]
+    return _chunk.of(size)
 
 
 def row_scratch(size: int) -> memoryview:
     """As `scratch`, of other memory: a chunk can be decoded there and put down here."""
-    memory = _mine.row
-    if memory.nbytes < size:
-        memory = memoryview(bytearray(size))
-        if size <= KEEP_BYTES:
-            _mine.row = memory
-    return memory[:size]
+    return _row.of(size)
