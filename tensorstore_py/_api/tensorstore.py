@@ -204,8 +204,10 @@ class TensorStore(Handle):
             array = as_source(source, driver.data_type, self.shape)
             array, copying = taken(source, array, lasting=lasting)
             given = Given(lasting, None if copying is None else copying.done)
-            body = partial(driver.write_given, self._transform, array, given)
-            if progress is not None:
+            self._life.check()
+            if progress is None:
+                body = driver.writing(self._transform, array, given)
+            else:
                 body = partial(write_blockwise, driver, self._transform, array, Told(progress))
             commit = self._begin(body, changes=True)
         if copying is None:

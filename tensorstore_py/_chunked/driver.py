@@ -24,6 +24,7 @@ from tensorstore_py._chunked.read import read_into
 from tensorstore_py._chunked.resize import delete_outside, new_shape
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.small_pooled import small_reads
+from tensorstore_py._chunked.small_writes import small_write
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._chunked.statistics import count_stored
 from tensorstore_py._chunked.uneven import ArraysByShape
@@ -34,7 +35,7 @@ from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.gate import Mutex
-from tensorstore_py.errors import FailedPreconditionError, NotFoundError
+from tensorstore_py.errors import FailedPreconditionError, NotFoundError, TensorStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -258,23 +259,34 @@ class ChunkedDriver(Driver, Generic[M]):
     async def write(self, transform: IndexTransform, source: Array) -> None:
         await self.write_given(transform, source, _AS_USUAL)
 
+    def writing(
+        self, transform: IndexTransform, source: Array, given: Given
+    ) -> Callable[[], Coroutine[Any, Any, None]]:
+        whole = partial(self.write_given, transform, source, given)
+        if self._shares:
+            with suppress(TensorStoreError):  # the write will say so
+                known = self._current()
+                axes, view = _selected(known, transform, source)
+                if view.size:
+                    to = Destination(known.array, known.source, self._merged, known.pool)
+                    write = small_write(
+                        to, axes, view, given, lambda: self._current().array is to.array, whole
+                    )
+                    if write is not None:
+                        return write
+        return whole
+
     async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
         known = await self._recheck_metadata()
-        array = known.array
-        resolved = propagate_bounds(known.bounds, transform)
-        selection, shape = select(resolved), resolved.input_shape
-        view = selection.view(source if source.shape == shape else np.broadcast_to(source, shape))
+        axes, view = _selected(known, transform, source)
         if not view.size:
             return
-        # The ellipsis keeps what has no dimensions an array, which text would not be without.
-        first: tuple[Any, ...] = (0,) * selection.free
-        view = view[(*first, ...)]
         try:
-            to = Destination(array, known.source, self._merged, known.pool)
-            await write_from(to, selection.axes, view, given)
+            to = Destination(known.array, known.source, self._merged, known.pool)
+            await write_from(to, axes, view, given)
         finally:
             if self._transaction is not None:
-                self._overlay.changing(partial(self._outside().forget, selection.axes))
+                self._overlay.changing(partial(self._outside().forget, axes))
 
     def forget(self, axes: Sequence[Axis]) -> None:
         """Drop from the cache pool what a selection touches: a transaction has changed it."""
@@ -397,3 +409,21 @@ class ChunkedDriver(Driver, Generic[M]):
                     known.state.layout.check_same_array(state.layout, self._file.describe())
                     self._known = self._bound(state, growing=True)
         return self._known
+
+
+def _selected(
+    known: _Known[Any], transform: IndexTransform, source: Array
+) -> tuple[Sequence[Axis], Array]:
+    """What a write selects, and the working view of its values.
+
+    Raises:
+        OutOfRangeError: something outside the array.
+    """
+    resolved = propagate_bounds(known.bounds, transform)
+    selection, shape = select(resolved), resolved.input_shape
+    view = selection.view(source if source.shape == shape else np.broadcast_to(source, shape))
+    if view.size:
+        # The ellipsis keeps what has no dimensions an array, which text would not be without.
+        first: tuple[Any, ...] = (0,) * selection.free
+        view = view[(*first, ...)]
+    return selection.axes, view

@@ -35,16 +35,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tensorstore_py._chunked.array import ChunkedArray
+    from tensorstore_py._chunked.cache import Writes
     from tensorstore_py._chunked.cached import PoolPart
+    from tensorstore_py._chunked.merging import Waiting
     from tensorstore_py._chunked.plan import Plan, Step
     from tensorstore_py._chunked.rows import Row
     from tensorstore_py._chunked.selection import Axis
-    from tensorstore_py._chunked.source import StoredChunks
+    from tensorstore_py._chunked.source import Cell, StoredChunks
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._interface.update import Update
 
-__all__ = ["Destination", "write_from"]
+__all__ = ["ChunkWriter", "Destination", "NewValues", "ShardWriter", "write_from"]
 
 _AS_USUAL = Given()
 
@@ -82,17 +84,17 @@ async def write_from(
         DataLossError: a chunk that must be changed in part is corrupt; names its key.
     """
     plan = make_plan(axes, to.array.grid)
-    values = _Values(view, given, plan.count)
+    values = NewValues(view, given, plan.count)
     if plan.count > 1 and to.source.store.rewritten:
         await _write_together(to, plan, values)
     else:
         await _write_each(to, plan, values)
 
 
-async def _write_each(to: Destination, plan: Plan, values: _Values) -> None:
+async def _write_each(to: Destination, plan: Plan, values: NewValues) -> None:
     """Store the chunks as they come."""
     array, source = to.array, to.source
-    kind = _Writer if array.sharded is None else _ShardWriter
+    kind = ChunkWriter if array.sharded is None else ShardWriter
     length = 0 if array.shapes is not None else kind(to, plan, values).row_length()
     if length:
         await fan_out(
@@ -112,7 +114,7 @@ async def _write_each(to: Destination, plan: Plan, values: _Values) -> None:
     await fan_out(source.inline, plan.steps(), work, count=plan.count, width=source.width)
 
 
-async def _write_together(to: Destination, plan: Plan, values: _Values) -> None:
+async def _write_together(to: Destination, plan: Plan, values: NewValues) -> None:
     """Store the chunks at once, when all of them are encoded."""
     source, pool = to.source, to.pool
     staged = Overlay(source.store, repeatable=False, atomic=False, check=lambda: None)
@@ -125,7 +127,7 @@ async def _write_together(to: Destination, plan: Plan, values: _Values) -> None:
             pool.forget(to.array, plan.axes)
 
 
-class _Values:
+class NewValues:
     """The new values, and how many chunks still have to take theirs.
 
     Args:
@@ -161,12 +163,12 @@ class _Values:
                 self._taken()
 
 
-class _Writer:
+class ChunkWriter:
     """One write to an array whose chunks are encoded whole."""
 
     __slots__ = ("_array", "_merged", "_plan", "_pool", "_source", "_values")
 
-    def __init__(self, to: Destination, plan: Plan, values: _Values) -> None:
+    def __init__(self, to: Destination, plan: Plan, values: NewValues) -> None:
         self._array, self._source, self._merged, self._pool = to
         self._plan = plan
         self._values = values
@@ -224,9 +226,7 @@ class _Writer:
             return
         with pool.writing(self._array, step.cell) as writes:
             update = self.update(step)
-            stamp = await self._store(step, update)
-            if stamp is not None and isinstance(update, ShownUpdate) and update.made is not None:
-                writes.stored(update.made, stamp.generation)
+            _keep(writes, update, await self._store(step, update))
 
     async def _store(self, step: Step, update: Update) -> TimestampedStorageGeneration | None:
         """Store one chunk; its new stamp if that of just this change is known."""
@@ -252,6 +252,21 @@ class _Writer:
         self._values.taken()
         return changed
 
+    def announce(self, steps: Sequence[Step]) -> list[Waiting]:
+        """Have changes of chunks in part wait for their turn, or for who makes them along."""
+        key, update = self._source.key, self.update
+        return self._merged.announce([(key(step.cell), update(step)) for step in steps])
+
+    async def make(self, cell: Cell, waiting: Waiting, along: int) -> None:
+        """See to it that a change that was announced is made; see `MergedUpdates.make`."""
+        pool = self._pool
+        if pool is None or waiting.done:
+            await self._merged.make(waiting, along)
+        else:
+            with pool.writing(self._array, cell) as writes:
+                _keep(writes, waiting.update, await self._merged.make(waiting))
+        self._values.taken()
+
     def update(self, step: Step) -> Update:
         """What becomes of the chunk."""
         part = ChunkPart(step, self._values.view[(..., *step.outside)])
@@ -261,7 +276,13 @@ class _Writer:
         return kind(self._array, self._source, step.cell, (part,))
 
 
-class _ShardWriter(_Writer):
+def _keep(writes: Writes, update: Update, stamp: TimestampedStorageGeneration | None) -> None:
+    """Have the pool keep the chunk that an update made, if its stamp is known."""
+    if stamp is not None and isinstance(update, ShownUpdate) and update.made is not None:
+        writes.stored(update.made, stamp.generation)
+
+
+class ShardWriter(ChunkWriter):
     """One write to an array whose chunks are shards: inner chunks not touched are kept as bytes."""
 
     __slots__ = ()

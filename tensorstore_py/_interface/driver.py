@@ -139,6 +139,21 @@ class Driver(ABC):
         """`write`, for who can say more of `source`; arguments and errors as there."""
         await self.write(transform, source)
 
+    def writing(
+        self, transform: IndexTransform, source: Array, given: Given
+    ) -> Callable[[], Coroutine[Any, Any, None]]:
+        """A write that is asked for now.
+
+        Args:
+            transform: as for `write`.
+            source: as for `write`.
+            given: as for `write_given`.
+
+        Returns:
+            What makes its coroutine, once; an `Announced` if others are to know of it before.
+        """
+        return partial(self.write_given, transform, source, given)
+
     async def resize(self, request: ResizeRequest) -> None:
         """Change the bounds.
 

@@ -272,6 +272,21 @@ class KvStore(ABC):
             if stamp.generation != UNKNOWN:
                 return stamp
 
+    async def update_values(
+        self, keys: Sequence[str], updates: Sequence[Update]
+    ) -> Sequence[TimestampedStorageGeneration | Exception]:
+        """`update` of several keys, each for itself; what failed has its error in place of a stamp.
+
+        The default makes one after the other.
+        """
+        outcomes: list[TimestampedStorageGeneration | Exception] = []
+        for key, update in zip(keys, updates, strict=True):
+            try:
+                outcomes.append(await self.update(key, update))
+            except Exception as error:  # noqa: BLE001 - it is that key's
+                outcomes.append(error)
+        return outcomes
+
     async def write_after(
         self, key: str, keep: int, tail: Buffer, *, if_equal: bytes
     ) -> TimestampedStorageGeneration:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from tensorstore_py._runtime.fork import Forkable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
     from types import TracebackType
+    from typing import Any
 
 __all__ = ["Gate", "Mutex"]
 
@@ -105,6 +106,26 @@ class Gate(Forkable):
                 turn.users -= 1
                 if not turn.users:
                     del self._turns[key]
+
+    def _seize(self, free: Iterable[object]) -> list[Any]:
+        """Enter for keys that nobody holds or awaits, on threads only; the mutex is held."""
+        seized = list(free)
+        for key in seized:
+            lock = Lock()
+            lock.acquire()
+            turn = self._turns[key] = _Turn(lock)
+            turn.users = 1
+        return seized
+
+    def let_go(self, seized: Iterable[object]) -> None:
+        """Leave keys that were entered by `_seize`."""
+        with self._mutex:
+            for key in seized:
+                turn = self._turns[key]
+                turn.users -= 1
+                if not turn.users:
+                    del self._turns[key]
+                turn.lock.release()
 
     def after_fork(self) -> None:
         self._mutex = Lock()

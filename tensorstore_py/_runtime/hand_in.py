@@ -24,7 +24,7 @@ __all__ = ["TICK_S", "Handable", "hand_in", "send_all", "send_others"]
 
 #: A job waits until nothing more was asked for in that time; at most so many times as long.
 TICK_S: Final = 0.001
-_PATIENCE: Final = 5
+_PATIENCE: Final = 20
 _IDLE_TICKS: Final = 20
 
 #: A worker takes so many jobs, and then lets other work have its turn.

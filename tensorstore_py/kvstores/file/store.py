@@ -46,6 +46,7 @@ from tensorstore_py.plugin import (
     ReadResult,
     TimestampedStorageGeneration,
     Turns,
+    Update,
 )
 
 __all__ = ["FileStore"]
@@ -54,6 +55,7 @@ T = TypeVar("T")
 
 #: Inside the class `list` is a method.
 Results = list[ReadResult]
+Outcomes = list[TimestampedStorageGeneration | Exception]
 _UNCONDITIONAL: Final = (None, UNKNOWN)
 _STAGE_ATTEMPTS: Final = 100
 _TURNS: Final = Turns()
@@ -159,6 +161,42 @@ class FileStore(KvStore):
                 except OSError as error:
                     action = "delete" if value is None else "write"
                     self._retry(error, action, key, partial(self._change, key, value, None))
+
+    async def update_values(self, keys: Sequence[str], updates: Sequence[Update]) -> Outcomes:
+        if self._sync or self._mode == "non_atomic":
+            return await super().update_values(keys, updates)
+        with _TURNS.mine(), self._places:
+            found = [self._tried(partial(self._read, key, WHOLE, None, None)) for key in keys]
+        outcomes: Outcomes = []
+        made: list[Callable[[], bytes] | Exception] = []
+        for key, update, result in zip(keys, updates, found, strict=True):
+            if isinstance(result, Exception):
+                made.append(result)
+                continue
+            try:
+                there = result.state == "value"
+                value = await update.apply(result.value if there else None)
+            except Exception as error:  # noqa: BLE001 - it is that key's
+                made.append(error)
+            else:
+                made.append(partial(self._change, key, value, result.stamp.generation))
+        with _TURNS.mine(), self._places:
+            changed = [each if isinstance(each, Exception) else self._tried(each) for each in made]
+        for key, update, generation in zip(keys, updates, changed, strict=True):
+            if isinstance(generation, OSError) or generation == UNKNOWN:
+                outcomes += await super().update_values([key], [update])
+            elif isinstance(generation, Exception):
+                outcomes.append(generation)
+            else:
+                outcomes.append(TimestampedStorageGeneration.now(generation))
+        return outcomes
+
+    @staticmethod
+    def _tried(action: Callable[[], T]) -> T | Exception:
+        try:
+            return action()
+        except Exception as error:
+            return error
 
     async def write_after(
         self, key: str, keep: int, tail: Buffer, *, if_equal: bytes
