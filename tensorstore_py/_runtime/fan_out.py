@@ -260,7 +260,7 @@ async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any,
     """
     if there and not here:
         job = Job(body)
-        future = job.settle.future  # before it begins, since a job that is done knows none
+        future = job.future  # before it begins, since a job that is done knows none
         job.carry_on()
         return await future
     return await body()

@@ -2,7 +2,7 @@
 
 A Future is settled once, from any thread. `.result()` blocks any thread; `await` works in any
 event loop; cancellation flows both ways. A Future may carry work that no worker has begun yet
-(`_claim`): a thread that asks for its result runs that work itself instead of waiting for a
+(`_work`): a thread that asks for its result runs that work itself instead of waiting for a
 worker to wake up. All state changes happen under the future's own lock; callbacks run outside it.
 """
 
@@ -23,7 +23,7 @@ from tensorstore_py.errors import AbortedError
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Future", "FutureLike", "Promise", "Settleable"]
+__all__ = ["Future", "FutureLike", "Promise", "Settleable", "Work"]
 
 T = TypeVar("T")
 FutureLike: TypeAlias = "Awaitable[T] | T"
@@ -33,6 +33,48 @@ _UNSET: Any = object()
 
 #: Identity of the library's loop thread, set by `loop`; blocking it would hang everything on it.
 loop_thread: list[int | None] = [None]
+
+
+class Work:
+    """What a Future is the result of, as far as it is to be begun or stopped."""
+
+    __slots__ = ()
+
+    def claim(self) -> bool:
+        """Do it on this thread if nobody has begun it; whether it was done."""
+        return False
+
+    def stop(self) -> None:
+        """Nobody wants it any more."""
+
+    def hurry(self) -> None:
+        """Begin it elsewhere now."""
+
+
+class _Attached(Work):
+    """Work by its functions."""
+
+    __slots__ = ("_claim", "_hurry", "_stop")
+
+    def __init__(
+        self,
+        claim: Callable[[], bool] | None,
+        stop: Callable[[], None],
+        hurry: Callable[[], None] | None,
+    ) -> None:
+        self._claim = claim
+        self._stop = stop
+        self._hurry = hurry
+
+    def claim(self) -> bool:
+        return self._claim is not None and self._claim()
+
+    def stop(self) -> None:
+        self._stop()
+
+    def hurry(self) -> None:
+        if self._hurry is not None:
+            self._hurry()
 
 
 class Future(Generic[T]):
@@ -51,8 +93,7 @@ class Future(Generic[T]):
     """
 
     __slots__ = (
-        "__weakref__", "_callbacks", "_cancel", "_claim", "_epoch", "_error", "_hurry", "_lock",
-        "_value", "_waiters",
+        "__weakref__", "_callbacks", "_epoch", "_error", "_lock", "_value", "_waiters", "_work",
     )  # fmt: skip
     __class_getitem__: ClassVar[classmethod[Any, Any, GenericAlias]] = classmethod(GenericAlias)
 
@@ -60,11 +101,9 @@ class Future(Generic[T]):
     _epoch: int
     _value: T
     _error: BaseException | None
-    _callbacks: list[Callable[[Any], None]]
-    _waiters: list[Lock]
-    _claim: Callable[[], bool] | None
-    _cancel: Callable[[], None] | None
-    _hurry: Callable[[], None] | None
+    _callbacks: list[Callable[[Any], None]] | None
+    _waiters: list[Lock] | None
+    _work: Work | None
 
     def __new__(
         cls, future: FutureLike[T] = _UNSET, *, loop: asyncio.AbstractEventLoop | None = None
@@ -75,14 +114,13 @@ class Future(Generic[T]):
         self._lock = Lock()
         self._value = _UNSET
         self._error = None
-        self._callbacks = []
-        self._waiters = []
-        self._claim = None
-        self._cancel = None
-        self._hurry = None
+        self._callbacks = None
+        self._waiters = None
+        self._work = None
         self._epoch = epoch()
         if isinstance(future, Awaitable):
-            self._cancel = adopt(future, loop, self._settled, self._fulfil, self._fail)
+            stop = adopt(future, loop, self._settled, self._fulfil, self._fail)
+            self._work = _Attached(None, stop, None)
         elif future is not _UNSET:
             self._value = future
         return self
@@ -106,18 +144,18 @@ class Future(Generic[T]):
         Returns:
             False if it was done already.
         """
-        stop = self._cancel
+        work = self._work
         if not self._settle(_UNSET, asyncio.CancelledError()):
             return False
-        if stop is not None:
-            stop()
+        if work is not None:
+            work.stop()
         return True
 
     def force(self) -> None:
         """Begin the work now, on another thread, instead of within a millisecond."""
-        hurry = self._hurry
-        if hurry is not None:
-            hurry()
+        work = self._work
+        if work is not None:
+            work.hurry()
 
     def result(self, timeout: float | None = None, deadline: float | None = None) -> T:
         """Block until done and return the value.
@@ -153,8 +191,9 @@ class Future(Generic[T]):
     def remove_done_callback(self, callback: Callable[[Future[T]], None]) -> int:
         """Take back every registration of `callback`; returns how many there were."""
         with self._lock:
-            kept = [each for each in self._callbacks if each != callback]
-            removed = len(self._callbacks) - len(kept)
+            callbacks = self._callbacks or []
+            kept = [each for each in callbacks if each != callback]
+            removed = len(callbacks) - len(kept)
             self._callbacks = kept
         return removed
 
@@ -198,14 +237,16 @@ class Future(Generic[T]):
         """`add_done_callback` without hurrying the work. For the runtime."""
         with self._lock:
             if not self._settled():
+                if self._callbacks is None:
+                    self._callbacks = []
                 self._callbacks.append(callback)
                 return
         self._call(callback)
 
     def claim(self) -> bool:
         """Run the work on this thread if nobody has begun it; whether it ran. For the runtime."""
-        claim = self._claim
-        return claim is not None and claim()
+        work = self._work
+        return work is not None and work.claim()
 
     def error(self) -> BaseException | None:
         """The error of a Future that is done, cancellation included. For the runtime."""
@@ -240,13 +281,16 @@ class Future(Generic[T]):
         with self._lock:
             if self._settled():
                 return
+            if self._waiters is None:
+                self._waiters = []
             self._waiters.append(waiter)
         if waiter.acquire(timeout=timeout):
             return
         with self._lock:
             if self._settled():
                 return
-            self._waiters.remove(waiter)
+            if self._waiters is not None:
+                self._waiters.remove(waiter)
         raise TimeoutError(f"not done after {timeout:g} s")
 
     def _fulfil(self, value: T) -> None:
@@ -262,17 +306,17 @@ class Future(Generic[T]):
                 return False
             # What ran the work refers back to this future: without these links a result is
             # freed as soon as nobody holds it, not when the cycle collector comes by.
-            self._claim = None
-            self._cancel = None
-            self._hurry = None
+            self._work = None
             self._value = value
             self._error = error
             callbacks, waiters = self._callbacks, self._waiters
-            self._callbacks, self._waiters = [], []
-        for waiter in waiters:
-            waiter.release()
-        for callback in callbacks:
-            self._call(callback)
+            self._callbacks = self._waiters = None
+        if waiters is not None:
+            for waiter in waiters:
+                waiter.release()
+        if callbacks is not None:
+            for callback in callbacks:
+                self._call(callback)
         return True
 
     def _call(self, callback: Callable[[Future[T]], None]) -> None:
@@ -334,13 +378,7 @@ class Settleable(Generic[T]):
         hurry: Callable[[], None] | None,
     ) -> None:
         """Say how to run unbegun work on this thread, to stop it, and to begin it elsewhere now."""
-        self.future._claim = claim
-        self.future._hurry = hurry
-        self.future._cancel = cancel
-
-    def begun(self) -> None:
-        """No other thread may claim the work any more."""
-        self.future._claim = None
+        self.future._work = _Attached(claim, cancel, hurry)
 
     def value(self, value: T) -> None:
         """Settle with a value."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from contextvars import copy_context
-from threading import Lock, local
+from threading import local
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tensorstore_py._runtime.future import Future, Settleable
+from tensorstore_py._runtime.future import Future, Settleable, Work
 from tensorstore_py._runtime.hand_in import hand_in, send_all, send_others
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.loop import library_loop
@@ -33,7 +33,7 @@ class _Here(local):
 _here = _Here()
 
 
-_NOBODY: Settleable[Any] = Settleable()
+_NOBODY: Future[Any] = Future()
 
 
 class Announced(ABC):
@@ -67,18 +67,23 @@ def _withdraw(body: object) -> None:
         body.withdraw()
 
 
-class Job(Generic[T]):
-    """Inline work that is run once, by whoever comes first."""
+class Job(Work, Generic[T]):
+    """Inline work that is run once, by whoever comes first.
 
-    __slots__ = ("_body", "_handed_in", "_lock", "cancelled", "settle")
+    Attributes:
+        cancelled: nobody wants it any more.
+        future: of its result, until it is run: a job that is done keeps no result alive.
+    """
+
+    __slots__ = ("_body", "_handed_in", "_lock", "cancelled", "future")
 
     def __init__(self, body: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
-        self._lock = Lock()
         self._handed_in = False
         self.cancelled = False
-        self.settle: Settleable[T] = Settleable()
-        self.settle.attach(self.run_for_caller, self.stop, self.hurry)
+        self.future: Future[T] = Future()
+        self._lock = self.future._lock
+        self.future._work = self
 
     @property
     def begun(self) -> bool:
@@ -90,8 +95,8 @@ class Job(Generic[T]):
         self._handed_in = True
         hand_in(self)
 
-    def run_for_caller(self) -> bool:
-        """`run_here` for a thread that waits for it; workers begin what else was handed in."""
+    def claim(self) -> bool:
+        """Run it for a thread that waits for it; workers begin what else was handed in."""
         return self.run_here(alone=False)
 
     def run_here(self, *, alone: bool = True) -> bool:
@@ -102,17 +107,16 @@ class Job(Generic[T]):
             return False
         if not alone:
             send_others()
-        settle, self.settle = self.settle, _NOBODY  # a job that is done keeps no result alive
-        settle.begun()
+        future, self.future = self.future, _NOBODY
         outer, _here.job = _here.job, self
         try:
             value = run_inline(body())
         except BaseException as error:  # the error is the outcome
-            settle.error(error)
+            future._fail(error)
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
         else:
-            settle.value(value)
+            future._fulfil(value)
         finally:
             _here.job = outer
         return True
@@ -173,7 +177,7 @@ def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]
     """
     if inline:
         job: Job[T] = Job(body)
-        future = job.settle.future
+        future = job.future
         job.hand_in()
         return future
     return _start_on_loop(body)
@@ -182,41 +186,59 @@ def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]
 def _start_on_loop(body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     task = _LoopTask(library_loop(), body)
     task.begin_soon()
-    return task.settle.future
+    return task.future
 
 
-class _LoopTask(Generic[T]):
-    """Work for the library's loop, begun there once."""
+class _LoopTask(Work, Generic[T]):
+    """Work for the library's loop, begun there once.
 
-    __slots__ = ("_body", "_loop", "_task", "settle")
+    Args:
+        loop: that loop.
+        body: the work.
+        waits: until somebody waits for it.
+
+    Attributes:
+        future: of its result.
+    """
+
+    __slots__ = ("_body", "_loop", "_task", "_waits", "future")
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, body: Callable[[], Coroutine[Any, Any, T]]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        body: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        waits: bool = False,
     ) -> None:
         self._loop = loop
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
+        self._waits = waits
         self._task: asyncio.Task[None] | None = None
-        self.settle: Settleable[T] = Settleable()
-        self.settle.attach(None, self._stop, None)
+        self.future: Future[T] = Future()
+        self.future._work = self
 
     def begin_soon(self) -> None:
         """Begin it, from any thread."""
         self._loop.call_soon_threadsafe(self.begin, context=copy_context())
 
+    def hurry(self) -> None:
+        if self._waits:
+            self.begin_soon()
+
     def begin(self) -> None:
         """Begin it, on the loop, unless it was begun or cancelled."""
-        if self._task is None and not self.settle.future.done():
+        if self._task is None and not self.future._settled():
             self._task = self._loop.create_task(self._follow())
 
     async def _follow(self) -> None:
         body, self._body = self._body, None
         assert body is not None  # a task begins once
         try:
-            self.settle.value(await body())
+            self.future._fulfil(await body())
         except BaseException as error:  # the error is the outcome
-            self.settle.error(error)
+            self.future._fail(error)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
@@ -240,13 +262,10 @@ class Deferred(Generic[T]):
     __slots__ = ("_work", "future")
 
     def __init__(self, inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        self._work: Job[T] | _LoopTask[T]
-        if inline:
-            self._work = Job(body)
-        else:
-            self._work = _LoopTask(library_loop(), body)
-            self._work.settle.attach(None, self._work._stop, self._work.begin_soon)
-        self.future = self._work.settle.future
+        self._work: Job[T] | _LoopTask[T] = (
+            Job(body) if inline else _LoopTask(library_loop(), body, waits=True)
+        )
+        self.future = self._work.future
 
     @staticmethod
     def begin_all(operations: Iterable[Deferred[Any]]) -> None:

@@ -93,7 +93,7 @@ def test_what_was_handed_in_begins_when_the_result_of_another_is_asked_for():
 def test_a_job_that_was_never_handed_in_begins_when_somebody_waits():
     job = Job(nothing)
 
-    assert job.settle.future.result(timeout=30) == 7
+    assert job.future.result(timeout=30) == 7
 
 
 def test_many_threads_hand_in_at_once_and_nothing_is_lost():
