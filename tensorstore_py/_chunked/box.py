@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._index import IndexTransform
 
-__all__ = ["Box", "Cut", "box_of", "cut", "within"]
+__all__ = ["Box", "Cut", "box_of", "cells_of", "cut", "within"]
 
 
 class Box(NamedTuple):
@@ -94,6 +94,25 @@ def box_of(transform: IndexTransform, extents: Sequence[int]) -> Box | None:
     return Box(starts, stops, kept) if rank == len(lower) else None
 
 
+def cells_of(box: Box, chunk: Sequence[int]) -> list[tuple[int, ...]]:
+    """The chunks of that shape that a box meets, in the order of `cut`.
+
+    Example:
+        >>> cells_of(Box([3, 0], [9, 4], [True, True]), [4, 4])
+        [(0, 0), (1, 0), (2, 0)]
+    """
+    firsts = []
+    single = True
+    for start, stop, size in zip(box.starts, box.stops, chunk, strict=True):
+        first = start // size
+        firsts.append(first)
+        single = single and stop <= (first + 1) * size
+    if single:
+        return [tuple(firsts)]
+    lasts = [(stop - 1) // size for stop, size in zip(box.stops, chunk, strict=True)]
+    return list(product(*[range(low, high + 1) for low, high in zip(firsts, lasts, strict=True)]))
+
+
 def cut(box: Box, chunk: Sequence[int], offsets: Sequence[int] | None = None) -> list[Cut]:
     """The parts of a box, one for each chunk of that shape that it meets.
 
@@ -140,6 +159,8 @@ def _cut_many(box: Box, chunk: Sequence[int], offsets: Sequence[int] | None) -> 
             low, high = max(start, begin), min(stop, begin + size)
             along.append((cell, slice(low - begin, high - begin), slice(low + shift, high + shift)))
         pieces.append(along)
+    if rank == len(pieces):
+        return [Cut(*zip(*each, strict=True)) for each in product(*pieces)]
     cuts = []
     for each in product(*pieces):
         cell, inside, outside = zip(*each, strict=True)

@@ -63,14 +63,14 @@ class PooledSmallReads(SmallReads):
             partial(self._read, cell),
         )
         if entry.chunk is None:
-            fill_wanted(self.array, cell, [(want.out, want.cut) for want in wants])
+            fill_wanted(self.array, cell, self.parts(wants))
         else:
             await offload(self.inline, partial(self._copy, entry.chunk, wants))
 
     def _copy(self, chunk: Array, wants: Sequence[Want]) -> None:
         with self.array.limits.copying:
-            for want in wants:
-                want.out[want.cut.outside] = chunk[want.cut.inside]
+            for out, part in self.parts(wants):
+                out[part.outside] = chunk[part.inside]
 
     async def _read(self, cell: Cell, before: CachedChunk | None) -> CachedChunk:
         """The chunk as it is now; what was kept of it, if the store says that it still is."""

@@ -13,16 +13,18 @@ from __future__ import annotations
 import math
 import time
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tensorstore_py._chunked.box import box_of, cut
+from tensorstore_py._chunked.box import box_of, cells_of, cut
 from tensorstore_py._chunked.read import corrupt_chunk, missing_chunk
 from tensorstore_py._runtime.fan_out import SHARE_BYTES, fan_out, offload
 from tensorstore_py._runtime.flight import Flight
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.handover import Pace
 from tensorstore_py._runtime.scratch import row_scratch
 from tensorstore_py._runtime.start import Announced
 from tensorstore_py._runtime.workers import width
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tensorstore_py._chunked.array import ChunkedArray
-    from tensorstore_py._chunked.box import Cut
+    from tensorstore_py._chunked.box import Box, Cut
     from tensorstore_py._chunked.source import Cell
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.codec_chain import CodecChain
@@ -60,12 +62,12 @@ _SERVED: Final = 2
 class Want:
     """What one read wants of one chunk."""
 
-    __slots__ = ("cut", "out", "read", "state")
+    __slots__ = ("cell", "number", "read", "state")
 
-    def __init__(self, read: SmallRead, cut: Cut, out: Array) -> None:
+    def __init__(self, read: SmallRead, number: int, cell: Cell) -> None:
         self.read = read
-        self.cut = cut
-        self.out = out
+        self.number = number
+        self.cell = cell
         self.state = _WANTED
 
 
@@ -92,6 +94,7 @@ class SmallReads(Forkable):
         self.step_bytes = self.unit.chunk.size_bytes
         self.inline = array.source.inline
         self.mutex = Mutex()
+        self._pace = Pace()
         self._wanted: dict[Cell, list[Want]] = {}
         super().__init__()
 
@@ -119,10 +122,11 @@ class SmallReads(Forkable):
             elements *= extent
         if 2 * elements > _MOST_CHUNKS * self._elements:
             return None
-        cuts = cut(box, self._shape)
-        if len(cuts) > _MOST_CHUNKS or 2 * elements > len(cuts) * self._elements:
+        cells = cells_of(box, self._shape)
+        if len(cells) > _MOST_CHUNKS or 2 * elements > len(cells) * self._elements:
             return None
-        read = SmallRead(self, np.empty(shape, self._dtype, "F" if order == "F" else "C"), cuts)
+        out = np.empty(shape, self._dtype, "F" if order == "F" else "C")
+        read = SmallRead(self, out, box, cells)
         self._announce(read.wants)
         return read
 
@@ -130,7 +134,7 @@ class SmallReads(Forkable):
         wanted = self._wanted
         with self.mutex.lock:
             for want in wants:
-                cell = want.cut.cell
+                cell = want.cell
                 others = wanted.get(cell)
                 if others is None:
                     wanted[cell] = [want]
@@ -141,7 +145,7 @@ class SmallReads(Forkable):
         """Nobody is to serve these any more, unless somebody is just doing so."""
         with self.mutex.lock:
             for want in wants:
-                cell = want.cut.cell
+                cell = want.cell
                 others = self._wanted.get(cell, ())
                 rest = [other for other in others if other is not want]
                 if rest:
@@ -153,75 +157,125 @@ class SmallReads(Forkable):
         """Whether others want so many that a read of `mine` had better stay on one thread."""
         return len(self._wanted) - mine >= _CROWD
 
+    def parts(self, wants: Sequence[Want]) -> list[tuple[Array, Cut]]:
+        """Where the elements go that are wanted of a chunk, and which they are."""
+        shape = self._shape
+        return [
+            (read.out, (read.cuts or read.cut(shape))[number])
+            for read, number in [(want.read, want.number) for want in wants]
+        ]
+
     async def lead_row(self, row: Sequence[Want]) -> None:
         """`lead` for several wants of one read, whose chunks are fetched together."""
         with self.mutex.lock:
-            taken = [self._wanted.pop(want.cut.cell) for want in row if want.state == _WANTED]
-            for wants in taken:
-                for each in wants:
-                    each.state = _SERVING
+            taken = self._take(row)
         try:
             await self._serve_row(taken)
         except BaseException:
-            for wants in taken:
-                self._leave_to_themselves(row, wants)
+            self._leave_to_themselves(row, taken)
             raise
+        self._served(taken)
+
+    def _take(self, row: Sequence[Want], along: int = 0) -> list[list[Want]]:
+        """All that is wanted of those chunks, and of the last ones that nobody has come to yet.
+
+        The mutex is held. Those at the head of the line are about to be served by others.
+        """
+        wanted = self._wanted
+        taken = [wanted.pop(want.cell) for want in row if want.state == _WANTED]
+        while along > 0 and wanted:
+            taken.append(wanted.popitem()[1])
+            along -= 1
         for wants in taken:
-            self._served(wants)
+            for each in wants:
+                each.state = _SERVING
+        return taken
 
     async def _serve_row(self, taken: Sequence[Sequence[Want]]) -> None:
         array = self.array
         limits, size = array.limits, array.limits.in_flight(len(taken) * self.step_bytes)
         if limits.memory.matters(True, size):
             for wants in taken:
-                await self.serve(wants[0].cut.cell, wants)
+                await self.serve(wants[0].cell, wants)
             return
-        cells = [wants[0].cut.cell for wants in taken]
+        cells = [wants[0].cell for wants in taken]
         room = row_scratch(len(taken) * self.step_bytes)  # chunks are decoded in other memory
         for wants, data in zip(taken, await array.source.values(cells, room), strict=True):
-            cell = wants[0].cut.cell
+            cell = wants[0].cell
             if data is None:
-                fill_wanted(array, cell, [(want.out, want.cut) for want in wants])
+                fill_wanted(array, cell, self.parts(wants))
             else:
                 self._decode(cell, wants, data)
 
     async def lead(self, want: Want) -> None:
-        """Serve a chunk to all that want it now, unless somebody else did or does that."""
-        cell = want.cut.cell
+        """Serve a chunk to all that want it now, unless somebody else did or does that.
+
+        Where chunks are small, some that others want are fetched along with it.
+        """
         with self.mutex.lock:
             if want.state != _WANTED:
                 return
-            wants = self._wanted.pop(cell)
-            for each in wants:
-                each.state = _SERVING
+            taken = self._take((want,), self.row_length - 1)
+        began = self._pace.begin()
         try:
-            await self.serve(cell, wants)
-        except BaseException:
-            self._leave_to_themselves((want,), wants)
+            if len(taken) == 1:
+                await self.serve(want.cell, taken[0])
+            else:
+                await self._serve_row(taken)
+        except BaseException as error:
+            if len(taken) > 1 and isinstance(error, Exception):
+                # Of which chunk it was shows when each goes alone.
+                self._leave_to_themselves((), taken)
+                await self._lead_alone(want)
+                return
+            self._leave_to_themselves((want,), taken)
             raise
-        self._served(wants)
+        self._pace.end(began, self.pieces(taken))
+        self._served(taken)
 
-    def _served(self, wants: Sequence[Want]) -> None:
+    def pieces(self, taken: Sequence[Sequence[Want]]) -> int:
+        """How many chunks were decoded one after the other, about."""
+        return len(taken)
+
+    @property
+    def short(self) -> bool:
+        """Whether a chunk is served so soon that one thread does it all in less time than two."""
+        return self.inline and 2 * self.step_bytes <= _ROW_BYTES and self._pace.short
+
+    async def _lead_alone(self, want: Want) -> None:
+        with self.mutex.lock:
+            if want.state != _WANTED:
+                return
+            taken = self._take((want,))
+        try:
+            await self.serve(want.cell, taken[0])
+        except BaseException:
+            self._leave_to_themselves((want,), taken)
+            raise
+        self._served(taken)
+
+    def _served(self, taken: Sequence[Sequence[Want]]) -> None:
         bells = []
         with self.mutex.lock:
-            for each in wants:
-                each.state = _SERVED
-                read = each.read
-                read.left -= 1
-                if read.bell is not None and not read.left:
-                    bells.append(read.bell)
+            for wants in taken:
+                for each in wants:
+                    each.state = _SERVED
+                    read = each.read
+                    read.left -= 1
+                    if read.bell is not None and not read.left:
+                        bells.append(read.bell)
         for bell in bells:
             bell.land()
 
-    def _leave_to_themselves(self, mine: Sequence[Want], wants: Sequence[Want]) -> None:
+    def _leave_to_themselves(self, mine: Sequence[Want], taken: Sequence[Sequence[Want]]) -> None:
         bells = []
         with self.mutex.lock:
-            for each in wants:
+            for each in chain.from_iterable(taken):
                 read = each.read
                 if each in mine or read.over:
                     continue
                 each.state = _WANTED
-                self._wanted.setdefault(each.cut.cell, []).append(each)
+                self._wanted.setdefault(each.cell, []).append(each)
                 if read.bell is not None:
                     bells.append(read.bell)
                     read.bell = None
@@ -244,7 +298,7 @@ class SmallReads(Forkable):
         """`serve` with the memory for it at hand."""
         result = await self.array.source.read(cell)
         if result.state == "missing":
-            fill_wanted(self.array, cell, [(want.out, want.cut) for want in wants])
+            fill_wanted(self.array, cell, self.parts(wants))
         elif self.inline:
             self._decode(cell, wants, result.value)
         else:
@@ -252,7 +306,7 @@ class SmallReads(Forkable):
 
     def _decode(self, cell: Cell, wants: Sequence[Want], data: Buffer) -> None:
         try:
-            copy_wanted(self.array, data, [(want.out, want.cut) for want in wants])
+            copy_wanted(self.array, data, self.parts(wants))
         except DataLossError as error:
             raise corrupt_chunk(self.array, cell, error) from error
 
@@ -263,26 +317,52 @@ class SmallRead(Announced):
     Args:
         reads: that it is one of.
         out: where to.
-        cuts: what it wants of each chunk.
+        box: what it wants.
+        cells: the chunks that have some of it.
 
     Attributes:
-        wants: the same.
+        out: as given.
+        cuts: what each chunk has of it; not before anybody needs to know, since of reads that wait
+            there may be many.
+        wants: one for each chunk, until it is done.
         left: how many of them are not served yet; like `bell`, to be used under the mutex.
         bell: rings when the read need not wait any more; None: it does not wait.
         over: it failed or was cancelled, so nobody is to serve it.
         asked: when it was asked for, in s since 1970.
     """
 
-    __slots__ = ("__weakref__", "_out", "_reads", "asked", "bell", "left", "over", "wants")
+    __slots__ = (
+        "__weakref__",
+        "_box",
+        "_reads",
+        "asked",
+        "bell",
+        "cuts",
+        "left",
+        "out",
+        "over",
+        "wants",
+    )
 
-    def __init__(self, reads: SmallReads, out: Array, cuts: Sequence[Cut]) -> None:
+    def __init__(self, reads: SmallReads, out: Array, box: Box, cells: Sequence[Cell]) -> None:
         self._reads = reads
-        self._out = out
-        self.wants = [Want(self, part, out) for part in cuts]
-        self.left = len(cuts)
+        self.out = out
+        self._box = box
+        self.cuts: Sequence[Cut] | None = None
+        self.wants = [Want(self, number, cell) for number, cell in enumerate(cells)]
+        self.left = len(cells)
         self.bell: Flight[Any] | None = None
         self.over = False
         self.asked = time.time()
+
+    def cut(self, shape: Sequence[int]) -> Sequence[Cut]:
+        """Find `cuts`, for chunks of that shape."""
+        self.cuts = cuts = cut(self._box, shape)
+        return cuts
+
+    @property
+    def short(self) -> bool:
+        return self._reads.short
 
     async def __call__(self) -> Array:
         reads = self._reads
@@ -298,7 +378,8 @@ class SmallRead(Announced):
         except BaseException:
             self.withdraw()
             raise
-        return self._out
+        self.wants = []  # they refer back: the result would stay until the cycle collector comes by
+        return self.out
 
     async def _lead_all(self) -> None:
         reads = self._reads
@@ -345,7 +426,8 @@ class SmallRead(Announced):
 
     def withdraw(self) -> None:
         self.over = True
-        self._reads.withdraw([want for want in self.wants if want.state == _WANTED])
+        wants, self.wants = self.wants, []
+        self._reads.withdraw([want for want in wants if want.state == _WANTED])
 
 
 def copy_wanted(array: ChunkedArray, data: Buffer, wanted: Iterable[tuple[Array, Cut]]) -> None:

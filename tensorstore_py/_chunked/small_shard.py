@@ -61,6 +61,9 @@ class SmallShardReads(SmallReads):
     def unit(self) -> CodecChain:
         return self._sharded.inner
 
+    def pieces(self, taken: Sequence[Sequence[Want]]) -> int:
+        return sum(map(len, taken))
+
     async def serve(self, cell: Cell, wants: Sequence[Want]) -> None:
         array = self.array
         try:
@@ -74,7 +77,7 @@ class SmallShardReads(SmallReads):
         array = self.array
         shard = await OpenShard.open(array.source, cell, self._sharded)
         if shard is None:
-            fill_wanted(array, cell, [(want.out, want.cut) for want in wants])
+            fill_wanted(array, cell, self.parts(wants))
             return
         inner = inner_array(array, self._sharded, shard)
         fetched, missing = batches(shard, self._by_inner_chunk(wants))
@@ -88,19 +91,20 @@ class SmallShardReads(SmallReads):
             count=len(fetched),
             width=array.source.width,
             step_bytes=members * self.step_bytes // max(1, len(fetched)),
+            step_pieces=max(1, members // max(1, len(fetched))),
             awaited=True,
         )
 
     def _by_inner_chunk(self, wants: Sequence[Want]) -> Iterable[_Inner]:
         shape = self.unit.chunk.shape
         found: dict[Cell, _Inner] = {}
-        for want in wants:
-            box, offsets = within(want.cut)
+        for out, of_shard in self.parts(wants):
+            box, offsets = within(of_shard)
             for part in cut(box, shape, offsets):
                 inner = found.get(part.cell)
                 if inner is None:
                     inner = found[part.cell] = _Inner(part.cell)
-                inner.wanted.append((want.out, part))
+                inner.wanted.append((out, part))
         return found.values()
 
     async def _read_batch(

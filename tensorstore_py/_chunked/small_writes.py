@@ -72,6 +72,11 @@ class SmallWrite(Announced):
         self._current = current
         self._again = again
 
+    @property
+    def short(self) -> bool:
+        to = self._to
+        return to.source.inline and 2 * to.array.chain.chunk.size_bytes <= _ROW_BYTES
+
     async def __call__(self) -> None:
         if not self._current():
             self.withdraw()

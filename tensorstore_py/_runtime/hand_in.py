@@ -24,7 +24,8 @@ __all__ = ["TICK_S", "Handable", "hand_in", "send_all", "send_others"]
 
 #: A job waits until nothing more was asked for in that time; at most so many times as long.
 TICK_S: Final = 0.001
-_PATIENCE: Final = 20
+_PATIENCE: Final = 5
+_MORE_PATIENCE: Final = 20  # with short jobs: beginning them would hold up who is asking
 _IDLE_TICKS: Final = 20
 
 #: A worker takes so many jobs, and then lets other work have its turn.
@@ -37,6 +38,10 @@ class Handable(Protocol):
     @property
     def begun(self) -> bool:
         """Whether somebody runs it, or did, or nobody is to."""
+
+    @property
+    def short(self) -> bool:
+        """Whether threads would only be in each other's way."""
 
     def run(self) -> None:
         """Run it, if nobody has begun it; must not raise."""
@@ -71,7 +76,7 @@ class _Desk:
         """See to it that up to `most` workers take what waits; whether anything does."""
         with self.lock:
             self.drop_begun()
-            missing = min(len(self.waiting), most) - self.takers
+            missing = min(len(self.waiting), 1 if self.is_short() else most) - self.takers
             if missing <= 0:
                 return bool(self.waiting)
             self.takers += missing
@@ -79,16 +84,30 @@ class _Desk:
             submit(self.take_turn)
         return True
 
-    def drop_begun(self) -> None:
-        waiting = self.waiting
+    def is_short(self) -> bool:
+        """Whether the job that is next is."""
+        try:
+            return self.waiting[0].short
+        except IndexError:
+            return False
+
+    def drop_begun(self) -> bool:
+        """Forget jobs that need no worker; whether there were any."""
+        waiting, found = self.waiting, False
         while True:
             try:
                 job = waiting.popleft()
             except IndexError:
-                return
+                return found
             if not job.begun:
                 waiting.appendleft(job)
-                return
+                return found
+            found = True
+
+    def is_emptied(self) -> bool:
+        """Whether those who asked are running short jobs themselves, one after the other."""
+        with self.lock:
+            return self.drop_begun() and not self.takers and self.is_short()
 
     def take_turn(self) -> None:
         """What a worker does: it runs some jobs, and comes again if there are more."""
@@ -125,11 +144,14 @@ class _Desk:
             idle = patience = asked = 0
             while idle < _IDLE_TICKS:
                 sleep(TICK_S)
-                if self.asked != asked and patience < _PATIENCE:
+                most = _MORE_PATIENCE if self.is_short() else _PATIENCE
+                if self.asked != asked and patience < most:
                     # Whoever is asking goes on asking.
                     asked, patience = self.asked, patience + 1
                     continue
                 patience = 0
+                if self.is_emptied():
+                    continue
                 idle = 0 if self.send(width()) else idle + 1
             self.awake = False
             # A job handed in just before that line saw a ticker awake and rang no bell.
@@ -152,8 +174,11 @@ def send_all() -> None:
 
 
 def send_others() -> None:
-    """The same, by a thread that runs one of the jobs itself, and so is one of those at work."""
-    if _desk.waiting:
+    """The same, by a thread that runs one of the jobs itself, and so is one of those at work.
+
+    If it goes on like this it has run all short ones sooner than with help.
+    """
+    if _desk.waiting and not _desk.is_short():
         _desk.send(max(1, width() - 1))
 
 

@@ -9,14 +9,21 @@ from __future__ import annotations
 
 from functools import cache
 from threading import Lock, Thread
-from time import perf_counter
+from time import perf_counter, thread_time
 
-__all__ = ["handover_s", "worth_sharing"]
+__all__ = ["Pace", "handover_s", "worth_sharing"]
 
 _ROUNDS = 12
 
+#: By so many pieces in a row is judged how long one takes; at first, and from then on.
+_TRIED = 2
+_REMEMBERED = 8
+
 #: Sharing work out pays where a piece takes so many times as long as a handover.
 _WORTH = 4.0
+
+#: A piece that opens, reads, closes and decodes hands the interpreter over so often.
+_TURNS = 8.0
 
 
 def worth_sharing(piece_s: float) -> bool:
@@ -24,9 +31,53 @@ def worth_sharing(piece_s: float) -> bool:
     return piece_s >= _WORTH * handover_s()
 
 
+class Pace:
+    """How long pieces of one kind of work take a thread, going by those that were done last.
+
+    Of several the quickest counts: any of them may have waited for something. What a thread has
+    computed is no longer for others being in its way; what it waits for, as for a disk, others may
+    use.
+
+    Attributes:
+        short: whether they are better done by one thread, which also finds out.
+
+    Example:
+        >>> pace = Pace()
+        >>> for _ in range(10):
+        ...     began = pace.begin()
+        ...     pace.end(began, 1)
+        >>> pace.short
+        True
+    """
+
+    __slots__ = ("_computed", "_left", "_passed", "short")
+
+    def __init__(self) -> None:
+        self.short = True
+        self._forget(_TRIED)
+
+    def _forget(self, until: int) -> None:
+        self._left = until
+        self._computed = self._passed = float("inf")
+
+    def begin(self) -> tuple[float, float]:
+        """Some pieces are begun on this thread; what to give to `end`."""
+        return perf_counter(), thread_time()
+
+    def end(self, began: tuple[float, float], pieces: int) -> None:
+        """So many pieces are done, one after the other. Threads may call it at a time."""
+        self._passed = min(self._passed, (perf_counter() - began[0]) / pieces)
+        self._computed = min(self._computed, (thread_time() - began[1]) / pieces)
+        self._left -= 1  # about
+        if self._left <= 0:
+            in_turns = _TURNS * handover_s()
+            self.short = self._computed < in_turns and self._passed < 2 * in_turns
+            self._forget(_REMEMBERED)
+
+
 @cache
 def handover_s() -> float:
-    """The time from one thread's setting a lock free to another's having it, in s; the least seen.
+    """The time from one thread's setting a lock free to another's having it, in s; the median.
 
     Example:
         >>> 0 < handover_s() < 1
@@ -46,11 +97,11 @@ def handover_s() -> float:
         other.start()
     except RuntimeError:  # no thread can be had: then there is nobody to share with, either
         return float("inf")
-    least = float("inf")
+    rounds = []
     for _ in range(_ROUNDS):
         began = perf_counter()
         there.release()
         back.acquire()
-        least = min(least, perf_counter() - began)
+        rounds.append(perf_counter() - began)
     other.join()
-    return least / 2
+    return sorted(rounds)[_ROUNDS // 2] / 2

@@ -53,6 +53,11 @@ class Announced(ABC):
 
     __slots__ = ()
 
+    @property
+    def short(self) -> bool:
+        """Whether it takes so little time that threads would only be in each other's way."""
+        return False
+
     @abstractmethod
     async def __call__(self) -> object:
         """The work."""
@@ -89,6 +94,12 @@ class Job(Work, Generic[T]):
     def begun(self) -> bool:
         """Whether somebody runs it, or did, or nobody is to."""
         return self._body is None
+
+    @property
+    def short(self) -> bool:
+        """As for `Announced`."""
+        body = self._body
+        return isinstance(body, Announced) and body.short
 
     def hand_in(self) -> None:
         """Have it run soon, by a worker or by who asks for its result."""

@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 #: Inside the class `list` is a method.
 Results = list[ReadResult]
-Outcomes = list[TimestampedStorageGeneration | Exception]
+Outcomes = Sequence[TimestampedStorageGeneration | Exception]
 _UNCONDITIONAL: Final = (None, UNKNOWN)
 _STAGE_ATTEMPTS: Final = 100
 _TURNS: Final = Turns()
@@ -163,11 +163,10 @@ class FileStore(KvStore):
                     self._retry(error, action, key, partial(self._change, key, value, None))
 
     async def update_values(self, keys: Sequence[str], updates: Sequence[Update]) -> Outcomes:
-        if self._sync or self._mode == "non_atomic":
+        if self._sync:  # what waits for the disk keeps nobody from anything
             return await super().update_values(keys, updates)
         with _TURNS.mine(), self._places:
-            found = [self._tried(partial(self._read, key, WHOLE, None, None)) for key in keys]
-        outcomes: Outcomes = []
+            found = [_tried(partial(self._read, key, WHOLE, None, None)) for key in keys]
         made: list[Callable[[], bytes] | Exception] = []
         for key, update, result in zip(keys, updates, found, strict=True):
             if isinstance(result, Exception):
@@ -181,22 +180,16 @@ class FileStore(KvStore):
             else:
                 made.append(partial(self._change, key, value, result.stamp.generation))
         with _TURNS.mine(), self._places:
-            changed = [each if isinstance(each, Exception) else self._tried(each) for each in made]
+            changed = [each if isinstance(each, Exception) else _tried(each) for each in made]
+        outcomes: list[TimestampedStorageGeneration | Exception] = []
         for key, update, generation in zip(keys, updates, changed, strict=True):
-            if isinstance(generation, OSError) or generation == UNKNOWN:
+            if isinstance(generation, OSError) or generation == UNKNOWN:  # it may work later
                 outcomes += await super().update_values([key], [update])
             elif isinstance(generation, Exception):
                 outcomes.append(generation)
             else:
                 outcomes.append(TimestampedStorageGeneration.now(generation))
         return outcomes
-
-    @staticmethod
-    def _tried(action: Callable[[], T]) -> T | Exception:
-        try:
-            return action()
-        except Exception as error:
-            return error
 
     async def write_after(
         self, key: str, keep: int, tail: Buffer, *, if_equal: bytes
@@ -424,6 +417,14 @@ class FileStore(KvStore):
                 return again()
             except OSError as next_error:
                 error = next_error
+
+
+def _tried(action: Callable[[], T]) -> T | Exception:
+    """What an action gives, or how it failed."""
+    try:
+        return action()
+    except Exception as error:  # noqa: BLE001 - the caller says whose it is
+        return error
 
 
 def _not_a_file(key: str, mode: int, now: float) -> ReadResult:
