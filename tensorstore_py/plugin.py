@@ -100,6 +100,7 @@ from tensorstore_py._interface.generation import (
     holds,
 )
 from tensorstore_py._interface.hierarchy import HierarchyFormat, JsonObject, NodeDocuments, NodeKind
+from tensorstore_py._interface.kept import Kept, Stretch, coalesced
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.listed_elements import listed_elements
@@ -257,6 +258,7 @@ __all__ = [
     "IrregularAxis",
     "JsonForm",
     "JsonObject",
+    "Kept",
     "KeyRange",
     "KvStore",
     "KvStoreField",
@@ -306,6 +308,7 @@ __all__ = [
     "StorageStatistics",
     "StreamCodec",
     "StreamDecoder",
+    "Stretch",
     "TimestampedStorageGeneration",
     "Transaction",
     "Turns",
@@ -332,6 +335,7 @@ __all__ = [
     "chunk_key_encoding",
     "chunk_key_encodings",
     "coalesce",
+    "coalesced",
     "codec",
     "codec_resolver",
     "codec_spec",

@@ -17,13 +17,14 @@ from tensorstore_py._chunked.selection import Axis, Gathered, Strided
 from tensorstore_py._chunked.source import ChunkSource
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import RegularAxis
+from tensorstore_py._interface.kept import Kept
 from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._interface.sharded import MISSING
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from types import EllipsisType
 
     from numpy.typing import NDArray
@@ -123,17 +124,37 @@ class OpenShard(ChunkSource):
             raise ShardChangedError
         return result.value
 
+    def all_in_place(self, but: Collection[int]) -> dict[int, Kept]:
+        """Where the encoded inner chunks are, by their number, without those with some numbers."""
+        return {
+            number: Kept(offset, offset + size)
+            for number, (offset, size) in enumerate(self._index.tolist())
+            if number not in but and not (offset == MISSING and size == MISSING)
+        }
+
     async def all_but(self, numbers: Collection[int]) -> dict[int, Buffer]:
         """The encoded inner chunks by their number, without a byte of those with `numbers`.
 
         Raises:
             ShardChangedError, DataLossError: as `fetch`.
         """
-        wanted = sorted(
-            (offset, offset + size, number)
-            for number, (offset, size) in enumerate(self._index.tolist())
-            if number not in numbers and not (offset == MISSING and size == MISSING)
-        )
+        return await self._fetch_all(self.all_in_place(numbers))
+
+    async def some(self, numbers: Collection[int]) -> dict[int, Buffer]:
+        """The encoded inner chunks with these numbers, if they are stored.
+
+        Raises:
+            ShardChangedError, DataLossError: as `fetch`.
+        """
+        places = {}
+        for number in numbers:
+            offset, size = self._index[number].tolist()
+            if not (offset == MISSING and size == MISSING):
+                places[number] = Kept(offset, offset + size)
+        return await self._fetch_all(places)
+
+    async def _fetch_all(self, places: Mapping[int, Kept]) -> dict[int, Buffer]:
+        wanted = sorted((place.start, place.stop, number) for number, place in places.items())
         runs: list[list[tuple[int, int, int]]] = []
         end = -1
         for start, stop, number in wanted:

@@ -8,8 +8,10 @@ are kept as the bytes that they are.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sized
 from functools import partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -31,7 +33,7 @@ from tensorstore_py._runtime.large import joined
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
     from typing import Any
 
     from tensorstore_py._chunked.array import ChunkedArray
@@ -39,11 +41,19 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.rows import Row
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import Cell, StoredChunks
+    from tensorstore_py._interface.kept import Kept, Stretch
     from tensorstore_py._interface.kvstore import Buffer, KvStore
 
 __all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate", "ShownUpdate", "encode"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+#: A shard that may be smaller is read and written as a whole.
+_LEAST_SPLICED: Final = 2**20
+
+#: So are those of which so little is kept in a piece.
+_LEAST_KEPT: Final = 2**16
 
 
 class ChunkPart(NamedTuple):
@@ -69,6 +79,7 @@ class ShardPart(NamedTuple):
 
 
 P = TypeVar("P", ChunkPart, ShardPart)
+B = TypeVar("B", bound=Sized)
 
 
 class _PartsUpdate(Update, Generic[P]):
@@ -181,6 +192,28 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             except DataLossError as error:
                 raise self._corrupt(error) from error
 
+    async def splice_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Stretch] | None]:
+        if self.array.chain.chunk.size_bytes < _LEAST_SPLICED:
+            return await self.parts_in(store, key)
+        source = self._source.on(store)
+        replaced, changed = self._replaced(), self._numbers(full=False)
+        while True:
+            try:
+                shard = await OpenShard.open(source, self._cell, self._sharded)
+                if shard is None:
+                    return NO_VALUE, await self._assembled({})
+                kept = shard.all_in_place(but=replaced | changed)
+                if not _is_worth_splicing(kept.values()):
+                    return await self.parts_in(store, key)
+                end = max(part.stop for part in kept.values())
+                await shard.fetch(end - 1, end)  # it is as long as its index says
+                chunks = await shard.some(changed)
+                return shard.generation, await self._assembled(chunks, kept)
+            except ShardChangedError:
+                continue
+            except DataLossError as error:
+                raise self._corrupt(error) from error
+
     async def parts(self, stored: Buffer | None) -> Sequence[Buffer] | None:
         try:
             return await self._assembled(_stored_chunks(self._sharded, stored))
@@ -191,8 +224,15 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         parts = await self._assembled(_stored_chunks(self._sharded, stored))
         return None if parts is None else joined(parts)
 
-    async def _assembled(self, chunks: dict[int, Buffer]) -> Sequence[Buffer] | None:
-        """The shard's new bytes, from the inner chunks that change and those that stay."""
+    async def _assembled(
+        self, chunks: dict[int, Buffer], in_place: Mapping[int, B] | None = None
+    ) -> Sequence[Buffer | B] | None:
+        """The shard's new bytes, from the inner chunks that change and those that stay.
+
+        Args:
+            chunks: the encoded inner chunks, changed here.
+            in_place: what stands for others, of which none changes.
+        """
         inner = inner_array(self.array, self._sharded, self._source)
         inline = self._source.inline
 
@@ -208,7 +248,7 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         if not await self._encode_rows(inner, chunks, encode_one):
             items, count = self._by_inner_chunk()
             await fan_out(inline, items, encode_one, count=count, width=self._source.width)
-        return self._sharded.assemble(chunks)
+        return self._sharded.assemble({**chunks, **(in_place or {})})
 
     async def _encode_rows(
         self,
@@ -282,10 +322,13 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         """The numbers of the inner chunks of which nothing stays."""
         if self._sharded.inner.to_bytes.partial:
             return set()  # some of each element stays
+        return self._numbers(full=True)
+
+    def _numbers(self, *, full: bool) -> set[int]:
+        """The numbers of the inner chunks that change as a whole, or in part."""
         strides = c_strides(self._sharded.grid_shape)
-        return {
-            _number(step, strides) for plan in self._plans() for step in plan.steps() if step.full
-        }
+        steps = chain.from_iterable(plan.steps() for plan in self._plans())
+        return {_number(step, strides) for step in steps if step.full == full}
 
     def _by_inner_chunk(self) -> tuple[Iterable[tuple[int, Sequence[ChunkPart]]], int]:
         """What changes of each inner chunk, by its number; and how many change."""
@@ -304,6 +347,16 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             for number, inner in items(part, plan.steps()):
                 grouped.setdefault(number, []).append(inner)
         return grouped.items(), len(grouped)
+
+
+def _is_worth_splicing(kept: Collection[Kept]) -> bool:
+    """Whether what is kept, in the order of the new shard, is in few pieces."""
+    pieces = size = end = 0
+    for part in kept:
+        pieces += part.start != end or not pieces
+        end = part.stop
+        size += end - part.start
+    return pieces > 0 and size >= pieces * _LEAST_KEPT
 
 
 def _number(step: Step, strides: tuple[int, ...]) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration, holds
+from tensorstore_py._interface.kept import Kept, coalesced
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._runtime.large import joined
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
@@ -25,6 +26,7 @@ from tensorstore_py.errors import UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from tensorstore_py._interface.kept import Stretch
     from tensorstore_py._interface.update import Update
 
 __all__ = ["Buffer", "KvStore", "KvStoreSpec", "ListEntry", "ReadResult"]
@@ -130,6 +132,8 @@ class KvStore(ABC):
         stages: changes are kept and made later, so a condition must hold until then.
         rewritten: each change costs as much as the whole store, so those that belong together had
             better be stored together.
+        splices: keeping parts of a large value takes less than reading and writing them, see
+            `splice`.
     """
 
     inline: bool
@@ -138,6 +142,7 @@ class KvStore(ABC):
     place: str | None = None
     stages: bool = False
     rewritten: bool = False
+    splices: bool = False
 
     @abstractmethod
     async def read(
@@ -267,8 +272,16 @@ class KvStore(ABC):
         while True:
             if update.replaces:
                 return await self.write_parts(key, await update.parts(None))
-            before, parts = await update.parts_in(self, key)
-            stamp = await self.write_parts(key, parts, if_equal=before)
+            if self.splices:
+                before, mixed = await update.splice_in(self, key)
+                stamp = await (
+                    self.write(key, None, if_equal=before)
+                    if mixed is None
+                    else self.splice(key, mixed, if_equal=before)
+                )
+            else:
+                before, parts = await update.parts_in(self, key)
+                stamp = await self.write_parts(key, parts, if_equal=before)
             if stamp.generation != UNKNOWN:
                 return stamp
 
@@ -287,27 +300,32 @@ class KvStore(ABC):
                 outcomes.append(error)
         return outcomes
 
-    async def write_after(
-        self, key: str, keep: int, tail: Buffer, *, if_equal: bytes
+    async def splice(
+        self, key: str, parts: Sequence[Stretch], *, if_equal: bytes
     ) -> TimestampedStorageGeneration:
-        """Store a value that begins as the present one and goes on otherwise, atomically.
+        """Store a value that is made of parts of the present one and of new bytes, atomically.
 
-        For what grows at its end, such as an archive. The default reads what is kept and writes
-        all of it; stores override it to move the bytes themselves.
+        For what grows at its end, such as an archive, and for what changes little. The default
+        reads what is kept and writes all of it; stores override it to move the bytes themselves.
 
         Args:
             key: the whole key.
-            keep: how many bytes of the present value to keep; it has as many at least.
-            tail: what comes behind them.
-            if_equal: only if the stored generation is this one.
+            parts: in their order.
+            if_equal: only if the stored generation is this one, and so has what is kept.
 
         Returns:
             As `write`.
         """
-        head = await self.read(key, ByteRange(0, keep), if_equal=if_equal)
-        if head.state != "value":
-            return TimestampedStorageGeneration.now(UNKNOWN)
-        return await self.write(key, b"".join((head.value, tail)), if_equal=if_equal)
+        found: list[Buffer] = []
+        for part in coalesced(parts):
+            if isinstance(part, Kept):
+                kept = await self.read(key, ByteRange(part.start, part.stop), if_equal=if_equal)
+                if kept.state != "value":
+                    return TimestampedStorageGeneration.now(UNKNOWN)
+                found.append(kept.value)
+            else:
+                found.append(part)
+        return await self.write(key, joined(found), if_equal=if_equal)
 
     async def write_together(
         self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]

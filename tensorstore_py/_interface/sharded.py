@@ -8,7 +8,8 @@ from the shard's start; `MISSING` in both marks an inner chunk that is not store
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sized
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from tensorstore_py._interface.codec import ArrayToBytes, ArrayToBytesSpec, CodecModel
 from tensorstore_py._spec.model import PositiveInt
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["MISSING", "Sharded", "ShardedSpec"]
 
 MISSING: Final = 2**64 - 1
+
+B = TypeVar("B", bound=Sized)
 
 
 class Sharded(ArrayToBytes):
@@ -54,8 +57,12 @@ class Sharded(ArrayToBytes):
         """
 
     @abstractmethod
-    def assemble(self, chunks: Mapping[int, Buffer]) -> Sequence[Buffer] | None:
-        """The parts of a shard from encoded inner chunks by C-order number; None without any."""
+    def assemble(self, chunks: Mapping[int, B]) -> Sequence[Buffer | B] | None:
+        """The parts of a shard from encoded inner chunks by C-order number; None without any.
+
+        Args:
+            chunks: the inner chunks, or what stands for them: all that counts is their length.
+        """
 
 
 class ShardedSpec(ArrayToBytesSpec):

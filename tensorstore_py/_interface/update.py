@@ -15,6 +15,7 @@ from tensorstore_py._interface.generation import NO_VALUE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tensorstore_py._interface.kept import Stretch
     from tensorstore_py._interface.kvstore import Buffer, KvStore
 
 __all__ = ["Replace", "Update", "merged"]
@@ -56,6 +57,10 @@ class Update(ABC):
         if result.state != "value":
             return NO_VALUE, await self.parts(None)
         return result.stamp.generation, await self.parts(result.value)
+
+    async def splice_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Stretch] | None]:
+        """As `parts_in`, for a store that can keep parts of a value by itself."""
+        return await self.parts_in(store, key)
 
     def kept(self) -> Update:
         """The same change, without a reference to memory that its maker may change."""

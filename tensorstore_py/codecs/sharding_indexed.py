@@ -12,9 +12,10 @@ nothing but the fill value. Inner chunks are written in C order, but read from w
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from itertools import accumulate, product
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import numpy as np
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["ShardingIndexed", "ShardingIndexedSpec"]
 
 _FAMILY = "zarr3"
+B = TypeVar("B", bound=Sized)
 _LEFT_BEHIND = 1 << 16
 _BITS: dict[int, np.dtype[np.generic]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
@@ -213,7 +215,7 @@ class ShardingIndexed(Sharded):
             raise DataLossError(f"the shard's index is corrupt: {error}") from error
         return np.ascontiguousarray(entries, np.uint64).reshape(-1, 2)
 
-    def assemble(self, chunks: Mapping[int, Buffer]) -> Sequence[Buffer] | None:
+    def assemble(self, chunks: Mapping[int, B]) -> Sequence[Buffer | B] | None:
         return self._parts(chunks) if chunks else None
 
     def encode(self, array: Array) -> Buffer:
@@ -270,10 +272,10 @@ class ShardingIndexed(Sharded):
         entries: list[list[int]] = index.tolist()
         return entries
 
-    def _parts(self, chunks: Mapping[int, Buffer]) -> Sequence[Buffer]:
+    def _parts(self, chunks: Mapping[int, B]) -> Sequence[Buffer | B]:
         """Inner chunks and index, in the order in which they are stored."""
         numbers = sorted(chunks)
-        parts = [chunks[number] for number in numbers]
+        parts: list[Buffer | B] = [chunks[number] for number in numbers]
         start = 0 if self._index_at_end else self.index_size
         index = np.full((*self.grid_shape, 2), MISSING, np.uint64)
         entries = index.reshape(-1, 2)

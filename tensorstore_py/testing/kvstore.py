@@ -25,6 +25,7 @@ from tensorstore_py._interface.generation import (
     UNKNOWN,
     TimestampedStorageGeneration,
 )
+from tensorstore_py._interface.kept import Kept, Stretch
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore
 from tensorstore_py._runtime.fan_out import fan_out
@@ -175,20 +176,19 @@ class KvStoreSuite(KvStoreListSuite):
 
         assert bytes(self.get(store, prefix + "a").value) == b"2"
 
-    def test_goes_on_behind_the_beginning_of_a_value(self, store: KvStore, prefix: str) -> None:
+    def test_keeps_parts_of_a_value(self, store: KvStore, prefix: str) -> None:
         first = self.set(store, prefix + "a", LARGE)
 
-        def go_on(keep: int, tail: Buffer) -> TimestampedStorageGeneration:
+        def splice(*parts: Stretch) -> TimestampedStorageGeneration:
             generation = first.generation
-            return drive(
-                store, lambda: store.write_after(prefix + "a", keep, tail, if_equal=generation)
-            )
+            return drive(store, lambda: store.splice(prefix + "a", parts, if_equal=generation))
 
-        second = go_on(len(LARGE) - 3, b"tail")
-        stale = go_on(4, b"stale")
+        end = len(LARGE)
+        second = splice(b"new", b"er", Kept(9, end), b"", Kept(4, 4), Kept(0, 3), Kept(3, 5), b"!")
+        stale = splice(Kept(0, 4), b"stale")
 
         found = self.get(store, prefix + "a")
-        assert bytes(found.value) == LARGE[:-3] + b"tail"
+        assert bytes(found.value) == b"newer" + LARGE[9:] + LARGE[:5] + b"!"
         assert found.stamp.generation == second.generation != first.generation
         assert stale.generation == UNKNOWN
 

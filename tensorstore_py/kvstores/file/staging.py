@@ -18,11 +18,11 @@ from typing import Final
 from tensorstore_py.kvstores.file.locking import CREATE_FLAGS, Backoff, acquire
 from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX, WINDOWS
 from tensorstore_py.kvstores.file.resources import LockingMode
-from tensorstore_py.plugin import Buffer
+from tensorstore_py.plugin import Buffer, Kept, Stretch, coalesced
 
 __all__ = [
     "Stage",
-    "copy_head",
+    "copy_range",
     "make_parents",
     "open_stage",
     "sync_directory",
@@ -35,6 +35,7 @@ _MKDIR_ATTEMPTS: Final = 100
 _PIECE_BYTES: Final = 2**20
 _MOST_PARTS: Final = 1024  # what Linux and macOS take at a time
 _WRITEV: Final = getattr(os, "writev", None)
+_READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _COPY_RANGE: Final = getattr(os, "copy_file_range", None)
 
 
@@ -117,8 +118,36 @@ def write_all(fd: int, value: Buffer) -> None:
         written += os.write(fd, view[written:])
 
 
-def write_parts(fd: int, parts: Sequence[Buffer]) -> None:
-    """Write all parts, one after the other, at the descriptor's position."""
+def write_parts(fd: int, parts: Sequence[Stretch], path: str) -> None:
+    """Write all parts, one after the other, at the descriptor's position.
+
+    Args:
+        fd: what to write to.
+        parts: what of it is kept is in the other file.
+        path: of that file.
+
+    Raises:
+        OSError: it is shorter.
+    """
+    kept_fd = -1
+    fresh: list[Buffer] = []
+    try:
+        for part in coalesced(parts):
+            if not isinstance(part, Kept):
+                fresh.append(part)
+                continue
+            if kept_fd < 0:
+                kept_fd = os.open(path, _READ_FLAGS)
+            _write_fresh(fd, fresh)
+            fresh = []
+            copy_range(kept_fd, fd, part.start, part.stop)
+        _write_fresh(fd, fresh)
+    finally:
+        if kept_fd >= 0:
+            os.close(kept_fd)
+
+
+def _write_fresh(fd: int, parts: Sequence[Buffer]) -> None:
     if len(parts) == 1 or _WRITEV is None:
         for part in parts:
             write_all(fd, part)
@@ -132,8 +161,8 @@ def write_parts(fd: int, parts: Sequence[Buffer]) -> None:
             written = max(0, written - len(part))
 
 
-def copy_head(path: str, to_fd: int, size: int) -> None:
-    """Write the first `size` bytes of a file at the descriptor's position.
+def copy_range(fd: int, to_fd: int, start: int, stop: int) -> None:
+    """Write bytes `[start, stop)` of a file at the other descriptor's position.
 
     Where the system can, the bytes do not come here; where the file system can, they are not even
     copied, but shared.
@@ -141,25 +170,22 @@ def copy_head(path: str, to_fd: int, size: int) -> None:
     Raises:
         OSError: the file is shorter.
     """
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
-    try:
-        left = size
-        while left and _COPY_RANGE is not None:
-            try:
-                copied = _COPY_RANGE(fd, to_fd, left)
-            except OSError:
-                break  # not between these two, or not at all
-            if not copied:
-                break
-            left -= copied
-        while left:
-            piece = os.read(fd, min(left, _PIECE_BYTES))
-            if not piece:
-                raise OSError(errno.EIO, f"the file has less than {size} bytes", path)
-            write_all(to_fd, piece)
-            left -= len(piece)
-    finally:
-        os.close(fd)
+    while start < stop and _COPY_RANGE is not None:
+        try:
+            copied = _COPY_RANGE(fd, to_fd, stop - start, start)
+        except OSError:
+            break  # not between these two, or not at all
+        if not copied:
+            break
+        start += copied
+    if start < stop:
+        os.lseek(fd, start, os.SEEK_SET)
+    while start < stop:
+        piece = os.read(fd, min(stop - start, _PIECE_BYTES))
+        if not piece:
+            raise OSError(errno.EIO, f"the file has less than {stop} bytes")
+        write_all(to_fd, piece)
+        start += len(piece)
 
 
 def make_parents(path: str, *, sync: bool) -> None:

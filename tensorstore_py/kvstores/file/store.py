@@ -24,7 +24,6 @@ from tensorstore_py.kvstores.file.reading import FETCHERS, fetch, fetch_whole
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import (
     Stage,
-    copy_head,
     make_parents,
     open_stage,
     sync_directory,
@@ -44,6 +43,7 @@ from tensorstore_py.plugin import (
     ListEntry,
     Places,
     ReadResult,
+    Stretch,
     TimestampedStorageGeneration,
     Turns,
     Update,
@@ -73,6 +73,7 @@ class FileStore(KvStore):
     """
 
     inline = True
+    splices = True
     place = "file"  # keys are whole paths
 
     def __init__(
@@ -191,13 +192,13 @@ class FileStore(KvStore):
                 outcomes.append(TimestampedStorageGeneration.now(generation))
         return outcomes
 
-    async def write_after(
-        self, key: str, keep: int, tail: Buffer, *, if_equal: bytes
+    async def splice(
+        self, key: str, parts: Sequence[Stretch], *, if_equal: bytes
     ) -> TimestampedStorageGeneration:
         if self._mode == "non_atomic":
-            return await super().write_after(key, keep, tail, if_equal=if_equal)
+            return await super().splice(key, parts, if_equal=if_equal)
         check_key(key)
-        return self._stamped("write", key, partial(self._write, key, (tail,), if_equal, keep))
+        return self._stamped("write", key, partial(self._write, key, parts, if_equal))
 
     def _stamped(
         self, action: str, key: str, change: Callable[[], bytes]
@@ -314,10 +315,7 @@ class FileStore(KvStore):
             return self._write_in_place(key, value, if_equal)
         return self._write(key, (value,), if_equal)
 
-    def _write(
-        self, key: str, parts: Sequence[Buffer], if_equal: bytes | None, keep: int = 0
-    ) -> bytes:
-        """Replace a value, but for its first `keep` bytes."""
+    def _write(self, key: str, parts: Sequence[Stretch], if_equal: bytes | None) -> bytes:
         stage = self._stage(key, create=if_equal in (None, UNKNOWN, NO_VALUE))
         if stage is None:
             return UNKNOWN
@@ -325,9 +323,7 @@ class FileStore(KvStore):
             present, mtime_ns = generation_at(key)
             if if_equal not in (None, UNKNOWN, present):
                 return UNKNOWN
-            if keep:
-                copy_head(key, stage.fd, keep)
-            write_parts(stage.fd, parts)
+            write_parts(stage.fd, parts, key)
             generation = advance_mtime(stage.fd, stage.path, mtime_ns)
             if self._sync:
                 os.fsync(stage.fd)

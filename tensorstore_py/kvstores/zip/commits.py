@@ -24,6 +24,7 @@ from tensorstore_py.plugin import (
     ByteRange,
     Forkable,
     Gate,
+    Kept,
     KeyRange,
     Mutex,
     holds,
@@ -237,7 +238,7 @@ class Commits(Forkable):
         if pack_anew or not old.start:
             stamp = await base.write(key, tail, if_equal=old.generation)
         else:
-            stamp = await base.write_after(key, old.start, tail, if_equal=old.generation)
+            stamp = await base.splice(key, (Kept(0, old.start), tail), if_equal=old.generation)
         if stamp.generation == UNKNOWN:
             return None
         new.generation = stamp.generation
