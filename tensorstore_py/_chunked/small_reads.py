@@ -50,9 +50,8 @@ _MOST_CHUNKS: Final = 256
 #: With so many chunks of other reads that nobody has come to yet, all threads have enough to do.
 _CROWD: Final = 2 * width()
 
-#: What is fetched together decodes to so much at most, and there are to be several rows of it.
+#: What is fetched together decodes to so much at most.
 _ROW_BYTES: Final = 2**19
-_LEAST_ROWS: Final = 2
 
 _WANTED: Final = 0
 _SERVING: Final = 1
@@ -100,8 +99,8 @@ class SmallReads(Forkable):
 
     @property
     def row_length(self) -> int:
-        """How many chunks are fetched together, for a read that wants many."""
-        return _ROW_BYTES // self.step_bytes if self.inline else 1
+        """How many chunks are fetched together, at most."""
+        return max(1, _ROW_BYTES // self.step_bytes) if self.inline else 1
 
     @property
     def unit(self) -> CodecChain:
@@ -165,27 +164,16 @@ class SmallReads(Forkable):
             for read, number in [(want.read, want.number) for want in wants]
         ]
 
-    async def lead_row(self, row: Sequence[Want]) -> None:
-        """`lead` for several wants of one read, whose chunks are fetched together."""
-        with self.mutex.lock:
-            taken = self._take(row)
-        try:
-            await self._serve_row(taken)
-        except BaseException:
-            self._leave_to_themselves(row, taken)
-            raise
-        self._served(taken)
-
-    def _take(self, row: Sequence[Want], along: int = 0) -> list[list[Want]]:
+    def _take(self, row: Sequence[Want], most: int) -> list[list[Want]]:
         """All that is wanted of those chunks, and of the last ones that nobody has come to yet.
 
         The mutex is held. Those at the head of the line are about to be served by others.
         """
         wanted = self._wanted
         taken = [wanted.pop(want.cell) for want in row if want.state == _WANTED]
-        while along > 0 and wanted:
-            taken.append(wanted.popitem()[1])
-            along -= 1
+        if taken:
+            while len(taken) < most and wanted:
+                taken.append(wanted.popitem()[1])
         for wants in taken:
             for each in wants:
                 each.state = _SERVING
@@ -194,7 +182,7 @@ class SmallReads(Forkable):
     async def _serve_row(self, taken: Sequence[Sequence[Want]]) -> None:
         array = self.array
         limits, size = array.limits, array.limits.in_flight(len(taken) * self.step_bytes)
-        if limits.memory.matters(True, size):
+        if len(taken) < 2 or limits.memory.matters(True, size):
             for wants in taken:
                 await self.serve(wants[0].cell, wants)
             return
@@ -207,30 +195,41 @@ class SmallReads(Forkable):
             else:
                 self._decode(cell, wants, data)
 
-    async def lead(self, want: Want) -> None:
-        """Serve a chunk to all that want it now, unless somebody else did or does that.
+    async def lead(self, row: Sequence[Want]) -> None:
+        """Serve chunks to all that want them now, but for those that somebody serves or did serve.
 
-        Where chunks are small, some that others want are fetched along with it.
+        Where chunks are small, some that only others want are fetched along with them.
+
+        Args:
+            row: of one read, at most `row_length`.
         """
         with self.mutex.lock:
-            if want.state != _WANTED:
-                return
-            taken = self._take((want,), self.row_length - 1)
+            taken = self._take(row, self.row_length)
+        if not taken:
+            return
         began = self._pace.begin()
         try:
-            if len(taken) == 1:
-                await self.serve(want.cell, taken[0])
-            else:
-                await self._serve_row(taken)
+            await self._serve_row(taken)
         except BaseException as error:
             if len(taken) > 1 and isinstance(error, Exception):
                 # Of which chunk it was shows when each goes alone.
                 self._leave_to_themselves((), taken)
-                await self._lead_alone(want)
+                for want in row:
+                    await self._lead_alone(want)
                 return
-            self._leave_to_themselves((want,), taken)
+            self._leave_to_themselves(row, taken)
             raise
         self._pace.end(began, self.pieces(taken))
+        self._served(taken)
+
+    async def _lead_alone(self, want: Want) -> None:
+        with self.mutex.lock:
+            taken = self._take((want,), 1)
+        try:
+            await self._serve_row(taken)
+        except BaseException:
+            self._leave_to_themselves((want,), taken)
+            raise
         self._served(taken)
 
     def pieces(self, taken: Sequence[Sequence[Want]]) -> int:
@@ -241,18 +240,6 @@ class SmallReads(Forkable):
     def short(self) -> bool:
         """Whether a chunk is served so soon that one thread does it all in less time than two."""
         return self.inline and 2 * self.step_bytes <= _ROW_BYTES and self._pace.short
-
-    async def _lead_alone(self, want: Want) -> None:
-        with self.mutex.lock:
-            if want.state != _WANTED:
-                return
-            taken = self._take((want,))
-        try:
-            await self.serve(want.cell, taken[0])
-        except BaseException:
-            self._leave_to_themselves((want,), taken)
-            raise
-        self._served(taken)
 
     def _served(self, taken: Sequence[Sequence[Want]]) -> None:
         bells = []
@@ -365,14 +352,9 @@ class SmallRead(Announced):
         return self._reads.short
 
     async def __call__(self) -> Array:
-        reads = self._reads
         try:
             if self.left:
-                wants = self.wants
-                if len(wants) == 1:
-                    await reads.lead(wants[0])
-                else:
-                    await self._lead_all()
+                await self._lead_all()
                 while self.left:
                     await self._wait()
         except BaseException:
@@ -382,32 +364,21 @@ class SmallRead(Announced):
         return self.out
 
     async def _lead_all(self) -> None:
-        reads = self._reads
-        source, count = reads.array.source, len(self.wants)
-        length = reads.row_length
-        if length > 1 and count >= _LEAST_ROWS * length:
-            wants = self.wants
-            await fan_out(
-                True,
-                [wants[first : first + length] for first in range(0, count, length)],
-                reads.lead_row,
-                count=-(-count // length),
-                width=1 if reads.crowded(count) else None,
-                step_bytes=length * reads.step_bytes,
-                step_pieces=length,
-            )
-            return
+        reads, wants = self._reads, self.wants
+        source, count, length = reads.array.source, len(wants), reads.row_length
+        rows = [wants[first : first + length] for first in range(0, count, length)]
         if source.inline and (reads.crowded(count) or count * reads.step_bytes < 2 * SHARE_BYTES):
-            for want in self.wants:  # other threads have enough to do, or would not be worth it
-                await reads.lead(want)
+            for row in rows:  # other threads have enough to do, or would not be worth it
+                await reads.lead(row)
             return
         await fan_out(
             source.inline,
-            self.wants,
+            rows,
             reads.lead,
-            count=count,
+            count=len(rows),
             width=source.width,
-            step_bytes=reads.step_bytes,
+            step_bytes=length * reads.step_bytes,
+            step_pieces=length if length > 1 else None,
         )
 
     async def _wait(self) -> None:
@@ -420,7 +391,7 @@ class SmallRead(Announced):
                 self.bell = Flight() if self.bell is None else self.bell
                 joined = self.bell.join(reads.inline)
         for want in again:
-            await reads.lead(want)
+            await reads.lead((want,))
         if joined is not None:
             await Flight.over(joined)
 

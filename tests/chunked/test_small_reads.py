@@ -199,16 +199,24 @@ class TestFailure:
     def faulty(self, store):
         return FaultyStore(store.base)
 
+    @staticmethod
+    def unplug(faulty, store):
+        """Has the next read of a chunk fail, and how often it is tried: in a row, and alone."""
+        attempts = 2 if store.inline else 1
+        for _ in range(attempts):
+            faulty.fail("read", OSError("unplugged"), key="a/c/0")
+        return attempts
+
     def test_of_the_one_who_serves_is_not_that_of_the_others(self, faulty):
         store = CountingStore(faulty)
         array = filled(store)
-        faulty.fail("read", OSError("unplugged"), key="a/c/0")
+        attempts = self.unplug(faulty, store)
         first, second, third = asked(array, 0, slice(5, 7), 1)
         with pytest.raises(OSError, match="unplugged"):
             result(array, first)
         assert result(array, second) == [6, 7]
         assert result(array, third) == 2
-        assert store.reads == {"a/c/0": 2, "a/c/1": 1}
+        assert store.reads == {"a/c/0": attempts + 1, "a/c/1": 1}
 
     def test_of_a_codec_names_the_key_to_everyone(self, faulty):
         array = filled(CountingStore(faulty))
@@ -218,8 +226,9 @@ class TestFailure:
                 result(array, read)
 
     def test_of_a_read_withdraws_what_it_wanted_elsewhere(self, faulty):
-        array = filled(CountingStore(faulty))
-        faulty.fail("read", OSError("unplugged"), key="a/c/0")
+        store = CountingStore(faulty)
+        array = filled(store)
+        self.unplug(faulty, store)
         (across,) = asked(array, slice(4, 8))
         with pytest.raises(OSError, match="unplugged"):
             result(array, across)
@@ -351,7 +360,8 @@ class TestRows:
         assert result(array, point) == self.WIDE[2, 1:3].tolist()
         assert result(array, corner) == self.WIDE[7, :1].tolist()
         assert result(array, plane) == self.WIDE[:, 5].tolist()
-        assert (decoded, rows) == ([8], [3, 3])
+        # The point's chunk, and the last ones of the plane; then the others.
+        assert (decoded, rows) == ([8], [4, 4])
 
     def test_a_missing_chunk_of_a_row(self, rows):
         store = counting()
@@ -377,13 +387,14 @@ class TestRows:
         faulty = FaultyStore(counting().base)
         store = CountingStore(faulty)
         array = self.wide(store)
-        faulty.fail("read", OSError("unplugged"), key="a/c/1/0")
+        for _ in range(2):  # in a row, and alone
+            faulty.fail("read", OSError("unplugged"), key="a/c/1/0")
         first, second, point = asked(array, (slice(None), 0), (slice(None), 7), (0, slice(1, 3)))
         with pytest.raises(OSError, match="unplugged"):
             result(array, first)
         assert result(array, second) == self.WIDE[:, 7].tolist()
         assert result(array, point) == self.WIDE[0, 1:3].tolist()
-        assert store.reads["a/c/1/0"] == 2
+        assert store.reads["a/c/1/0"] == 3
         assert array._driver._small._wanted == {}
 
     def test_a_corrupt_chunk_in_a_row_is_named_to_everyone(self):
@@ -411,11 +422,24 @@ class TestRows:
         assert array[:, 3].read().result().tolist() == self.WIDE[:, 3].tolist()
         assert (decoded, rows) == ([8], [])
 
-    def test_a_few_make_no_row(self, rows):
+    def test_a_few_make_a_row(self, rows):
         store = counting()
         array = self.wide(store)
-        assert array[:7, 3].read().result().tolist() == self.WIDE[:7, 3].tolist()
-        assert rows == []
+        assert array[:6, 3].read().result().tolist() == self.WIDE[:6, 3].tolist()
+        assert array[7, 3:6].read().result().tolist() == self.WIDE[7, 3:6].tolist()
+        assert rows == [4, 2]
+
+    def test_who_wants_one_chunk_serves_others_from_the_end_of_the_line(self, decoded, rows):
+        store = counting()
+        array = self.wide(store)
+        reads = asked(array, *[(row, slice(1, 3)) for row in range(8)])
+        found = [result(array, reads[0]), *[read.left for read in reads[1:]]]
+        assert found == [self.WIDE[0, 1:3].tolist(), 1, 1, 1, 1, 0, 0, 0]
+        assert (decoded, rows) == ([4], [4])
+        for row, read in enumerate(reads[1:], 1):
+            assert result(array, read) == self.WIDE[row, 1:3].tolist()
+        assert (decoded, rows) == ([8], [4, 4])
+        assert sum(store.reads.values()) == 8
 
     @pytest.mark.parametrize("shared", [False, True])
     def test_any_box_is_what_each_chunk_by_itself_gives(self, shared, monkeypatch, rows):

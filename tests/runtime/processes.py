@@ -6,6 +6,7 @@ import textwrap
 import threading
 from pathlib import Path
 
+from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.workers import submit, width
 
 ROOT = Path(__file__).absolute().parents[2]
@@ -21,6 +22,13 @@ def run_script(code: str, *, timeout: float = 30) -> str:
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
     return done.stdout
+
+
+def occupy_loop():
+    """Keep the library's loop busy until the event returned is set."""
+    free = threading.Event()
+    library_loop().call_soon_threadsafe(free.wait)
+    return free
 
 
 def occupy_workers():

@@ -4,12 +4,13 @@ import pytest
 
 from tensorstore_py.kvstores.file import staging
 from tensorstore_py.kvstores.file.staging import (
-    copy_head,
+    copy_range,
     make_parents,
     open_stage,
     write_all,
     write_parts,
 )
+from tensorstore_py.plugin import Kept
 
 
 @pytest.fixture
@@ -119,13 +120,13 @@ def test_makes_them_again_when_somebody_removes_them_meanwhile(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("how", ["by the system", "some of it", "refused", "unknown"])
-def test_the_beginning_of_a_file_is_copied(monkeypatch, tmp_path, how):
+def test_a_part_of_a_file_is_copied(monkeypatch, tmp_path, how):
     data = bytes(range(256)) * 20_000
     (tmp_path / "a").write_bytes(data)
 
-    def some(source, target, size, copy=staging._COPY_RANGE, left=[3]):  # noqa: B006 - a count
+    def some(source, target, size, start, copy=staging._COPY_RANGE, left=[3]):  # noqa: B006 - a count
         left[0] -= 1
-        return copy(source, target, min(size, 1000)) if left[0] else 0
+        return copy(source, target, min(size, 1000), start) if left[0] else 0
 
     def refused(*_):
         raise OSError(18, "not here")
@@ -133,13 +134,30 @@ def test_the_beginning_of_a_file_is_copied(monkeypatch, tmp_path, how):
     if how != "by the system":
         fake = {"some of it": some, "refused": refused, "unknown": None}[how]
         monkeypatch.setattr(staging, "_COPY_RANGE", fake)
-    with open(tmp_path / "b", "wb") as file:
-        copy_head(f"{tmp_path}/a", file.fileno(), 4_000_000)
+    with open(tmp_path / "a", "rb") as source, open(tmp_path / "b", "wb") as file:
+        copy_range(source.fileno(), file.fileno(), 7, 4_000_000)
         write_all(file.fileno(), b"tail")
+        copy_range(source.fileno(), file.fileno(), 3, 5)
         with pytest.raises(OSError, match="less than"):
-            copy_head(f"{tmp_path}/a", file.fileno(), len(data) + 1)
+            copy_range(source.fileno(), file.fileno(), 9, len(data) + 1)
 
-    assert (tmp_path / "b").read_bytes().startswith(data[:4_000_000] + b"tail")
+    assert (tmp_path / "b").read_bytes().startswith(data[7:4_000_000] + b"tail" + data[3:5])
+
+
+def test_what_is_kept_stands_between_what_is_new(tmp_path):
+    (tmp_path / "a").write_bytes(b"0123456789")
+    parts = [b"ab", b"c", Kept(2, 4), Kept(4, 7), memoryview(b"d"), Kept(0, 1), Kept(9, 9)]
+    with open(tmp_path / "b", "wb") as file:
+        write_parts(file.fileno(), parts, f"{tmp_path}/a")
+
+    assert (tmp_path / "b").read_bytes() == b"abc23456d0"
+
+
+def test_what_is_all_new_needs_no_old_file(tmp_path):
+    with open(tmp_path / "b", "wb") as file:
+        write_parts(file.fileno(), [b"ab", b"c"], f"{tmp_path}/nothing")
+
+    assert (tmp_path / "b").read_bytes() == b"abc"
 
 
 @pytest.mark.parametrize("vectors", [True, False])
@@ -148,7 +166,7 @@ def test_parts_are_written_one_after_the_other(tmp_path, monkeypatch, vectors):
     if not vectors:
         monkeypatch.setattr(staging, "_WRITEV", None)
     with open(tmp_path / "a", "wb") as file:
-        write_parts(file.fileno(), parts)
+        write_parts(file.fileno(), parts, "")
 
     assert (tmp_path / "a").read_bytes() == b"".join(parts)
 
@@ -160,6 +178,6 @@ def test_what_a_call_did_not_write_is_written_by_the_next(tmp_path, monkeypatch,
 
     monkeypatch.setattr(staging, "_WRITEV", short)
     with open(tmp_path / "a", "wb") as file:
-        write_parts(file.fileno(), [b"ab", b"", memoryview(b"cdef"), bytearray(b"gh")])
+        write_parts(file.fileno(), [b"ab", b"", memoryview(b"cdef"), bytearray(b"gh")], "")
 
     assert (tmp_path / "a").read_bytes() == b"abcdefgh"

@@ -17,7 +17,7 @@ from tensorstore_py.errors import (
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.file import store as store_module
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
-from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, ByteRange, Duration
+from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, ByteRange, Duration, Kept
 from tensorstore_py.testing import KvStoreSuite, drive
 
 VALUE = b"0123456789"
@@ -132,7 +132,7 @@ class TestFileStore(FileSuite):
     def test_a_failed_write_changes_nothing(self, store, prefix, monkeypatch):
         self.set(store, prefix + "a", b"old")
 
-        def full(fd, parts):
+        def full(fd, parts, _path):
             os.write(fd, parts[0][:2])
             raise OSError(28, "No space left on device")
 
@@ -164,18 +164,20 @@ class TestFileStore(FileSuite):
     def test_describes_a_key_as_a_file(self, store):
         assert store.describe_key("/data/a") == 'local file "/data/a"'
 
-    def test_going_on_moves_no_bytes_through_the_process(self, store, prefix, monkeypatch):
+    def test_what_is_kept_does_not_pass_through_the_process(self, store, prefix, monkeypatch):
         first = self.set(store, prefix + "a", bytes(10**6))
         monkeypatch.setattr(store, "_read", None)
 
         second = drive(
             store,
-            lambda: store.write_after(prefix + "a", 10**6, b"tail", if_equal=first.generation),
+            lambda: store.splice(
+                prefix + "a", (b"head", Kept(4, 10**6), b"tail"), if_equal=first.generation
+            ),
         )
 
         assert second.generation != UNKNOWN
         with open(prefix + "a", "rb") as file:
-            assert file.read() == bytes(10**6) + b"tail"
+            assert file.read() == b"head" + bytes(10**6 - 4) + b"tail"
 
     def test_values_stand_in_the_room_one_after_the_other(self, store, prefix):
         for name, value in {"a": b"1", "b": b"23", "c": b"", "d": b"4567", "e": b"89"}.items():
@@ -256,7 +258,7 @@ class TestFileStore(FileSuite):
             self.values(store, prefix, ["a", "b"], memoryview(bytearray(10)))
 
     def test_several_writes_leave_nothing_behind_when_one_fails(self, store, prefix, monkeypatch):
-        def full(fd, parts):
+        def full(fd, parts, _path):
             if bytes(parts[0]) == b"new":
                 raise OSError(28, "No space left on device")
             os.write(fd, parts[0])
