@@ -14,12 +14,14 @@ import math
 import time
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tensorstore_py._chunked.box import box_of, cells_of, cut
 from tensorstore_py._chunked.read import corrupt_chunk, missing_chunk
+from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._runtime.fan_out import SHARE_BYTES, fan_out, offload
 from tensorstore_py._runtime.flight import Flight
 from tensorstore_py._runtime.fork import Forkable
@@ -52,6 +54,9 @@ _CROWD: Final = 2 * width()
 
 #: What is fetched together decodes to so much at most.
 _ROW_BYTES: Final = 2**19
+
+#: A part of a chunk is fetched instead of all of it if it is so many times smaller.
+_MUCH_LESS: Final = 2
 
 _WANTED: Final = 0
 _SERVING: Final = 1
@@ -91,6 +96,7 @@ class SmallReads(Forkable):
         self._dtype = chunk.dtype
         self._elements = math.prod(self.unit.chunk.shape)
         self.step_bytes = self.unit.chunk.size_bytes
+        self._row_bytes = self.unit.row_bytes()
         self.inline = array.source.inline
         self.mutex = Mutex()
         self._pace = Pace()
@@ -109,6 +115,12 @@ class SmallReads(Forkable):
 
     def after_fork(self) -> None:
         self._wanted = {}
+
+    def work_bytes(self, rows: int) -> int:
+        """How much is fetched of a chunk for so many positions of its first axis."""
+        if self._row_bytes is None:
+            return self.step_bytes
+        return min(self.step_bytes, rows * self._row_bytes)
 
     def asked(self, transform: IndexTransform, order: str) -> SmallRead | None:
         """Announce a read; None if it is not small, or no box within the array."""
@@ -239,7 +251,8 @@ class SmallReads(Forkable):
     @property
     def short(self) -> bool:
         """Whether a chunk is served so soon that one thread does it all in less time than two."""
-        return self.inline and 2 * self.step_bytes <= _ROW_BYTES and self._pace.short
+        small = self._row_bytes is not None or 2 * self.step_bytes <= _ROW_BYTES
+        return self.inline and small and self._pace.short
 
     def _served(self, taken: Sequence[Sequence[Want]]) -> None:
         bells = []
@@ -283,6 +296,8 @@ class SmallReads(Forkable):
 
     async def fetch(self, cell: Cell, wants: Sequence[Want]) -> None:
         """`serve` with the memory for it at hand."""
+        if self._row_bytes is not None and await self._fetch_rows(cell, wants):
+            return
         result = await self.array.source.read(cell)
         if result.state == "missing":
             fill_wanted(self.array, cell, self.parts(wants))
@@ -290,6 +305,42 @@ class SmallReads(Forkable):
             self._decode(cell, wants, result.value)
         else:
             await offload(False, partial(self._decode, cell, wants, result.value))
+
+    async def _fetch_rows(self, cell: Cell, wants: Sequence[Want]) -> bool:
+        """`fetch` of no more than is wanted, if that is much less than the chunk, and is to be had.
+
+        Of chunks that are stored as they are, any positions of the first axis are a piece.
+        """
+        size = self._row_bytes
+        assert size is not None
+        pieces = _pieces(self.parts(wants))
+        if _MUCH_LESS * sum(high - low for low, high, _ in pieces) * size > self.step_bytes:
+            return False
+        ranges = [ByteRange(low * size, high * size) for low, high, _ in pieces]
+        found = await self.array.source.parts(cell, ranges, self.step_bytes)
+        if found is None:
+            return False
+        copying = self.array.limits.copying
+        copying.enter()
+        try:
+            for data, (low, high, parts) in zip(found, pieces, strict=True):
+                if data is None:
+                    fill_wanted(self.array, cell, parts)
+                    continue
+                rows = self.unit.decode_rows(data, high - low)
+                for out, part in parts:
+                    first, *others = part.inside
+                    start = (
+                        first - low
+                        if isinstance(first, int)
+                        else slice(first.start - low, first.stop - low)
+                    )
+                    out[part.outside] = rows[(start, *others)]
+        except DataLossError as error:
+            raise corrupt_chunk(self.array, cell, error) from error
+        finally:
+            copying.leave()
+        return True
 
     def _decode(self, cell: Cell, wants: Sequence[Want], data: Buffer) -> None:
         try:
@@ -342,6 +393,12 @@ class SmallRead(Announced):
         self.over = False
         self.asked = time.time()
 
+    @property
+    def _rows(self) -> int:
+        """How many positions of the array's first axis it wants."""
+        box = self._box
+        return box.stops[0] - box.starts[0] if box.starts else 1
+
     def cut(self, shape: Sequence[int]) -> Sequence[Cut]:
         """Find `cuts`, for chunks of that shape."""
         self.cuts = cuts = cut(self._box, shape)
@@ -366,8 +423,9 @@ class SmallRead(Announced):
     async def _lead_all(self) -> None:
         reads, wants = self._reads, self.wants
         source, count, length = reads.array.source, len(wants), reads.row_length
+        size = reads.work_bytes(self._rows)
         rows = [wants[first : first + length] for first in range(0, count, length)]
-        if source.inline and (reads.crowded(count) or count * reads.step_bytes < 2 * SHARE_BYTES):
+        if source.inline and (reads.crowded(count) or count * size < 2 * SHARE_BYTES):
             for row in rows:  # other threads have enough to do, or would not be worth it
                 await reads.lead(row)
             return
@@ -377,7 +435,7 @@ class SmallRead(Announced):
             reads.lead,
             count=len(rows),
             width=source.width,
-            step_bytes=length * reads.step_bytes,
+            step_bytes=length * size,
             step_pieces=length if length > 1 else None,
         )
 
@@ -399,6 +457,25 @@ class SmallRead(Announced):
         self.over = True
         wants, self.wants = self.wants, []
         self._reads.withdraw([want for want in wants if want.state == _WANTED])
+
+
+def _pieces(parts: Iterable[tuple[Array, Cut]]) -> list[tuple[int, int, list[tuple[Array, Cut]]]]:
+    """The parts of a chunk by where along its first axis they are; pieces do not touch."""
+    placed = []
+    for each in parts:
+        first = each[1].inside[0]
+        low, high = (first, first + 1) if isinstance(first, int) else (first.start, first.stop)
+        placed.append((low, high, each))
+    placed.sort(key=itemgetter(0))
+    pieces: list[tuple[int, int, list[tuple[Array, Cut]]]] = []
+    for low, high, each in placed:
+        if pieces and low <= pieces[-1][1]:
+            start, stop, members = pieces[-1]
+            members.append(each)
+            pieces[-1] = (start, max(stop, high), members)
+        else:
+            pieces.append((low, high, [each]))
+    return pieces
 
 
 def copy_wanted(array: ChunkedArray, data: Buffer, wanted: Iterable[tuple[Array, Cut]]) -> None:

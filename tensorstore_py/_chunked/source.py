@@ -45,6 +45,12 @@ class ChunkSource(ABC):
     ) -> ReadResult:
         """The stored bytes of a chunk, or a part of them; conditions as for `KvStore.read`."""
 
+    async def parts(
+        self, cell: Cell, ranges: Sequence[ByteRange], size: int
+    ) -> Sequence[Buffer | None] | None:
+        """Parts of the stored bytes of a chunk; see `KvStore.read_parts`."""
+        return None
+
     async def values(self, cells: Sequence[Cell], room: memoryview) -> Sequence[Buffer | None]:
         """The stored bytes of several chunks, None where one is missing.
 
@@ -97,6 +103,12 @@ class StoredChunks(ChunkSource):
     ) -> ReadResult:
         key = self.prefix + self._keys.encode(cell)
         return await self.store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
+
+    async def parts(
+        self, cell: Cell, ranges: Sequence[ByteRange], size: int
+    ) -> Sequence[Buffer | None] | None:
+        key = self.prefix + self._keys.encode(cell)
+        return await self.store.read_parts(key, ranges, size)
 
     async def values(self, cells: Sequence[Cell], room: memoryview) -> Sequence[Buffer | None]:
         prefix, encode = self.prefix, self._keys.encode

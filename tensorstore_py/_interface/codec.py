@@ -134,6 +134,13 @@ class ArrayToBytes(ABC):
         """Deserialise to `out`, which has the bound shape and type, in any memory layout."""
         out[...] = self.decode(data)
 
+    def of_rows(self, count: int) -> ArrayToBytes | None:
+        """The codec of `count` positions of the first axis, if a chunk is those of each in turn.
+
+        Then a part of a chunk can be read without the rest of it. None: it takes all of a chunk.
+        """
+        return None
+
     def direct(self, out: Array) -> memoryview | None:
         """The memory of `out` as flat writable bytes, if the encoded bytes could land there as is.
 

@@ -153,6 +153,23 @@ class CodecChain:
         """
         self._decompress(data, memory)
 
+    def row_bytes(self) -> int | None:
+        """The size in bytes of each position of the first axis, where they are stored in turn."""
+        if self.to_array or self.compressors or self.to_bytes.of_rows(1) is None:
+            return None
+        size, count = self.to_bytes.encoded_size, self.chunk.shape[0]
+        return size // count if size and count else None
+
+    def decode_rows(self, data: Buffer, count: int) -> Array:
+        """So many positions of the first axis; may be a view of `data`.
+
+        Raises:
+            DataLossError: the bytes do not hold that.
+        """
+        rows = self.to_bytes.of_rows(count)
+        assert rows is not None
+        return rows.decode(data)
+
     def exact(self) -> bool:
         """Whether it is certain that decoding gives back, bit by bit, what was encoded."""
         serialized = self.to_bytes.exact and not self.to_bytes.partial

@@ -210,6 +210,15 @@ class KvStore(ABC):
         results = [await self.read(key) for key in keys]
         return [result.value if result.state == "value" else None for result in results]
 
+    async def read_parts(
+        self, key: str, ranges: Sequence[ByteRange], size: int
+    ) -> Sequence[Buffer | None] | None:
+        """Parts of a value that must have `size` bytes; each is None if there is no value.
+
+        None if it has another size, or if the store cannot tell: then all of it is to be read.
+        """
+        return None
+
     async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
         """Store several values, each as `write` does; after an error some may be stored.
 

@@ -103,6 +103,15 @@ class Bytes(ArrayToBytes):
             return array.astype(self._stored.newbyteorder("=")).view(self._dtype)
         return array
 
+    def of_rows(self, count: int) -> Bytes | None:
+        if not self._shape:
+            return None
+        rows = object.__new__(Bytes)
+        rows.__dict__.update(self.__dict__)
+        rows._shape = (count, *self._shape[1:])
+        rows.encoded_size = self.encoded_size // self._shape[0] * count
+        return rows
+
     def direct(self, out: Array) -> memoryview | None:
         if (
             self._swap

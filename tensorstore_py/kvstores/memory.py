@@ -18,7 +18,7 @@ no generation is ever used twice for one key. Conditional writes rest on it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from tensorstore_py.plugin import (
     ALL,
@@ -130,6 +130,17 @@ class MemoryStore(KvStore):
         return ReadResult.of(
             value, generation, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
         )
+
+    async def read_parts(
+        self, key: str, ranges: Sequence[ByteRange], size: int
+    ) -> Sequence[Buffer | None] | None:
+        value, _ = self._shared.entries.get(key, (None, NO_VALUE))
+        if value is None:
+            return [None] * len(ranges)
+        if len(value) != size:
+            return None
+        view = memoryview(value)
+        return [view[slice(*each.resolve(size))] for each in ranges]
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None

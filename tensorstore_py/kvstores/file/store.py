@@ -119,6 +119,16 @@ class FileStore(KvStore):
             except OSError as error:
                 return self._retry(error, "read", key, lambda: self._read_ranges(key, ranges))
 
+    async def read_parts(
+        self, key: str, ranges: Sequence[ByteRange], size: int
+    ) -> Sequence[Buffer | None] | None:
+        with self._places:
+            try:
+                return self._read_parts(key, ranges, size)
+            except OSError as error:
+                again = partial(self._read_parts, key, ranges, size)
+                return self._retry(error, "read", key, again)
+
     async def read_values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
         if self._fetch is not fetch:
             return await super().read_values(keys, room)
@@ -258,6 +268,21 @@ class FileStore(KvStore):
                 return ReadResult("value", self._fetch(fd, 0, size, size), stamp)
             start, stop = byte_range.resolve(size)
             return ReadResult("value", self._fetch(fd, start, stop, size), stamp)
+        finally:
+            os.close(fd)
+
+    def _read_parts(
+        self, key: str, ranges: Sequence[ByteRange], size: int
+    ) -> Sequence[Buffer | None] | None:
+        check_key(key)
+        fd = self._open_for_reading(key)
+        if fd < 0:
+            return [None] * len(ranges)
+        try:
+            status = os.fstat(fd)
+            if not S_ISREG(status.st_mode) or status.st_size != size:
+                return None
+            return [self._fetch(fd, *each.resolve(size), size) for each in ranges]
         finally:
             os.close(fd)
 
