@@ -26,14 +26,13 @@ from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.small_pooled import small_reads
 from tensorstore_py._chunked.small_writes import small_write
 from tensorstore_py._chunked.source import StoredChunks
-from tensorstore_py._chunked.statistics import count_stored
+from tensorstore_py._chunked.statistics import statistics_of
 from tensorstore_py._chunked.uneven import ArraysByShape
-from tensorstore_py._chunked.write import Destination, write_from
+from tensorstore_py._chunked.write import Destination, chosen, write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, ResizeRequest
 from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.overlay import Overlay
-from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, TensorStoreError
 
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
+    from tensorstore_py._interface.statistics import StorageStatistics
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
     from tensorstore_py._spec.schema import Schema
@@ -213,8 +213,7 @@ class ChunkedDriver(Driver, Generic[M]):
         with suppress(FailedPreconditionError):  # then it is of what it was
             self._current()
         spec = self._spec.with_metadata(self._known.state.metadata)
-        # that was about the moment of opening
-        return spec.replace(assume_cached_metadata=False)
+        return spec.replace(assume_cached_metadata=False)  # that was about the moment of opening
 
     async def resolve(self) -> IndexDomain:
         if self._spec.recheck_cached_metadata is False:
@@ -262,23 +261,20 @@ class ChunkedDriver(Driver, Generic[M]):
     def writing(
         self, transform: IndexTransform, source: Array, given: Given
     ) -> Callable[[], Coroutine[Any, Any, None]]:
-        whole = partial(self.write_given, transform, source, given)
-        if self._shares:
-            with suppress(TensorStoreError):  # the write will say so
-                known = self._current()
-                axes, view = _selected(known, transform, source)
-                if view.size:
-                    to = Destination(known.array, known.source, self._merged, known.pool)
-                    write = small_write(
-                        to, axes, view, given, lambda: self._current().array is to.array, whole
-                    )
-                    if write is not None:
-                        return write
-        return whole
+        later = partial(self.write_given, transform, source, given)
+        if not self._shares:
+            return later
+        with suppress(TensorStoreError):  # the write will say so
+            known = self._current()
+            to = Destination(known.array, known.source, self._merged, known.pool)
+            axes, view = chosen(known.bounds, transform, source)
+            current = lambda: self._current().array is to.array  # noqa: E731
+            return small_write(to, axes, view, given, current, later) or later
+        return later
 
     async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
         known = await self._recheck_metadata()
-        axes, view = _selected(known, transform, source)
+        axes, view = chosen(known.bounds, transform, source)
         if not view.size:
             return
         try:
@@ -296,20 +292,14 @@ class ChunkedDriver(Driver, Generic[M]):
     async def resize(self, request: ResizeRequest) -> None:
         before, _ = await self._reshape(lambda layout: new_shape(layout, request))
         if not request.metadata_only:
-            known = self._known
-            await delete_outside(
-                known.source,
-                before.layout,
-                known.state.layout,
-                self._forget_cell if self._transaction is None else self._forget_cell_later,
-            )
+            now = self._known
+            await delete_outside(now.source, before.layout, now.state.layout, self._forget_cell)
 
     def _forget_cell(self, cell: Cell) -> None:
-        if (pool := self._known.pool) is not None:
+        if self._transaction is not None:
+            self._overlay.changing(partial(self._outside()._forget_cell, cell))
+        elif (pool := self._known.pool) is not None:
             pool.forget_cell(self._known.array, cell)
-
-    def _forget_cell_later(self, cell: Cell) -> None:
-        self._overlay.changing(partial(self._outside()._forget_cell, cell))
 
     async def grow(self, dim: int, by: int, check: Callable[[IndexDomain], None]) -> IndexDomain:
         rank = self.domain.rank
@@ -358,12 +348,8 @@ class ChunkedDriver(Driver, Generic[M]):
     ) -> StorageStatistics:
         known = await self._recheck_metadata()
         resolved = propagate_bounds(known.state.layout.domain, transform)
-        stored = total = 0
-        if 0 not in resolved.input_shape:
-            stored, total = await count_stored(known.array, known.source, select(resolved).axes)
-        return StorageStatistics(
-            not_stored=stored == 0 if not_stored else None,
-            fully_stored=stored == total if fully_stored else None,
+        return await statistics_of(
+            known.array, known.source, resolved, not_stored=not_stored, fully_stored=fully_stored
         )
 
     async def _recheck_metadata(self) -> _Known[M]:
@@ -387,8 +373,8 @@ class ChunkedDriver(Driver, Generic[M]):
             if self._file.learn(before, found):
                 if found is None:
                     raise NotFoundError(
-                        f"metadata at {self._file.describe()} does not exist any more; "
-                        "the array was deleted after it was opened"
+                        f"metadata at {self._file.describe()} does not exist any more; the array "
+                        "was deleted after it was opened"
                     )
                 break
         return self._current().state
@@ -409,21 +395,3 @@ class ChunkedDriver(Driver, Generic[M]):
                     known.state.layout.check_same_array(state.layout, self._file.describe())
                     self._known = self._bound(state, growing=True)
         return self._known
-
-
-def _selected(
-    known: _Known[Any], transform: IndexTransform, source: Array
-) -> tuple[Sequence[Axis], Array]:
-    """What a write selects, and the working view of its values.
-
-    Raises:
-        OutOfRangeError: something outside the array.
-    """
-    resolved = propagate_bounds(known.bounds, transform)
-    selection, shape = select(resolved), resolved.input_shape
-    view = selection.view(source if source.shape == shape else np.broadcast_to(source, shape))
-    if view.size:
-        # The ellipsis keeps what has no dimensions an array, which text would not be without.
-        first: tuple[Any, ...] = (0,) * selection.free
-        view = view[(*first, ...)]
-    return selection.axes, view

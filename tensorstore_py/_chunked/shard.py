@@ -43,9 +43,14 @@ __all__ = [
     "descend_axes",
     "inner_array",
     "inner_grid",
+    "is_worth_splicing",
+    "stored_chunks",
 ]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+#: Pieces of a shard that are kept are so large at least, or it is read and written as a whole.
+_LEAST_KEPT: Final = 2**16
 
 #: Neighbouring inner chunks are fetched together up to this size, across gaps up to `_GAP`.
 _BATCH_BYTES: Final = 2 * 2**20
@@ -285,3 +290,32 @@ def batches(shard: OpenShard, steps: Iterable[C]) -> tuple[list[Batch[C]], list[
             last.members.append(member)
             grouped[-1] = Batch(last.start, max(stop, last.stop), last.members)
     return grouped, missing
+
+
+def is_worth_splicing(kept: Collection[Kept]) -> bool:
+    """Whether what is kept, in the order of the new shard, is in few pieces."""
+    pieces = size = end = 0
+    for part in kept:
+        pieces += part.start != end or not pieces
+        end = part.stop
+        size += end - part.start
+    return pieces > 0 and size >= pieces * _LEAST_KEPT
+
+
+def stored_chunks(sharded: Sharded, stored: Buffer | None) -> dict[int, Buffer]:
+    """The encoded inner chunks of a stored shard, by their number."""
+    if stored is None:
+        return {}
+    data = memoryview(stored)
+    try:
+        start, stop = sharded.index_range().resolve(data.nbytes)
+    except OutOfRangeError as error:
+        raise DataLossError(f"shard is too short for its index: {error}") from error
+    chunks: dict[int, Buffer] = {}
+    for number, (offset, size) in enumerate(sharded.decode_index(data[start:stop]).tolist()):
+        if offset == MISSING and size == MISSING:
+            continue
+        if offset + size > data.nbytes:
+            raise DataLossError(f"shard is shorter ({data.nbytes} bytes) than its index says")
+        chunks[number] = data[offset : offset + size]
+    return chunks

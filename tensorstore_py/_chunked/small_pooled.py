@@ -14,8 +14,9 @@ import numpy as np
 
 from tensorstore_py._chunked.cache import CachedChunk, needed_since
 from tensorstore_py._chunked.read import corrupt_chunk
-from tensorstore_py._chunked.small_reads import SmallReads, Want, fill_wanted
+from tensorstore_py._chunked.small_reads import SmallReads
 from tensorstore_py._chunked.small_shard import SmallShardReads
+from tensorstore_py._chunked.wanted import fill_wanted
 from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py.errors import DataLossError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.cached import PoolPart
+    from tensorstore_py._chunked.small_read import Want
     from tensorstore_py._chunked.source import Cell
     from tensorstore_py._interface.kvstore import Buffer
 

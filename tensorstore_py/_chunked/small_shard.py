@@ -14,7 +14,8 @@ import numpy as np
 from tensorstore_py._chunked.box import cut, within
 from tensorstore_py._chunked.read import corrupt_chunk, unchanged
 from tensorstore_py._chunked.shard import OpenShard, batches, inner_array
-from tensorstore_py._chunked.small_reads import SmallReads, Want, copy_wanted, fill_wanted
+from tensorstore_py._chunked.small_reads import SmallReads
+from tensorstore_py._chunked.wanted import copy_wanted, fill_wanted
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py.errors import DataLossError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.array import ChunkedArray
     from tensorstore_py._chunked.box import Cut
     from tensorstore_py._chunked.shard import Batch
+    from tensorstore_py._chunked.small_read import Want
     from tensorstore_py._chunked.source import Cell
     from tensorstore_py._interface.codec_chain import CodecChain
     from tensorstore_py._interface.sharded import Sharded

@@ -126,7 +126,7 @@ def small_write(
     again: Callable[[], Coroutine[Any, Any, None]],
 ) -> SmallWrite | None:
     """Announce a write; None if it is not small. Arguments as for `write_from` and `SmallWrite`."""
-    if to.array.shapes is not None:
+    if to.array.shapes is not None or not view.size:
         return None
     plan = make_plan(axes, to.array.grid)
     if plan.count > (1 if to.source.store.rewritten else _MOST_CHUNKS):

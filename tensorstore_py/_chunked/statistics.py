@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.shard import OpenShard, descend_axes, inner_grid
 from tensorstore_py._interface.byte_range import ByteRange
+from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import DataLossError
 
@@ -21,10 +23,29 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.plan import Step
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import StoredChunks
+    from tensorstore_py._index import IndexTransform
 
-__all__ = ["count_stored"]
+__all__ = ["count_stored", "statistics_of"]
 
 _NOTHING = ByteRange(0, 0)
+
+
+async def statistics_of(
+    array: ChunkedArray,
+    source: StoredChunks,
+    resolved: IndexTransform,
+    *,
+    not_stored: bool,
+    fully_stored: bool,
+) -> StorageStatistics:
+    """What was asked for of the chunks that a transform with known bounds touches."""
+    stored = total = 0
+    if 0 not in resolved.input_shape:
+        stored, total = await count_stored(array, source, select(resolved).axes)
+    return StorageStatistics(
+        not_stored=stored == 0 if not_stored else None,
+        fully_stored=stored == total if fully_stored else None,
+    )
 
 
 async def count_stored(

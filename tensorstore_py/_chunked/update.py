@@ -23,17 +23,19 @@ from tensorstore_py._chunked.shard import (
     c_strides,
     inner_array,
     inner_grid,
+    is_worth_splicing,
+    stored_chunks,
 )
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.generation import NO_VALUE
-from tensorstore_py._interface.sharded import MISSING, Sharded
+from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._interface.update import Update
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.large import joined
-from tensorstore_py.errors import DataLossError, OutOfRangeError
+from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from typing import Any
 
     from tensorstore_py._chunked.array import ChunkedArray
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.rows import Row
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import Cell, StoredChunks
-    from tensorstore_py._interface.kept import Kept, Stretch
+    from tensorstore_py._interface.kept import Stretch
     from tensorstore_py._interface.kvstore import Buffer, KvStore
 
 __all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate", "ShownUpdate", "encode"]
@@ -51,9 +53,6 @@ Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 #: A shard that may be smaller is read and written as a whole.
 _LEAST_SPLICED: Final = 2**20
-
-#: So are those of which so little is kept in a piece.
-_LEAST_KEPT: Final = 2**16
 
 
 class ChunkPart(NamedTuple):
@@ -203,7 +202,7 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
                 if shard is None:
                     return NO_VALUE, await self._assembled({})
                 kept = shard.all_in_place(but=replaced | changed)
-                if not _is_worth_splicing(kept.values()):
+                if not is_worth_splicing(kept.values()):
                     return await self.parts_in(store, key)
                 end = max(part.stop for part in kept.values())
                 await shard.fetch(end - 1, end)  # it is as long as its index says
@@ -216,12 +215,12 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
 
     async def parts(self, stored: Buffer | None) -> Sequence[Buffer] | None:
         try:
-            return await self._assembled(_stored_chunks(self._sharded, stored))
+            return await self._assembled(stored_chunks(self._sharded, stored))
         except DataLossError as error:
             raise self._corrupt(error) from error
 
     async def _apply(self, stored: Buffer | None) -> Buffer | None:
-        parts = await self._assembled(_stored_chunks(self._sharded, stored))
+        parts = await self._assembled(stored_chunks(self._sharded, stored))
         return None if parts is None else joined(parts)
 
     async def _assembled(
@@ -349,16 +348,6 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         return grouped.items(), len(grouped)
 
 
-def _is_worth_splicing(kept: Collection[Kept]) -> bool:
-    """Whether what is kept, in the order of the new shard, is in few pieces."""
-    pieces = size = end = 0
-    for part in kept:
-        pieces += part.start != end or not pieces
-        end = part.stop
-        size += end - part.start
-    return pieces > 0 and size >= pieces * _LEAST_KEPT
-
-
 def _number(step: Step, strides: tuple[int, ...]) -> int:
     """The C-order number of an inner chunk."""
     return sum(position * stride for position, stride in zip(step.cell, strides, strict=True))
@@ -406,22 +395,3 @@ def encode(array: ChunkedArray, chunk: Array, stored: Buffer | None) -> Buffer |
     if not array.store_fill and array.is_fill(chunk):
         return None
     return array.chain.encode(chunk)
-
-
-def _stored_chunks(sharded: Sharded, stored: Buffer | None) -> dict[int, Buffer]:
-    """The encoded inner chunks of a stored shard, by their number."""
-    if stored is None:
-        return {}
-    data = memoryview(stored)
-    try:
-        start, stop = sharded.index_range().resolve(data.nbytes)
-    except OutOfRangeError as error:
-        raise DataLossError(f"shard is too short for its index: {error}") from error
-    chunks: dict[int, Buffer] = {}
-    for number, (offset, size) in enumerate(sharded.decode_index(data[start:stop]).tolist()):
-        if offset == MISSING and size == MISSING:
-            continue
-        if offset + size > data.nbytes:
-            raise DataLossError(f"shard is shorter ({data.nbytes} bytes) than its index says")
-        chunks[number] = data[offset : offset + size]
-    return chunks

@@ -15,6 +15,7 @@ import numpy as np
 from tensorstore_py._chunked.merging import MergedUpdates
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.rows import row_length, rows, side_by_side, slab
+from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._chunked.uneven import EachShape
 from tensorstore_py._chunked.update import (
@@ -25,6 +26,7 @@ from tensorstore_py._chunked.update import (
     ShownUpdate,
     encode,
 )
+from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.overlay import Overlay
@@ -42,11 +44,12 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.rows import Row
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._chunked.source import Cell, StoredChunks
+    from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._interface.update import Update
 
-__all__ = ["ChunkWriter", "Destination", "NewValues", "ShardWriter", "write_from"]
+__all__ = ["ChunkWriter", "Destination", "NewValues", "ShardWriter", "chosen", "write_from"]
 
 _AS_USUAL = Given()
 
@@ -67,6 +70,29 @@ class Destination(NamedTuple):
     source: StoredChunks
     merged: MergedUpdates
     pool: PoolPart | None = None
+
+
+def chosen(
+    bounds: IndexDomain, transform: IndexTransform, source: Array
+) -> tuple[Sequence[Axis], Array]:
+    """What a write selects, and the working view of its values; both as for `write_from`.
+
+    Args:
+        bounds: of the array.
+        transform: from the source's positions to the array's.
+        source: the new values, which broadcast to the transform's input shape.
+
+    Raises:
+        OutOfRangeError: something outside the array.
+    """
+    resolved = propagate_bounds(bounds, transform)
+    selection, shape = select(resolved), resolved.input_shape
+    view = selection.view(source if source.shape == shape else np.broadcast_to(source, shape))
+    if view.size:
+        # The ellipsis keeps what has no dimensions an array, which text would not be without.
+        first: tuple[Any, ...] = (0,) * selection.free
+        view = view[(*first, ...)]
+    return selection.axes, view
 
 
 async def write_from(

@@ -44,6 +44,8 @@ class CodecChain:
         sizes: what goes into each of them, in bytes; None where that depends on the values.
         limits: what goes into each of them at most, in bytes; None where nothing is known.
         is_light: whether a chunk is small, and to decode it is little more than to copy it.
+        row_bytes: the size in bytes of each position of the first axis, where those are stored one
+            after the other; None where they are not.
     """
 
     chunk: ChunkType
@@ -53,6 +55,7 @@ class CodecChain:
     sizes: tuple[int | None, ...] = field(init=False, compare=False)
     limits: tuple[int | None, ...] = field(init=False, compare=False)
     is_light: bool = field(init=False, compare=False)
+    row_bytes: int | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         sizes: list[int | None] = []
@@ -69,6 +72,9 @@ class CodecChain:
         # What compresses makes sizes that depend on the values.
         is_light = size is not None and max(size, self.chunk.size_bytes) <= _LIGHT_BYTES
         object.__setattr__(self, "is_light", is_light)
+        plain = not self.to_array and not self.compressors and bool(self.chunk.size_bytes)
+        row = self.to_bytes.of_rows(1) if plain else None
+        object.__setattr__(self, "row_bytes", None if row is None else row.encoded_size)
 
     def encode(self, array: Array) -> Buffer:
         """The stored bytes of a whole chunk.
@@ -152,13 +158,6 @@ class CodecChain:
             DataLossError: the bytes are corrupt or of the wrong size.
         """
         self._decompress(data, memory)
-
-    def row_bytes(self) -> int | None:
-        """The size in bytes of each position of the first axis, where they are stored in turn."""
-        if self.to_array or self.compressors or self.to_bytes.of_rows(1) is None:
-            return None
-        size, count = self.to_bytes.encoded_size, self.chunk.shape[0]
-        return size // count if size and count else None
 
     def decode_rows(self, data: Buffer, count: int) -> Array:
         """So many positions of the first axis; may be a view of `data`.

@@ -111,11 +111,7 @@ class Driver(ABC):
     def reading(
         self, transform: IndexTransform, order: str
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
-        """A read that is asked for now; what it gives is as of now or later.
-
-        Args:
-            transform: as for `read`.
-            order: as for `read`.
+        """A read that is asked for now, as of now or later; arguments as for `read`.
 
         Returns:
             What makes its coroutine, once; an `Announced` if others are to know of it before.
@@ -142,16 +138,7 @@ class Driver(ABC):
     def writing(
         self, transform: IndexTransform, source: Array, given: Given
     ) -> Callable[[], Coroutine[Any, Any, None]]:
-        """A write that is asked for now.
-
-        Args:
-            transform: as for `write`.
-            source: as for `write`.
-            given: as for `write_given`.
-
-        Returns:
-            What makes its coroutine, once; an `Announced` if others are to know of it before.
-        """
+        """A write that is asked for now, as `reading` is; arguments as for `write_given`."""
         return partial(self.write_given, transform, source, given)
 
     async def resize(self, request: ResizeRequest) -> None:
@@ -242,11 +229,7 @@ class Driver(ABC):
             self.known_node.spoil()
 
     def view_spec(self, transform: IndexTransform) -> DriverSpec:
-        """The bound spec of a view; a driver whose spec holds data gives only the view's.
-
-        Args:
-            transform: from the view's positions to this array's.
-        """
+        """The bound spec of a view by its transform; one that holds data gives only the view's."""
         return self.spec().replace(
             transform=transform, dtype=self.data_type, rank=None, schema_=None
         )

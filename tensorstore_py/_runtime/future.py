@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from tensorstore_py._runtime.adoption import adopt
 from tensorstore_py._runtime.fork import epoch
+from tensorstore_py._runtime.work import Attached
 from tensorstore_py.errors import AbortedError
 
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Future", "FutureLike", "Promise", "Settleable", "Work"]
+    from tensorstore_py._runtime.work import Work
+
+__all__ = ["Future", "FutureLike", "Promise", "Settleable"]
 
 T = TypeVar("T")
 FutureLike: TypeAlias = "Awaitable[T] | T"
@@ -33,48 +36,6 @@ _UNSET: Any = object()
 
 #: Identity of the library's loop thread, set by `loop`; blocking it would hang everything on it.
 loop_thread: list[int | None] = [None]
-
-
-class Work:
-    """What a Future is the result of, as far as it is to be begun or stopped."""
-
-    __slots__ = ()
-
-    def claim(self) -> bool:
-        """Do it on this thread if nobody has begun it; whether it was done."""
-        return False
-
-    def stop(self) -> None:
-        """Nobody wants it any more."""
-
-    def hurry(self) -> None:
-        """Begin it elsewhere now."""
-
-
-class _Attached(Work):
-    """Work by its functions."""
-
-    __slots__ = ("_claim", "_hurry", "_stop")
-
-    def __init__(
-        self,
-        claim: Callable[[], bool] | None,
-        stop: Callable[[], None],
-        hurry: Callable[[], None] | None,
-    ) -> None:
-        self._claim = claim
-        self._stop = stop
-        self._hurry = hurry
-
-    def claim(self) -> bool:
-        return self._claim is not None and self._claim()
-
-    def stop(self) -> None:
-        self._stop()
-
-    def hurry(self) -> None:
-        if self._hurry is not None:
-            self._hurry()
 
 
 class Future(Generic[T]):
@@ -120,7 +81,7 @@ class Future(Generic[T]):
         self._epoch = epoch()
         if isinstance(future, Awaitable):
             stop = adopt(future, loop, self._settled, self._fulfil, self._fail)
-            self._work = _Attached(None, stop, None)
+            self._work = Attached(None, stop, None)
         elif future is not _UNSET:
             self._value = future
         return self
@@ -378,7 +339,7 @@ class Settleable(Generic[T]):
         hurry: Callable[[], None] | None,
     ) -> None:
         """Say how to run unbegun work on this thread, to stop it, and to begin it elsewhere now."""
-        self.future._work = _Attached(claim, cancel, hurry)
+        self.future._work = Attached(claim, cancel, hurry)
 
     def value(self, value: T) -> None:
         """Settle with a value."""

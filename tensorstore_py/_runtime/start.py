@@ -12,10 +12,11 @@ from contextvars import copy_context
 from threading import local
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tensorstore_py._runtime.future import Future, Settleable, Work
+from tensorstore_py._runtime.future import Future, Settleable
 from tensorstore_py._runtime.hand_in import hand_in, send_all, send_others
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.loop import library_loop
+from tensorstore_py._runtime.work import Work
 from tensorstore_py._runtime.workers import carry_on
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py._chunked import small_reads
-from tensorstore_py._chunked.small_reads import SmallRead
+from tensorstore_py._chunked.small_read import SmallRead
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._runtime.start import start

@@ -1,26 +1,21 @@
 """The file store: keys are paths, values are whole files.
 
-Reading is open, fstat, pread; a writer holds the key's lock, checks its condition, writes a file
-beside the key and renames it over the key. Every method blocks and never suspends. The hot path
-is `_read`: it makes the result and its stamp, and nothing else.
+A writer holds the key's lock, checks its condition, writes a file beside the key and renames it
+over the key. Reading is in `reads`. Every method blocks and never suspends.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from stat import S_ISDIR, S_ISREG
 from typing import Final, TypeVar
 
-from tensorstore_py.errors import FailedPreconditionError, UnavailableError
-from tensorstore_py.kvstores.file.errors import translate
-from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at, generation_of
+from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at
 from tensorstore_py.kvstores.file.locking import CREATE_FLAGS
-from tensorstore_py.kvstores.file.paths import WINDOWS, check_key
-from tensorstore_py.kvstores.file.reading import FETCHERS, fetch, fetch_whole
+from tensorstore_py.kvstores.file.paths import check_key
+from tensorstore_py.kvstores.file.reads import FileReads
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import (
     Stage,
@@ -30,19 +25,15 @@ from tensorstore_py.kvstores.file.staging import (
     write_all,
     write_parts,
 )
-from tensorstore_py.kvstores.file.tree import delete_tree, names_in, walk
+from tensorstore_py.kvstores.file.tree import delete_tree
 from tensorstore_py.plugin import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
     Buffer,
-    ByteRange,
     KeyRange,
-    KvStore,
-    ListEntry,
     Places,
-    ReadResult,
     Stretch,
     TimestampedStorageGeneration,
     Turns,
@@ -53,15 +44,12 @@ __all__ = ["FileStore"]
 
 T = TypeVar("T")
 
-#: Inside the class `list` is a method.
-Results = list[ReadResult]
 Outcomes = Sequence[TimestampedStorageGeneration | Exception]
-_UNCONDITIONAL: Final = (None, UNKNOWN)
 _STAGE_ATTEMPTS: Final = 100
 _TURNS: Final = Turns()
 
 
-class FileStore(KvStore):
+class FileStore(FileReads):
     """Files of the local (or a mounted) file system.
 
     Args:
@@ -72,9 +60,7 @@ class FileStore(KvStore):
         concurrency: places for operations; each holds one while it runs.
     """
 
-    inline = True
     splices = True
-    place = "file"  # keys are whole paths
 
     def __init__(
         self,
@@ -85,66 +71,11 @@ class FileStore(KvStore):
         retries: FileIoRetries | None = None,
         concurrency: Places | None = None,
     ) -> None:
+        super().__init__(mode=mode, retries=retries, concurrency=concurrency)
         locking = FileIoLocking() if locking is None else locking
         self._sync = sync
         self._mode = locking.mode
         self._timeout_s = locking.acquire_timeout.seconds
-        self._open, self._fetch = FETCHERS["default" if mode is None else mode.mode]
-        self._retries = FileIoRetries() if retries is None else retries
-        self._places = Places(1) if concurrency is None else concurrency
-        self.width = self._places.limit
-
-    async def read(
-        self,
-        key: str,
-        byte_range: ByteRange = WHOLE,
-        *,
-        if_equal: bytes | None = None,
-        if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        self._places.enter()
-        try:
-            return self._read(key, byte_range, if_equal, if_not_equal)
-        except OSError as error:
-            return self._retry(
-                error, "read", key, lambda: self._read(key, byte_range, if_equal, if_not_equal)
-            )
-        finally:
-            self._places.leave()
-
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        with self._places:
-            try:
-                return self._read_ranges(key, ranges)
-            except OSError as error:
-                return self._retry(error, "read", key, lambda: self._read_ranges(key, ranges))
-
-    async def read_parts(
-        self, key: str, ranges: Sequence[ByteRange], size: int
-    ) -> Sequence[Buffer | None] | None:
-        with self._places:
-            try:
-                return self._read_parts(key, ranges, size)
-            except OSError as error:
-                again = partial(self._read_parts, key, ranges, size)
-                return self._retry(error, "read", key, again)
-
-    async def read_values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
-        if self._fetch is not fetch:
-            return await super().read_values(keys, room)
-        values: list[Buffer | None] = []
-        with self._places:
-            for key in keys:
-                check_key(key)
-                try:
-                    value = self._value(key, room)
-                except OSError as error:
-                    again = partial(self._value, key, room)
-                    value = self._retry(error, "read", key, again)
-                if isinstance(value, memoryview):
-                    room = room[len(value) :]
-                values.append(value)
-        return values
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
@@ -228,110 +159,6 @@ class FileStore(KvStore):
             except OSError as error:
                 where = error.filename or ""
                 self._retry(error, "delete", where, lambda: self._delete_range(key_range))
-
-    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
-        try:
-            for entry in walk(key_range):
-                yield entry
-        except OSError as error:
-            raise translate(error, "list", error.filename or "") from error
-
-    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
-        try:
-            for name in names_in(prefix):
-                yield name
-        except OSError as error:
-            raise translate(error, "list", error.filename or "") from error
-
-    def describe_key(self, key: str) -> str:
-        return f"local file {super().describe_key(key)}"
-
-    def _read(
-        self, key: str, byte_range: ByteRange, if_equal: bytes | None, if_not_equal: bytes | None
-    ) -> ReadResult:
-        check_key(key)
-        now = time.time()
-        fd = self._open_for_reading(key)
-        if fd < 0:
-            return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
-        try:
-            status = os.fstat(fd)
-            if not S_ISREG(status.st_mode):
-                return _not_a_file(key, status.st_mode, now)
-            stamp = TimestampedStorageGeneration(generation_of(status), now)
-            if if_equal is not None or if_not_equal is not None:
-                generation = stamp.generation
-                if generation == if_not_equal or if_equal not in (None, UNKNOWN, generation):
-                    return ReadResult("unspecified", b"", stamp)
-            size = status.st_size
-            if byte_range is WHOLE:
-                return ReadResult("value", self._fetch(fd, 0, size, size), stamp)
-            start, stop = byte_range.resolve(size)
-            return ReadResult("value", self._fetch(fd, start, stop, size), stamp)
-        finally:
-            os.close(fd)
-
-    def _read_parts(
-        self, key: str, ranges: Sequence[ByteRange], size: int
-    ) -> Sequence[Buffer | None] | None:
-        check_key(key)
-        fd = self._open_for_reading(key)
-        if fd < 0:
-            return [None] * len(ranges)
-        try:
-            status = os.fstat(fd)
-            if not S_ISREG(status.st_mode) or status.st_size != size:
-                return None
-            return [self._fetch(fd, *each.resolve(size), size) for each in ranges]
-        finally:
-            os.close(fd)
-
-    def _value(self, key: str, room: memoryview) -> Buffer | None:
-        """A whole value; in the given room if there is enough, and nowhere else a memoryview."""
-        fd = self._open_for_reading(key)
-        if fd < 0:
-            return None
-        try:
-            status = os.fstat(fd)
-            if not S_ISREG(status.st_mode):
-                _not_a_file(key, status.st_mode, 0.0)
-                return None
-            return fetch_whole(fd, status.st_size, room)
-        finally:
-            os.close(fd)
-
-    def _read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        check_key(key)
-        now = time.time()
-        fd = self._open_for_reading(key)
-        if fd < 0:
-            stamp = TimestampedStorageGeneration(NO_VALUE, now)
-            return [ReadResult("missing", b"", stamp.copy()) for _ in ranges]
-        try:
-            status = os.fstat(fd)
-            if not S_ISREG(status.st_mode):
-                return [_not_a_file(key, status.st_mode, now) for _ in ranges]
-            generation, size, results = generation_of(status), status.st_size, []
-            for byte_range in ranges:
-                start, stop = byte_range.resolve(size)
-                value = self._fetch(fd, start, stop, size)
-                stamp = TimestampedStorageGeneration(generation, now)
-                results.append(ReadResult("value", value, stamp))
-            return results
-        finally:
-            os.close(fd)
-
-    def _open_for_reading(self, key: str) -> int:
-        """A descriptor, or -1 if there is no such file."""
-        try:
-            return self._open(key)
-        except (FileNotFoundError, NotADirectoryError):
-            return -1
-        except PermissionError:
-            # Windows says this of directories.
-            if WINDOWS and os.path.isdir(key):
-                return -1
-            raise
 
     def _change(self, key: str, value: Buffer | None, if_equal: bytes | None) -> bytes:
         if value is None:
@@ -425,20 +252,6 @@ class FileStore(KvStore):
                 make_parents(key, sync=self._sync)
         return None
 
-    def _retry(self, error: OSError, action: str, key: str, again: Callable[[], T]) -> T:
-        """Try again while that may help, then raise the typed error."""
-        attempt = 0
-        while True:
-            typed = translate(error, action, key, attempt + 1)
-            if attempt >= self._retries.max_retries or not isinstance(typed, UnavailableError):
-                raise typed from error
-            time.sleep(self._retries.delay_s(attempt))
-            attempt += 1
-            try:
-                return again()
-            except OSError as next_error:
-                error = next_error
-
 
 def _tried(action: Callable[[], T]) -> T | Exception:
     """What an action gives, or how it failed."""
@@ -446,12 +259,3 @@ def _tried(action: Callable[[], T]) -> T | Exception:
         return action()
     except Exception as error:  # noqa: BLE001 - the caller says whose it is
         return error
-
-
-def _not_a_file(key: str, mode: int, now: float) -> ReadResult:
-    """What a directory reads as; pipes and devices are no values."""
-    if S_ISDIR(mode):
-        return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
-    raise FailedPreconditionError(
-        f'cannot read "{key}": it is neither a file nor a directory; use another key'
-    )
