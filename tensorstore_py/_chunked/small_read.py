@@ -132,7 +132,7 @@ class SmallRead(Announced):
             count=len(rows),
             width=source.width,
             step_bytes=length * size,
-            step_pieces=length if length > 1 else None,
+            step_pieces=length if reads.small else None,
         )
 
     async def _wait(self) -> None:

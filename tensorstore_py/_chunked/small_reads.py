@@ -85,7 +85,9 @@ class SmallReads(Forkable):
     @property
     def row_length(self) -> int:
         """How many chunks are fetched together, at most."""
-        return max(1, _ROW_BYTES // self.step_bytes) if self.inline else 1
+        if not self.inline or self._row_bytes is not None:  # then no more is fetched than is wanted
+            return 1
+        return max(1, _ROW_BYTES // self.step_bytes)
 
     @property
     def unit(self) -> CodecChain:
@@ -230,8 +232,12 @@ class SmallReads(Forkable):
     @property
     def short(self) -> bool:
         """Whether a chunk is served so soon that one thread does it all in less time than two."""
-        small = self._row_bytes is not None or 2 * self.step_bytes <= _ROW_BYTES
-        return self.inline and small and self._pace.short
+        return self.inline and self.small and self._pace.short
+
+    @property
+    def small(self) -> bool:
+        """Whether so little is decoded at a time that it may be `short`."""
+        return self._row_bytes is not None or 2 * self.step_bytes <= _ROW_BYTES
 
     def _served(self, taken: Sequence[Sequence[Want]]) -> None:
         bells = []
