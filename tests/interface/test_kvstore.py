@@ -8,10 +8,13 @@ import tensorstore as wheel
 import tensorstore_py as ts
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
+from tensorstore_py._interface.kept import Kept
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec, ListEntry, ReadResult
+from tensorstore_py._interface.update import Replace, Update
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import OutOfRangeError, UnsupportedError
+from tests.chunked.stores import Hooked, once
 
 
 class Reading(KvStore):
@@ -178,3 +181,204 @@ def test_by_default_a_copy_is_a_read_and_a_write():
 
     assert run_inline(store.copy_to("a", store, "b")) is False
     assert store.asked == []
+
+
+class Append(Update):
+    """Adds to the end of what is there."""
+
+    def __init__(self, tail):
+        self.tail = tail
+
+    async def apply(self, stored):
+        if stored == b"broken":
+            raise ValueError(self.tail)
+        return bytes(stored or b"") + self.tail
+
+
+class Spliced(Append):
+    """The same, without a look at what is there; what it makes of `last` is nothing."""
+
+    async def apply(self, stored):
+        raise AssertionError
+
+    async def splice_in(self, store, key):
+        found = await store.read(key, ByteRange(0, 0))
+        if found.state == "missing":
+            return NO_VALUE, [self.tail]
+        if self.tail == b"last":
+            return found.stamp.generation, None
+        size = len((await store.read(key)).value)
+        return found.stamp.generation, [Kept(0, size), self.tail]
+
+
+class Splicing(Hooked):
+    """A store that says that it splices, and notes what it is given."""
+
+    splices = True
+
+    def __init__(self):
+        super().__init__()
+        self.given = []
+
+    async def splice(self, key, parts, *, if_equal):
+        self.given.append([str(part) for part in parts])
+        self.before("splice", key)
+        return await super().splice(key, parts, if_equal=if_equal)
+
+
+def put(store, key, value):
+    return run_inline(store.base.write(key, value)).generation
+
+
+def stored(store, key="k"):
+    found = run_inline(store.base.read(key))
+    return None if found.state == "missing" else bytes(found.value)
+
+
+class TestUpdatingSeveral:
+    def test_each_is_made_of_what_is_there(self):
+        store = Hooked()
+        put(store, "a", b"1")
+        put(store, "gone", b"2")
+        keys = ["a", "gone", "new"]
+        stamps = run_inline(store.update_values(keys, [Append(b"x"), Replace(None), Append(b"y")]))
+        assert [stored(store, key) for key in keys] == [b"1x", None, b"y"]
+        found = [run_inline(store.base.read(key)).stamp.generation for key in keys]
+        assert [stamp.generation for stamp in stamps] == found
+
+    def test_an_error_is_that_of_its_key(self):
+        store = Hooked()
+        put(store, "b", b"broken")
+        outcomes = run_inline(
+            store.update_values(["a", "b", "c"], [Append(b"1"), Append(b"2"), Append(b"3")])
+        )
+        assert [isinstance(outcome, ValueError) for outcome in outcomes] == [False, True, False]
+        assert str(outcomes[1]) == "b'2'"
+        assert [stored(store, key) for key in "abc"] == [b"1", b"broken", b"3"]
+
+    def test_one_that_others_change_meanwhile_is_made_again(self):
+        store = Hooked()
+        store.after = once(lambda: put(store, "b", b"theirs"), "read", "b")
+        run_inline(store.update_values(["a", "b"], [Append(b"1"), Append(b"2")]))
+        assert [stored(store, key) for key in "ab"] == [b"1", b"theirs2"]
+
+    def test_no_keys(self):
+        assert list(run_inline(Hooked().update_values([], []))) == []
+
+    def test_as_many_keys_as_updates(self):
+        with pytest.raises(ValueError, match="argument"):
+            run_inline(Hooked().update_values(["a"], []))
+
+
+class TestSplicing:
+    """The default: what is kept is read, in as few pieces as it has, and all is written."""
+
+    def test_takes_what_is_kept_and_what_is_new(self):
+        store = Hooked()
+        generation = put(store, "k", b"0123456789")
+        parts = [b"ab", Kept(2, 4), Kept(4, 5), memoryview(b"c"), Kept(9, 9), Kept(0, 1)]
+        stamp = run_inline(store.splice("k", parts, if_equal=generation))
+        assert stored(store) == b"ab234c0"
+        assert stamp.generation == run_inline(store.base.read("k")).stamp.generation
+        assert (store.reads["k"], store.bytes_read["k"], store.writes["k"]) == (2, 4, 1)
+
+    def test_of_nothing_kept_is_a_write(self):
+        store = Hooked()
+        assert run_inline(store.splice("k", [b"a", b"b"], if_equal=NO_VALUE)).generation != UNKNOWN
+        assert stored(store) == b"ab"
+        stale = run_inline(store.splice("k", [b"c"], if_equal=NO_VALUE))
+        assert (stale.generation, stored(store)) == (UNKNOWN, b"ab")
+        assert store.reads.total() == 0
+
+    def test_nothing_at_all_is_an_empty_value(self):
+        store = Hooked()
+        generation = put(store, "k", b"0123")
+        run_inline(store.splice("k", [], if_equal=generation))
+        assert stored(store) == b""
+
+    @pytest.mark.parametrize("theirs", [b"9876543210", b"", None])
+    def test_a_value_that_is_replaced_half_way_is_not_mixed_in(self, theirs):
+        store = Hooked()
+        generation = put(store, "k", b"0123456789")
+        store.after = once(lambda: put(store, "k", theirs), "read", "k")
+        parts = [Kept(0, 2), b"new", Kept(5, 7)]
+        stamp = run_inline(store.splice("k", parts, if_equal=generation))
+        assert (stamp.generation, stored(store)) == (UNKNOWN, theirs)
+        assert store.writes.total() == 0
+
+    def test_one_that_is_replaced_before_the_write_stays(self):
+        store = Hooked()
+        generation = put(store, "k", b"0123456789")
+        store.before = once(lambda: put(store, "k", b"theirs"), "write", "k")
+        stamp = run_inline(store.splice("k", [Kept(0, 2), b"new"], if_equal=generation))
+        assert (stamp.generation, stored(store)) == (UNKNOWN, b"theirs")
+
+    def test_of_nothing_stored_there_is_nothing_to_keep(self):
+        store = Hooked()
+        for generation in (NO_VALUE, b"some"):
+            stamp = run_inline(store.splice("k", [Kept(0, 1)], if_equal=generation))
+            assert stamp.generation == UNKNOWN
+        assert stored(store) is None
+
+    def test_what_is_not_there_cannot_be_kept(self):
+        store = Hooked()
+        generation = put(store, "k", b"0123")
+        with pytest.raises(OutOfRangeError):
+            run_inline(store.splice("k", [b"new", Kept(2, 5)], if_equal=generation))
+        assert stored(store) == b"0123"
+
+
+class TestUpdatingWhereItSplices:
+    def test_keeps_what_the_update_keeps(self):
+        store = Splicing()
+        put(store, "k", b"0123")
+        stamp = run_inline(store.update("k", Spliced(b"45")))
+        assert (stored(store), store.given) == (b"012345", [["Kept(0, 4)", "b'45'"]])
+        assert stamp.generation == run_inline(store.base.read("k")).stamp.generation
+
+    def test_and_where_nothing_is(self):
+        store = Splicing()
+        run_inline(store.update("k", Spliced(b"45")))
+        assert stored(store) == b"45"
+
+    def test_what_becomes_nothing_is_deleted(self):
+        store = Splicing()
+        put(store, "k", b"0123")
+        stamp = run_inline(store.update("k", Spliced(b"last")))
+        assert (stamp.generation, stored(store), store.given) == (NO_VALUE, None, [])
+        assert store.deletes == {"k": 1}
+
+    def test_a_replacement_has_nothing_to_keep(self):
+        store = Splicing()
+        run_inline(store.update("k", Replace(b"new")))
+        assert (stored(store), store.given, store.reads.total()) == (b"new", [], 0)
+
+    def test_is_made_again_when_somebody_was_faster(self):
+        store = Splicing()
+        put(store, "k", b"0123")
+        store.before = once(lambda: put(store, "k", b"98"), "splice", "k")
+        run_inline(store.update("k", Spliced(b"45")))
+        assert stored(store) == b"9845"
+        assert store.given == [["Kept(0, 4)", "b'45'"], ["Kept(0, 2)", "b'45'"]]
+
+    def test_so_is_a_deletion(self):
+        store = Splicing()
+        put(store, "k", b"0123")
+        store.before = once(lambda: put(store, "k", b"98"), "write", "k")
+        assert run_inline(store.update("k", Spliced(b"last"))).generation == NO_VALUE
+        assert (stored(store), store.deletes) == (None, {"k": 2})
+
+    def test_one_that_knows_nothing_of_it_works_as_anywhere(self):
+        store = Splicing()
+        put(store, "k", b"0123")
+        run_inline(store.update("k", Append(b"45")))
+        assert (stored(store), store.given) == (b"012345", [["b'012345'"]])
+
+    def test_a_store_that_does_not_splice_is_not_asked_to(self):
+        class Plain(Splicing):
+            splices = False
+
+        store = Plain()
+        put(store, "k", b"0123")
+        run_inline(store.update("k", Append(b"45")))
+        assert (stored(store), store.given) == (b"012345", [])

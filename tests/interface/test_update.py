@@ -1,7 +1,9 @@
 import pytest
 
+from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._interface.update import Replace, Update, merged
 from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 
 
 class Append(Update):
@@ -61,3 +63,25 @@ def test_kept_is_independent_of_the_callers_memory():
     kept = merged([Replace(memory), Append(b"d")]).kept()
     memory[:] = b"xyz"
     assert applied(kept) == b"abcd"
+
+
+@pytest.mark.parametrize("way", ["parts_in", "splice_in"])
+class TestInAStore:
+    """Whoever knows no better reads all of the value, and keeps nothing of it in place."""
+
+    def test_what_is_there_is_changed_and_its_generation_told(self, way):
+        store = MemoryStore(SharedMap())
+        stamp = run_inline(store.write("k", b"_"))
+        generation, parts = run_inline(getattr(Append(b"a"), way)(store, "k"))
+        assert (generation, list(parts)) == (stamp.generation, [b"_a"])
+
+    def test_what_is_missing_is_begun_on_condition_that_it_still_is(self, way):
+        store = MemoryStore(SharedMap())
+        generation, parts = run_inline(getattr(Append(b"a"), way)(store, "k"))
+        assert (generation, list(parts)) == (NO_VALUE, [b"a"])
+
+    def test_what_becomes_nothing_has_no_parts(self, way):
+        store = MemoryStore(SharedMap())
+        stamp = run_inline(store.write("k", b"_"))
+        update = merged([Append(b"a"), Replace(None)])
+        assert run_inline(getattr(update, way)(store, "k")) == (stamp.generation, None)
