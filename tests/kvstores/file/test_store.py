@@ -1,4 +1,5 @@
 import os
+import re
 import stat
 import time
 from contextlib import nullcontext
@@ -7,9 +8,11 @@ from functools import partial
 import pytest
 import tensorstore as reference
 
+from tensorstore_py._interface.update import Replace, Update
 from tensorstore_py.errors import (
     AbortedError,
     FailedPreconditionError,
+    OutOfRangeError,
     PermissionDeniedError,
     SpecError,
     UnavailableError,
@@ -17,7 +20,7 @@ from tensorstore_py.errors import (
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.file import store as store_module
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
-from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, ByteRange, Duration, Kept
+from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, ByteRange, Duration, Kept, Places
 from tensorstore_py.testing import KvStoreSuite, drive
 
 VALUE = b"0123456789"
@@ -491,3 +494,280 @@ class TestRetries:
             drive(store, lambda: store.read(f"{tmp_path}/a"))
 
         assert slept == []
+
+
+class Append(Update):
+    """Adds to the end of what is there, and calls `first` the first time."""
+
+    def __init__(self, tail, first=lambda: None):
+        self.tail = tail
+        self.first = [first]
+
+    async def apply(self, stored):
+        if self.first:
+            self.first.pop()()
+        return bytes(stored or b"") + self.tail
+
+
+class Broken(Update):
+    async def apply(self, stored):
+        raise ValueError(bytes(stored or b""))
+
+
+def put(key, value):
+    """What another process would do, by a rename and on its own."""
+    drive(other := FileStore(sync=False, locking=locking("none")), lambda: other.write(key, value))
+
+
+def shown(folder):
+    """All files there are, by name, whatever else lies beside the keys."""
+    return {name: (folder / name).read_bytes() for name in sorted(os.listdir(folder))}
+
+
+@pytest.mark.parametrize("sync", [False, True], ids=["unsynced", "synced"])
+@pytest.mark.parametrize("mode", ["os", "lockfile", "none", "non_atomic"])
+class TestUpdatingSeveral:
+    @pytest.fixture
+    def store(self, mode, sync):
+        store = FileStore(sync=sync, locking=locking(mode), concurrency=Places(3))
+        yield store
+        assert store._places.free == 3
+
+    def update(self, store, folder, updates):
+        keys = [f"{folder}/{name}" for name in updates]
+        return drive(store, lambda: store.update_values(keys, list(updates.values())))
+
+    def test_changes_makes_and_deletes(self, store, tmp_path):
+        put(f"{tmp_path}/a", b"1")
+        put(f"{tmp_path}/gone", b"2")
+        updates = {
+            "a": Append(b"x"),
+            "gone": Replace(None),
+            "new": Append(b"y"),
+            "no": Replace(None),
+            "over": Replace(b"z"),
+        }
+
+        stamps = self.update(store, tmp_path, updates)
+
+        assert shown(tmp_path) == {"a": b"1x", "new": b"y", "over": b"z"}
+        found = [drive(store, partial(store.read, f"{tmp_path}/{name}")) for name in updates]
+        assert [each.stamp.generation for each in found] == [each.generation for each in stamps]
+
+    def test_makes_directories(self, store, tmp_path):
+        self.update(store, tmp_path, {"d/e/a": Append(b"1"), "d/f": Append(b"2")})
+
+        assert (tmp_path / "d/e/a").read_bytes() == b"1"
+        assert shown(tmp_path / "d/e") == {"a": b"1"}
+        assert sorted(os.listdir(tmp_path / "d")) == ["e", "f"]
+
+    def test_one_that_cannot_be_made_keeps_no_other(self, store, tmp_path):
+        put(f"{tmp_path}/b", b"old")
+        updates = {"a": Append(b"1"), "b": Broken(), "c.__lock": Append(b"2"), "d": Append(b"3")}
+
+        first, second, third, last = self.update(store, tmp_path, updates)
+
+        assert shown(tmp_path) == {"a": b"1", "b": b"old", "d": b"3"}
+        assert isinstance(second, ValueError)
+        assert isinstance(third, SpecError)
+        assert UNKNOWN not in (first.generation, last.generation)
+
+    @pytest.mark.parametrize("theirs", [b"theirs", None])
+    def test_one_that_somebody_changes_meanwhile_is_made_again(self, store, tmp_path, theirs):
+        put(f"{tmp_path}/b", b"old")
+        interfere = partial(put, f"{tmp_path}/b", theirs)
+        updates = {"a": Append(b"1"), "b": Append(b"2", interfere), "c": Append(b"3")}
+
+        stamps = self.update(store, tmp_path, updates)
+
+        assert shown(tmp_path) == {"a": b"1", "b": (theirs or b"") + b"2", "c": b"3"}
+        assert UNKNOWN not in [stamp.generation for stamp in stamps]
+
+    def test_so_is_one_that_somebody_begins_or_deletes(self, store, tmp_path):
+        put(f"{tmp_path}/b", b"old")
+        updates = {
+            "a": Append(b"1", partial(put, f"{tmp_path}/a", b"theirs")),
+            "b": Append(b"2", partial(put, f"{tmp_path}/b", None)),
+        }
+
+        self.update(store, tmp_path, updates)
+
+        assert shown(tmp_path) == {"a": b"theirs1", "b": b"2"}
+
+    @pytest.fixture(params=["read", "write"])
+    def failing(self, request, store, monkeypatch):
+        """How often reading or writing `b` is still to fail, before anything is done to it."""
+        left = [0]
+        of, name = {
+            "read": (store, "_open"),
+            "write": (store_module, "generation_at"),
+        }[request.param]
+        usual = getattr(of, name)
+
+        def unreliable(key):
+            if key.endswith("b") and left[0]:
+                left[0] -= 1
+                raise OSError(116, os.strerror(116))
+            return usual(key)
+
+        monkeypatch.setattr(of, name, unreliable)
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+        return left
+
+    def test_a_trouble_that_passes_is_none(self, store, tmp_path, failing):
+        put(f"{tmp_path}/b", b"old")
+        store._retries = FileIoRetries(max_retries=1)
+        failing[0] = 1
+
+        stamps = self.update(
+            store, tmp_path, {"a": Append(b"1"), "b": Append(b"2"), "c": Append(b"3")}
+        )
+
+        assert failing == [0]
+        assert shown(tmp_path) == {"a": b"1", "b": b"old2", "c": b"3"}
+        assert UNKNOWN not in [stamp.generation for stamp in stamps]
+
+    def test_one_that_stays_is_its_keys(self, store, tmp_path, failing):
+        put(f"{tmp_path}/b", b"old")
+        failing[0] = 99
+
+        _, error, _ = self.update(
+            store, tmp_path, {"a": Append(b"1"), "b": Append(b"2"), "c": Append(b"3")}
+        )
+
+        assert shown(tmp_path) == {"a": b"1", "b": b"old", "c": b"3"}
+        assert isinstance(error, UnavailableError)
+        assert re.search(f'cannot (read|write) "{tmp_path}/b"', str(error))
+
+    def test_a_directory_is_no_value(self, store, tmp_path):
+        os.makedirs(tmp_path / "b/c")
+
+        _, error, _ = self.update(
+            store, tmp_path, {"a": Append(b"1"), "b": Append(b"2"), "d": Append(b"3")}
+        )
+
+        assert isinstance(error, FailedPreconditionError)
+        assert sorted(os.listdir(tmp_path)) == ["a", "b", "d"]
+
+    def test_nobody_is_kept_out_while_they_are_worked_out(self, store, tmp_path):
+        free = []
+        look = lambda: free.append(store._places.free)  # noqa: E731
+
+        self.update(store, tmp_path, {"a": Append(b"1", look), "b": Append(b"2", look)})
+
+        assert free == [3, 3]
+
+    def test_calls_of_a_kind_are_made_together_unless_they_wait_for_the_disk(
+        self, store, tmp_path, monkeypatch, sync
+    ):
+        steps = []
+
+        def noted(step, usual):
+            def run(key):
+                steps.append(f"{step} {key[-1]}")
+                return usual(key)
+
+            return run
+
+        monkeypatch.setattr(store, "_open", noted("read", store._open))
+        present = noted("write", store_module.generation_at)
+        monkeypatch.setattr(store_module, "generation_at", present)
+        self.update(store, tmp_path, {"a": Append(b"1"), "b": Append(b"2")})
+
+        alone = ["read a", "write a", "read b", "write b"]
+        assert steps == (alone if sync else sorted(alone))
+
+
+@pytest.mark.parametrize("sync", [False, True], ids=["unsynced", "synced"])
+@pytest.mark.parametrize("mode", ["os", "lockfile", "none", "non_atomic"])
+class TestSplicing:
+    @pytest.fixture
+    def store(self, mode, sync):
+        store = FileStore(sync=sync, locking=locking(mode), concurrency=Places(3))
+        yield store
+        assert store._places.free == 3
+
+    def splice(self, store, folder, parts, if_equal=None):
+        key = f"{folder}/a"
+        if if_equal is None:
+            if_equal = drive(store, lambda: store.read(key)).stamp.generation
+        return drive(store, lambda: store.splice(key, parts, if_equal=if_equal)).generation
+
+    def test_keeps_some_and_tells_the_new_generation(self, store, tmp_path):
+        put(f"{tmp_path}/a", VALUE)
+
+        generation = self.splice(
+            store, tmp_path, [b"new", Kept(2, 5), memoryview(b"!"), Kept(9, 10)]
+        )
+
+        assert shown(tmp_path) == {"a": b"new234!9"}
+        found = drive(store, lambda: store.read(f"{tmp_path}/a"))
+        assert found.stamp.generation == generation
+
+    def test_of_parts_that_change_places(self, store, tmp_path):
+        put(f"{tmp_path}/a", VALUE)
+        parts = [Kept(place, place + 1) for place in range(9, -1, -1)]
+
+        assert self.splice(store, tmp_path, parts) != UNKNOWN
+        assert shown(tmp_path) == {"a": VALUE[::-1]}
+
+    def test_again_and_again(self, store, tmp_path):
+        put(f"{tmp_path}/a", b"")
+        for number in range(20):
+            self.splice(store, tmp_path, [b"%d" % (number % 10), Kept(0, number)])
+
+        assert shown(tmp_path) == {"a": b"9876543210" * 2}
+
+    @pytest.mark.parametrize("theirs", [b"theirs, of another length", b"", None])
+    def test_what_was_replaced_stays_and_nothing_is_left_behind(self, store, tmp_path, theirs):
+        put(f"{tmp_path}/a", VALUE)
+        before = drive(store, lambda: store.read(f"{tmp_path}/a")).stamp.generation
+        put(f"{tmp_path}/a", theirs)
+
+        assert self.splice(store, tmp_path, [b"new", Kept(0, 10)], before) == UNKNOWN
+        assert shown(tmp_path) == ({} if theirs is None else {"a": theirs})
+
+    def test_where_no_directory_is_none_is_made(self, store, tmp_path):
+        generation = self.splice(store, tmp_path / "d", [b"new", Kept(0, 1)], b"some generation")
+
+        assert generation == UNKNOWN
+        assert shown(tmp_path) == {}
+
+    def test_nothing_kept_is_a_write(self, store, tmp_path):
+        assert self.splice(store, tmp_path / "d", [b"a", b"b"], NO_VALUE) != UNKNOWN
+        assert self.splice(store, tmp_path / "d", [b"c"], NO_VALUE) == UNKNOWN
+        assert shown(tmp_path / "d") == {"a": b"ab"}
+
+    def test_more_than_there_is_cannot_be_kept_and_the_old_value_stays(self, store, tmp_path, mode):
+        put(f"{tmp_path}/a", VALUE)
+        kind = OutOfRangeError if mode == "non_atomic" else UnavailableError
+
+        with pytest.raises(kind):
+            self.splice(store, tmp_path, [b"new", Kept(5, 11), b"more"])
+
+        assert shown(tmp_path) == {"a": VALUE}
+
+    def test_bad_keys_are_refused(self, store, tmp_path):
+        with pytest.raises(SpecError, match="key"):
+            drive(store, lambda: store.splice(f"{tmp_path}/a.__lock", [b""], if_equal=NO_VALUE))
+        assert shown(tmp_path) == {}
+
+
+def test_a_trouble_while_it_splices_may_pass(tmp_path, monkeypatch):
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    store = FileStore(sync=False, retries=FileIoRetries(max_retries=1))
+    stamp = drive(store, lambda: store.write(f"{tmp_path}/a", VALUE))
+    write_parts, failures = store_module.write_parts, [5]
+
+    def unreliable(fd, parts, path):
+        write_parts(fd, parts, path)
+        if failures:
+            raise OSError(failures.pop(), "the device failed")
+
+    monkeypatch.setattr(store_module, "write_parts", unreliable)
+    parts = [b"new", Kept(2, 4)]
+    drive(store, lambda: store.splice(f"{tmp_path}/a", parts, if_equal=stamp.generation))
+
+    assert shown(tmp_path) == {"a": b"new23"}
+    assert len(slept) == 1
