@@ -1,4 +1,5 @@
 import asyncio
+import os
 import threading
 
 import pytest
@@ -98,3 +99,70 @@ def test_a_mutex_is_free_after_an_error():
         raise KeyError
     with mutex:
         pass
+
+
+class TestSeized:
+    """Keys entered without waiting, by a thread that holds the gate's own lock."""
+
+    @staticmethod
+    def seize(gate, *keys):
+        with gate._mutex:
+            return gate._seize(iter(keys))
+
+    @staticmethod
+    async def enter(gate, key, inside):
+        async with gate.hold(key):
+            inside.append(key)
+
+    def test_are_told(self):
+        gate = Gate(inline=True)
+        assert self.seize(gate, "a", "b") == ["a", "b"]
+        assert self.seize(gate) == []
+        gate.let_go(["a", "b"])
+
+    def test_keep_others_waiting_until_they_are_let_go(self):
+        gate = Gate(inline=True)
+        seized = self.seize(gate, "a", "b")
+        inside: list[str] = []
+        threads = [
+            threading.Thread(target=lambda key=key: run_inline(self.enter(gate, key, inside)))
+            for key in "aab"
+        ]
+        for thread in threads:
+            thread.start()
+        while [turn.users for turn in gate._turns.values()] != [3, 2]:
+            pass
+        assert inside == []
+        gate.let_go(seized)
+        for thread in threads:
+            thread.join()
+        assert sorted(inside) == ["a", "a", "b"]
+        assert not gate._turns
+
+    def test_are_free_again(self):
+        gate = Gate(inline=True)
+        for _ in range(2):
+            gate.let_go(self.seize(gate, "a", "b"))
+            assert not gate._turns
+        inside: list[str] = []
+        run_inline(self.enter(gate, "a", inside))
+        assert inside == ["a"]
+
+    def test_other_keys_do_not_wait(self):
+        gate = Gate(inline=True)
+        seized = self.seize(gate, "a")
+        inside: list[str] = []
+        run_inline(self.enter(gate, "b", inside))
+        gate.let_go(seized)
+        assert inside == ["b"]
+
+    def test_are_free_in_a_forked_child(self):
+        gate = Gate(inline=True)
+        seized = self.seize(gate, "a")
+        child = os.fork()
+        if child == 0:
+            inside: list[str] = []
+            run_inline(self.enter(gate, "a", inside))
+            os._exit(0 if inside == ["a"] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        gate.let_go(seized)
