@@ -6,9 +6,12 @@ import threading
 import weakref
 from functools import partial
 
-from tensorstore_py._runtime.hand_in import _desk
-from tensorstore_py._runtime.start import Job, start
-from tensorstore_py._runtime.workers import submissions
+import pytest
+
+from tensorstore_py._runtime import hand_in as module
+from tensorstore_py._runtime.hand_in import _desk, send_all
+from tensorstore_py._runtime.start import Announced, Job, start
+from tensorstore_py._runtime.workers import submissions, width
 
 
 async def nothing():
@@ -163,3 +166,188 @@ def test_a_finished_job_keeps_no_result_alive():
     gc.collect()
 
     assert link() is None
+
+
+class Told(Announced):
+    """A body that says whether it is short, and notes that it ran."""
+
+    def __init__(self, ran, short=True):
+        self.ran = ran
+        self.is_short = short
+
+    @property
+    def short(self):
+        return self.is_short
+
+    async def __call__(self):
+        self.ran.append(self)
+        return len(self.ran)
+
+    def withdraw(self):
+        raise AssertionError
+
+
+class NoTicker(type(_desk)):
+    """Nothing happens here by itself."""
+
+    def hire(self):
+        pass
+
+
+class TestShortJobs:
+    """One thread does them sooner than several."""
+
+    @pytest.fixture
+    def ran(self):
+        return []
+
+    @pytest.fixture
+    def desk(self, monkeypatch):
+        desk = NoTicker()
+        monkeypatch.setattr(module, "_desk", desk)
+        return desk
+
+    @pytest.fixture
+    def sent(self, desk, monkeypatch):
+        """What workers are to do for this desk; they do it when the test says so."""
+        found = []
+        submit = module.submit
+
+        def noted(work):
+            (found.append if work.__self__ is desk else submit)(work)
+
+        monkeypatch.setattr(module, "submit", noted)
+        return found
+
+    @pytest.fixture
+    def tick(self, desk, monkeypatch):
+        """Lets a ticker see the desk after each of these actions."""
+        sleep, mine = module.sleep, threading.get_ident()
+
+        class EnoughError(Exception):
+            pass
+
+        def run(*actions):
+            left = list(actions)
+
+            def act(seconds):
+                if threading.get_ident() != mine:
+                    sleep(seconds)
+                elif left:
+                    left.pop(0)()
+                else:
+                    raise EnoughError
+
+            monkeypatch.setattr(module, "sleep", act)
+            desk.bell.set()
+            with pytest.raises(EnoughError):
+                desk.tick(desk.bell)
+
+        return run
+
+    @staticmethod
+    def asked(ran, count, *, short=True):
+        return [start(True, Told(ran, short)) for _ in range(count)]
+
+    @staticmethod
+    def work(sent):
+        """Has one worker at a time do what there is; how often one was sent."""
+        times = 0
+        while sent:
+            assert len(sent) == 1
+            sent.pop()()
+            times += 1
+        return times
+
+    def test_are_left_to_who_asks_for_their_results(self, ran, sent):
+        for future in reversed(self.asked(ran, 40)):
+            future.result()
+        assert (len(ran), sent) == (40, [])
+
+    def test_that_are_asked_for_one_by_one_wake_nobody(self, ran, sent):
+        assert [self.asked(ran, 1)[0].result() for _ in range(40)] == list(range(1, 41))
+        assert sent == []
+
+    def test_that_somebody_waits_for_elsewhere_get_one_worker(self, ran, sent):
+        futures = self.asked(ran, 40)
+        for _ in range(3):
+            send_all()
+            assert not futures[-1].done()
+        assert len(sent) == 1
+        assert self.work(sent) == 3  # who goes on after each turn of sixteen
+        assert [future.result() for future in futures] == list(range(1, 41))
+
+    def test_those_that_are_not_get_all_workers(self, ran, sent):
+        futures = self.asked(ran, 40, short=False)
+        send_all()
+        assert len(sent) == width()
+        while sent:
+            sent.pop()()
+        assert [future.done() for future in futures] == [True] * 40
+
+    def test_who_asks_for_one_that_is_not_is_helped_by_the_others(self, ran, sent):
+        futures = self.asked(ran, 40, short=False)
+        futures[0].result()
+        assert len(sent) == max(1, width() - 1)
+        assert len(ran) == 1
+
+    def test_get_one_worker_when_nobody_asks(self, ran, sent, tick):
+        futures = []
+
+        def ask():
+            futures.extend(self.asked(ran, 40))
+
+        tick(ask, *[int] * 60)
+        assert len(sent) == 1
+        assert self.work(sent) == 3
+        assert len(ran) == 40
+        assert all(future.done() for future in futures)
+
+    def test_others_get_all_when_nobody_asks(self, ran, sent, tick):
+        futures = []
+
+        def ask():
+            futures.extend(self.asked(ran, 40, short=False))
+
+        tick(ask, *[int] * 20)
+        assert len(sent) == width()
+        assert not ran
+
+    def test_one_left_behind_is_run_although_callers_go_on(self, ran, sent, tick):
+        left = []
+
+        def leave():
+            left.extend(self.asked(ran, 1))
+
+        def go_on():
+            self.asked(ran, 1)[0].result()
+
+        tick(leave, *[go_on] * 60)
+        assert len(sent) == 1
+        assert len(ran) == 60
+        self.work(sent)
+        assert left[0].done()
+
+    def test_one_left_behind_is_run_by_a_real_worker(self, ran):
+        begun = threading.Event()
+
+        class Last(Told):
+            async def __call__(self):
+                begun.set()
+
+        left = start(True, Last(ran))
+        while not begun.is_set():
+            self.asked(ran, 1)[0].result()
+        left.result(30)
+
+    def test_are_all_run_when_nobody_asks(self, ran):
+        done = threading.Event()
+
+        class Last(Told):
+            async def __call__(self):
+                done.set()
+
+        self.asked(ran, 100)
+        start(True, Last(ran))
+        assert done.wait(30)
+        assert len(ran) == 100
