@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorstore_py._chunked.box import Box, box_of, cut, within
+from tensorstore_py._chunked.box import Box, box_of, cells_of, cut, within
 from tensorstore_py._index import IndexDomain, IndexTransform, propagate_bounds
 
 SHAPE = (7, 5, 6)
@@ -57,6 +57,21 @@ def test_a_part_of_a_box_is_a_box_that_can_be_cut_again(given, finer):
         inner, offsets = within(part)
         assembled(inner, finer, out, chunk_at(DATA, part.cell, chunk), offsets)
     np.testing.assert_array_equal(out, DATA[index])
+
+
+@given(indices())
+def test_the_chunks_that_a_box_meets_are_those_that_it_is_cut_into(given):
+    index, chunk = given
+    box = box_of(IndexTransform(input_shape=SHAPE)[index], SHAPE)
+    assert box is not None
+    cells = cells_of(box, chunk)
+    assert cells == [part.cell for part in cut(box, chunk)]
+    assert len(set(cells)) == len(cells)
+
+
+def test_a_box_of_no_dimensions_meets_the_one_chunk_there_is():
+    box = Box([], [], [])
+    assert cells_of(box, []) == [part.cell for part in cut(box, [])] == [()]
 
 
 @given(indices())
