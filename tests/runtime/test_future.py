@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorstore_py._runtime.future import Future, Promise
+from tensorstore_py._runtime.future import Future, Promise, Settleable, Work
 from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import AbortedError
@@ -395,6 +395,124 @@ class TestDroppedPromise:
         del promise
 
         assert future.result() == 3
+
+
+class Noted(Work):
+    """Work that notes what is asked of it; a claim settles its Future with `value`."""
+
+    def __init__(self, value=None):
+        self.asked = []
+        self.value = value
+        self.future: Future[Any] = Future()
+        self.future._work = self
+
+    def claim(self):
+        self.asked.append("claim")
+        if self.value is not None:
+            self.future._fulfil(self.value)
+        return self.value is not None
+
+    def stop(self):
+        assert self.future.cancelled()
+        self.asked.append("stop")
+
+    def hurry(self):
+        self.asked.append("hurry")
+
+
+class TestWork:
+    """What a Future asks of its work, and when it lets go of it."""
+
+    def test_is_done_by_who_asks_for_the_result(self):
+        work = Noted(7)
+        assert work.future.result() == 7
+        assert work.asked == ["claim"]
+
+    def test_is_hurried_by_who_asks_with_a_limit(self):
+        work = Noted(7)
+        with pytest.raises(TimeoutError):
+            work.future.result(timeout=0)
+        assert work.asked == ["hurry"]
+
+    def test_is_hurried_by_who_waits_because_somebody_has_begun_it(self):
+        work = Noted()
+        work.hurry = lambda: work.future._fulfil(7)
+        assert work.future.result() == 7
+        assert work.asked == ["claim"]
+
+    def test_is_hurried_by_who_polls_or_adds_a_callback(self):
+        work = Noted(7)
+        assert not work.future.done()
+        work.future.add_done_callback(print)
+        work.future.force()
+        assert work.asked == ["hurry"] * 3
+        work.future.follow(print)
+        assert work.asked == ["hurry"] * 3
+
+    def test_is_stopped_once(self):
+        work = Noted(7)
+        assert work.future.cancel()
+        assert not work.future.cancel()
+        assert work.asked == ["stop"]
+
+    def test_is_left_alone_when_it_is_done(self):
+        work = Noted(7)
+        work.future._fulfil(7)
+        assert work.future.result(timeout=0) == 7
+        assert work.future.done()
+        assert not work.future.cancel()
+        assert not work.future.claim()
+        work.future.force()
+        assert work.asked == []
+
+    @pytest.mark.parametrize("end", ["value", "error", "cancel"])
+    def test_is_let_go_of_at_the_end(self, end):
+        work = Noted()
+        future, gone = work.future, weakref.ref(work.future)
+        if end == "value":
+            future._fulfil(7)
+        elif end == "error":
+            future._fail(KeyError())
+        else:
+            future.cancel()
+        assert future._work is None
+        del future, work.future
+        assert gone() is None
+
+    def test_of_a_kind_that_can_do_nothing_of_that(self):
+        future: Future[int] = Future()
+        future._work = Work()
+        assert not future.claim()
+        assert not future.done()
+        assert future.cancel()
+
+    def test_by_its_functions(self):
+        asked = []
+        settle: Settleable[int] = Settleable()
+        settle.attach(
+            lambda: asked.append("claim") or settle.value(7) or True,
+            lambda: asked.append("stop"),
+            lambda: asked.append("hurry"),
+        )
+        settle.future.force()
+        assert settle.future.result() == 7
+        assert asked == ["hurry", "claim"]
+
+    def test_by_some_of_them(self):
+        asked = []
+        settle: Settleable[int] = Settleable()
+        settle.attach(None, lambda: asked.append("stop"), None)
+        settle.future.force()
+        assert not settle.future.claim()
+        assert settle.future.cancel()
+        assert asked == ["stop"]
+
+    def test_that_fails_by_its_functions(self):
+        settle: Settleable[int] = Settleable()
+        settle.error(KeyError("x"))
+        settle.value(7)
+        with pytest.raises(KeyError):
+            settle.future.result()
 
 
 class TestOwnLoopThread:

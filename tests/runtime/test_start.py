@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tensorstore_py._runtime.loop import library_loop
-from tensorstore_py._runtime.start import Announced, Deferred, current_job, start
+from tensorstore_py._runtime.start import Announced, Deferred, Job, current_job, start, together
 from tensorstore_py._runtime.workers import width
 from tests.runtime.processes import occupy_workers
 
@@ -255,3 +255,115 @@ class TestAnnounced:
 
         start(False, settled).result()
         assert told.events == ["withdrawn"]
+
+
+class TestJob:
+    """Work that is run once, by whoever comes first."""
+
+    @pytest.fixture
+    def told(self):
+        return Told()
+
+    @pytest.fixture
+    def job(self, told):
+        return Job(told)
+
+    def test_a_claim_runs_it_here(self, job, told):
+        future = job.future
+        assert not job.begun
+        assert job.claim()
+        assert job.begun
+        assert future.result() == 42
+        assert not job.claim()
+        assert not job.run_here()
+        job.run()
+        assert told.events == ["ran"]
+
+    def test_the_future_claims_it(self, job, told):
+        future = job.future
+        assert future.claim()
+        assert not future.claim()
+        assert told.events == ["ran"]
+
+    def test_stopped_before_it_began_it_is_withdrawn_once(self, job, told):
+        future = job.future
+        assert future.cancel()
+        job.stop()
+        assert (job.begun, job.cancelled) == (True, True)
+        assert not job.claim()
+        assert told.events == ["withdrawn"]
+
+    def test_stopped_while_it_runs_it_is_not_withdrawn(self):
+        class Stopping(Told):
+            async def __call__(self):
+                self.events.append(future.cancel())
+                return job.cancelled
+
+        told = Stopping()
+        job = Job(told)
+        future = job.future
+        assert job.claim()
+        assert future.cancelled()
+        assert (told.events, job.cancelled) == ([True], True)
+
+    def test_hurried_it_is_begun_by_another_thread(self):
+        job = Job(who)
+        future = job.future
+        for _ in range(3):
+            job.hurry()
+        assert future.result(timeout=30) != threading.get_ident()
+
+    def test_hurrying_what_was_begun_hands_nothing_in(self, job, told):
+        future = job.future
+        job.claim()
+        job.hurry()
+        assert (future.result(), told.events) == (42, ["ran"])
+
+    def test_carried_on_it_runs_on_another_thread(self):
+        job = Job(who)
+        future = job.future
+        job.carry_on()
+        assert future.result(timeout=30) != threading.get_ident()
+
+    def test_only_what_is_announced_as_short_is_short(self):
+        class Short(Told):
+            short = True
+
+        assert [Job(body).short for body in (who, Told(), Short())] == [False, False, True]
+
+
+class TestTogether:
+    """A Future that goes along with another, without its value."""
+
+    def test_is_done_with_it(self):
+        whole = together(start(True, who))
+        assert whole.result() is None
+
+    def test_who_asks_for_it_runs_the_work(self):
+        job = Job(who)
+        future = job.future
+        assert together(future).result() is None
+        assert future.result() == threading.get_ident()
+
+    def test_who_polls_it_hurries_the_work(self):
+        done = threading.Event()
+        future = start(True, who)
+        future.follow(lambda _: done.set())
+        whole = together(future)
+        while not whole.done():
+            done.wait(0.001)
+        assert future.result() != threading.get_ident()
+
+    def test_fails_with_it(self):
+        async def fail():
+            raise KeyError("x")
+
+        with pytest.raises(KeyError):
+            together(start(True, fail)).result()
+
+    def test_is_cancelled_alone(self):
+        free = occupy_workers()
+        future = start(True, who)
+        assert together(future).cancel()
+        free.set()
+        assert future.result(timeout=30)
