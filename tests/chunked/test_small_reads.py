@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import weakref
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tensorstore_py._runtime.workers import submissions, width
 from tensorstore_py.errors import DataLossError, NotFoundError, OutOfRangeError
 from tensorstore_py.testing import CountingStore, FaultyStore
 from tests.chunked.stores import Hooked, counting, created, once, opened
-from tests.runtime.processes import occupy_workers
+from tests.runtime.processes import occupy_loop, occupy_workers
 
 VALUES = np.arange(1, 13, dtype="uint8")
 
@@ -179,6 +180,71 @@ class TestNothingIsKept:
         start(array._driver.inline, nothing).result()  # whoever ran them has gone on
         gc.collect()
         assert [ref() for ref in gone] == [None, None]
+
+    @staticmethod
+    @contextmanager
+    def uncollected():
+        """Nothing is freed by the cycle collector: results are large, and it comes by some time."""
+        gc.collect()
+        gc.disable()
+        try:
+            yield
+        finally:
+            gc.enable()
+
+    @staticmethod
+    def settled():
+        """Whoever ran something has gone on."""
+        start(False, nothing).result()
+        start(True, nothing).result(timeout=30)
+
+    @pytest.mark.parametrize("index", [1, slice(1, 2), slice(3, 5), slice(3, 9)], ids=str)
+    def test_of_its_result_once_nobody_holds_it(self, store, index):
+        array = filled(store, chunks=4)
+        with self.uncollected():
+            future = array[index].read()
+            result = future.result()
+            gone = [weakref.ref(each) for each in (future, result)]
+            self.settled()
+            del future, result
+            assert [ref() for ref in gone] == [None, None]
+
+    def test_of_reads_that_others_have_served(self, store):
+        array = filled(store, chunks=4)
+        with self.uncollected():
+            reads = asked(array, slice(3, 5), slice(0, 2), slice(5, 7))
+            gone = [weakref.ref(each) for read in reads for each in (read, read.out)]
+            while reads:
+                result(array, reads.pop(0))
+            self.settled()
+            assert [ref() for ref in gone] == [None] * 6
+
+    def test_of_one_that_failed(self, store):
+        array = filled(CountingStore(faulty := FaultyStore(store.base)), chunks=4)
+        with self.uncollected():
+            for _ in range(2):
+                faulty.fail("read", OSError("unplugged"), key="a/c/0")
+            (read,) = asked(array, slice(3, 5))
+            future = start(array._driver.inline, read)
+            with pytest.raises(OSError, match="unplugged"):
+                future.result()
+            assert array._driver._small._wanted == {}
+            assert read.wants == []
+
+    def test_of_one_that_was_cancelled(self, store):
+        array = filled(store, chunks=4)
+        free = occupy_workers() if store.inline else occupy_loop()
+        with self.uncollected():
+            future = array[3:5].read()
+            ((want,), _) = array._driver._small._wanted.values()
+            gone = [weakref.ref(each) for each in (future, want.read, want.read.out)]
+            del want, _
+            assert future.cancel()
+            free.set()
+            self.settled()
+            del future
+            assert [ref() for ref in gone] == [None] * 3
+        assert array._driver._small._wanted == {}
 
     @pytest.mark.usefixtures("busy")
     def test_of_a_read_that_was_cancelled_before_it_began(self, decoded):
