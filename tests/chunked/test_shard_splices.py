@@ -145,6 +145,39 @@ def test_of_wider_elements_too(path, file):
     assert file.stat().st_size == values.nbytes + INDEX_BYTES
 
 
+@pytest.mark.parametrize("index", [slice(0, 2**16), slice(100, 2**17), slice(5, 9)], ids=str)
+def test_of_one_field_the_others_stay(path, index):
+    size = 2**19
+    names = ["a", "b"]
+    metadata = {
+        "shape": [size],
+        "data_type": {
+            "name": "structured",
+            "configuration": {"fields": [[name, "uint16"] for name in names]},
+        },
+        "fill_value": "AAAAAA==",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [size]}},
+        "codecs": [
+            {
+                "name": "sharding_indexed",
+                "configuration": {"chunk_shape": [2**16], "codecs": ["bytes"]},
+            }
+        ],
+    }
+    store = Noted()
+    opened(store, path=path, create=True, members={"metadata": metadata, "field": "a"})
+    expected = np.random.default_rng(3).integers(1, 2**16, (2, size), "uint16")
+    fields = [opened(store, path=path, members={"field": name}) for name in names]
+    for field, values in zip(fields, expected, strict=True):
+        field.write(values).result()
+
+    fields[1][index].write(7).result()
+
+    expected[1][index] = 7
+    for field, values in zip(fields, expected, strict=True):
+        np.testing.assert_array_equal(field.read().result(), values)
+
+
 class TestReads:
     """The index, one byte that shows that the shard is all there, and what changes in part."""
 

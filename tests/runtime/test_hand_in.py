@@ -259,8 +259,9 @@ class TestShortJobs:
             times += 1
         return times
 
-    def test_are_left_to_who_asks_for_their_results(self, ran, sent):
-        for future in reversed(self.asked(ran, 40)):
+    @pytest.mark.parametrize("step", [1, -1], ids=["forwards", "backwards"])
+    def test_are_left_to_who_asks_for_their_results(self, ran, sent, step):
+        for future in self.asked(ran, 40)[::step]:
             future.result()
         assert (len(ran), sent) == (40, [])
 
@@ -312,6 +313,22 @@ class TestShortJobs:
         tick(ask, *[int] * 20)
         assert len(sent) == width()
         assert not ran
+
+    def test_are_left_to_who_runs_one_after_the_other(self, ran, sent, tick):
+        futures = []
+
+        def ask():
+            futures.extend(self.asked(ran, 90))
+
+        def run_one():
+            futures.pop(0).result()
+
+        tick(ask, *[run_one] * 60)
+        assert (len(ran), sent) == (60, [])
+        tick(int, int)  # nobody ran any between these
+        assert len(sent) == 1
+        self.work(sent)
+        assert [future.done() for future in futures] == [True] * 30
 
     def test_one_left_behind_is_run_although_callers_go_on(self, ran, sent, tick):
         left = []

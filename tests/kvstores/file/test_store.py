@@ -727,6 +727,25 @@ class TestSplicing:
         assert self.splice(store, tmp_path, [b"new", Kept(0, 10)], before) == UNKNOWN
         assert shown(tmp_path) == ({} if theirs is None else {"a": theirs})
 
+    def test_what_is_replaced_meanwhile_is_never_mixed_in(self, store, tmp_path, monkeypatch):
+        # Not all writers respect the lock, and without locks none does.
+        put(f"{tmp_path}/a", VALUE)
+        before = drive(store, lambda: store.read(f"{tmp_path}/a")).stamp.generation
+        generation_at, theirs = store_module.generation_at, [b"theirs, as long"]
+
+        def replaced(key):
+            found = generation_at(key)
+            if theirs:
+                with open(f"{key}.new", "wb") as file:
+                    file.write(theirs.pop())
+                os.replace(f"{key}.new", key)
+            return found
+
+        monkeypatch.setattr(store_module, "generation_at", replaced)
+        self.splice(store, tmp_path, [b"new", Kept(3, 10)], before)
+
+        assert shown(tmp_path)["a"] in (b"new" + VALUE[3:], b"theirs, as long")
+
     def test_where_no_directory_is_none_is_made(self, store, tmp_path):
         generation = self.splice(store, tmp_path / "d", [b"new", Kept(0, 1)], b"some generation")
 
