@@ -125,7 +125,9 @@ class TestSeized:
         seized = self.seize(gate, "a", "b")
         inside: list[str] = []
         threads = [
-            threading.Thread(target=lambda key=key: run_inline(self.enter(gate, key, inside)))
+            threading.Thread(
+                target=lambda key=key: run_inline(self.enter(gate, key, inside)), daemon=True
+            )
             for key in "aab"
         ]
         for thread in threads:
