@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 import weakref
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ from tensorstore_py._chunked.small_read import SmallRead
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.workers import submissions, width
+from tensorstore_py._runtime.workers import compute, submissions, width
 from tensorstore_py.errors import DataLossError, NotFoundError, OutOfRangeError
 from tensorstore_py.testing import CountingStore, FaultyStore
 from tests.chunked.stores import Hooked, counting, created, once, opened
@@ -194,9 +195,14 @@ class TestNothingIsKept:
 
     @staticmethod
     def settled():
-        """Whoever ran something has gone on."""
+        """Whoever ran something has gone on: the loop, who decodes for it, and the workers."""
         start(False, nothing).result()
-        start(True, nothing).result(timeout=30)
+        busy = threading.Barrier(width() + 1)
+        for _ in range(width()):
+            compute(busy.wait)
+        busy.wait()
+        occupy_workers().set()
+        start(True, nothing).result(timeout=30)  # what was cancelled is forgotten
 
     @pytest.mark.parametrize("index", [1, slice(1, 2), slice(3, 5), slice(3, 9)], ids=str)
     def test_of_its_result_once_nobody_holds_it(self, store, index):
