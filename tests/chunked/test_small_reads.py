@@ -198,8 +198,12 @@ class TestNothingIsKept:
         """Whoever ran something has gone on: the loop, who decodes for it, and the workers."""
         start(False, nothing).result()
         busy = threading.Barrier(width() + 1)
+
+        def meet():
+            busy.wait()
+
         for _ in range(width()):
-            compute(busy.wait)
+            compute(meet)
         busy.wait()
         occupy_workers().set()
         start(True, nothing).result(timeout=30)  # what was cancelled is forgotten

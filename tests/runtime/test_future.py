@@ -435,8 +435,11 @@ class TestWork:
         assert work.asked == ["hurry"]
 
     def test_is_hurried_by_who_waits_because_somebody_has_begun_it(self):
-        work = Noted()
-        work.hurry = lambda: work.future._fulfil(7)
+        class Begun(Noted):
+            def hurry(self):
+                self.future._fulfil(7)
+
+        work = Begun()
         assert work.future.result() == 7
         assert work.asked == ["claim"]
 
@@ -489,11 +492,13 @@ class TestWork:
     def test_by_its_functions(self):
         asked = []
         settle: Settleable[int] = Settleable()
-        settle.attach(
-            lambda: asked.append("claim") or settle.value(7) or True,
-            lambda: asked.append("stop"),
-            lambda: asked.append("hurry"),
-        )
+
+        def claim():
+            asked.append("claim")
+            settle.value(7)
+            return True
+
+        settle.attach(claim, lambda: asked.append("stop"), lambda: asked.append("hurry"))
         settle.future.force()
         assert settle.future.result() == 7
         assert asked == ["hurry", "claim"]

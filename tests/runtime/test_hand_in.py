@@ -3,15 +3,17 @@
 import asyncio
 import gc
 import threading
+import time
 import weakref
+from collections.abc import Callable
 from functools import partial
 
 import pytest
 
 from tensorstore_py._runtime import hand_in as module
-from tensorstore_py._runtime.hand_in import _desk, send_all
+from tensorstore_py._runtime.hand_in import _Desk, _desk, send_all
 from tensorstore_py._runtime.start import Announced, Job, start
-from tensorstore_py._runtime.workers import submissions, width
+from tensorstore_py._runtime.workers import submissions, submit, width
 
 
 async def nothing():
@@ -187,7 +189,7 @@ class Told(Announced):
         raise AssertionError
 
 
-class NoTicker(type(_desk)):
+class NoTicker(_Desk):
     """Nothing happens here by itself."""
 
     def hire(self):
@@ -210,8 +212,7 @@ class TestShortJobs:
     @pytest.fixture
     def sent(self, desk, monkeypatch):
         """What workers are to do for this desk; they do it when the test says so."""
-        found = []
-        submit = module.submit
+        found: list[Callable[[], None]] = []
 
         def noted(work):
             (found.append if work.__self__ is desk else submit)(work)
@@ -222,7 +223,7 @@ class TestShortJobs:
     @pytest.fixture
     def tick(self, desk, monkeypatch):
         """Lets a ticker see the desk after each of these actions."""
-        sleep, mine = module.sleep, threading.get_ident()
+        sleep, mine = time.sleep, threading.get_ident()
 
         class EnoughError(Exception):
             pass

@@ -19,8 +19,19 @@ from tensorstore_py.errors import (
 )
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.file import store as store_module
+from tensorstore_py.kvstores.file.generations import generation_at
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
-from tensorstore_py.plugin import ALL, NO_VALUE, UNKNOWN, ByteRange, Duration, Kept, Places
+from tensorstore_py.kvstores.file.staging import write_parts
+from tensorstore_py.plugin import (
+    ALL,
+    NO_VALUE,
+    UNKNOWN,
+    ByteRange,
+    Duration,
+    Kept,
+    Places,
+    Stretch,
+)
 from tensorstore_py.testing import KvStoreSuite, drive
 
 VALUE = b"0123456789"
@@ -670,7 +681,7 @@ class TestUpdatingSeveral:
             return run
 
         monkeypatch.setattr(store, "_open", noted("read", store._open))
-        present = noted("write", store_module.generation_at)
+        present = noted("write", generation_at)
         monkeypatch.setattr(store_module, "generation_at", present)
         self.update(store, tmp_path, {"a": Append(b"1"), "b": Append(b"2")})
 
@@ -731,7 +742,7 @@ class TestSplicing:
         # Not all writers respect the lock, and without locks none does.
         put(f"{tmp_path}/a", VALUE)
         before = drive(store, lambda: store.read(f"{tmp_path}/a")).stamp.generation
-        generation_at, theirs = store_module.generation_at, [b"theirs, as long"]
+        theirs = [b"theirs, as long"]
 
         def replaced(key):
             found = generation_at(key)
@@ -777,7 +788,7 @@ def test_a_trouble_while_it_splices_may_pass(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "sleep", slept.append)
     store = FileStore(sync=False, retries=FileIoRetries(max_retries=1))
     stamp = drive(store, lambda: store.write(f"{tmp_path}/a", VALUE))
-    write_parts, failures = store_module.write_parts, [5]
+    failures = [5]
 
     def unreliable(fd, parts, path):
         write_parts(fd, parts, path)
@@ -785,7 +796,7 @@ def test_a_trouble_while_it_splices_may_pass(tmp_path, monkeypatch):
             raise OSError(failures.pop(), "the device failed")
 
     monkeypatch.setattr(store_module, "write_parts", unreliable)
-    parts = [b"new", Kept(2, 4)]
+    parts: list[Stretch] = [b"new", Kept(2, 4)]
     drive(store, lambda: store.splice(f"{tmp_path}/a", parts, if_equal=stamp.generation))
 
     assert shown(tmp_path) == {"a": b"new23"}
