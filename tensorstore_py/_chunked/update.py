@@ -195,7 +195,8 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         if self.array.chain.chunk.size_bytes < _LEAST_SPLICED:
             return await self.parts_in(store, key)
         source = self._source.on(store)
-        replaced, changed = self._replaced(), self._numbers(full=False)
+        replaced = self._replaced()
+        changed = self._touched() - replaced
         while True:
             try:
                 shard = await OpenShard.open(source, self._cell, self._sharded)
@@ -321,13 +322,13 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         """The numbers of the inner chunks of which nothing stays."""
         if self._sharded.inner.to_bytes.partial:
             return set()  # some of each element stays
-        return self._numbers(full=True)
+        return self._touched(lambda step: step.full)
 
-    def _numbers(self, *, full: bool) -> set[int]:
-        """The numbers of the inner chunks that change as a whole, or in part."""
+    def _touched(self, chosen: Callable[[Step], bool] | None = None) -> set[int]:
+        """The numbers of the inner chunks that change, or of some of them."""
         strides = c_strides(self._sharded.grid_shape)
         steps = chain.from_iterable(plan.steps() for plan in self._plans())
-        return {_number(step, strides) for step in steps if step.full == full}
+        return {_number(step, strides) for step in filter(chosen, steps)}
 
     def _by_inner_chunk(self) -> tuple[Iterable[tuple[int, Sequence[ChunkPart]]], int]:
         """What changes of each inner chunk, by its number; and how many change."""

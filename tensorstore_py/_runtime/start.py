@@ -117,7 +117,7 @@ class Job(Work, Generic[T]):
             body, self._body = self._body, None
         if body is None:
             return False
-        if not alone:
+        if not alone and not (isinstance(body, Announced) and body.short):
             send_others()
         future, self.future = self.future, _NOBODY
         outer, _here.job = _here.job, self

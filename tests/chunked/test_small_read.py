@@ -13,9 +13,9 @@ from tests.chunked.stores import counting, created, opened
 VALUES = np.arange(24, dtype="uint8")
 
 
-@pytest.fixture(params=[True, False], ids=["inline", "loop"])
-def array(request):
-    store = counting(request.param)
+@pytest.fixture
+def array():
+    store = counting()
     created(store, [24], [6]).write(VALUES).result()
     return opened(store)
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorstore_py._runtime.future import Future, Promise, Settleable, Work
+from tensorstore_py._runtime.future import Future, Promise, Settleable
 from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.work import Work
 from tensorstore_py.errors import AbortedError
 from tests.runtime.processes import run_script
 

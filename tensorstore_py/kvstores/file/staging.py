@@ -35,7 +35,6 @@ _MKDIR_ATTEMPTS: Final = 100
 _PIECE_BYTES: Final = 2**20
 _MOST_PARTS: Final = 1024  # what Linux and macOS take at a time
 _WRITEV: Final = getattr(os, "writev", None)
-_READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _COPY_RANGE: Final = getattr(os, "copy_file_range", None)
 
 
@@ -118,33 +117,26 @@ def write_all(fd: int, value: Buffer) -> None:
         written += os.write(fd, view[written:])
 
 
-def write_parts(fd: int, parts: Sequence[Stretch], path: str) -> None:
+def write_parts(fd: int, parts: Sequence[Stretch], kept_fd: int = -1) -> None:
     """Write all parts, one after the other, at the descriptor's position.
 
     Args:
         fd: what to write to.
-        parts: what of it is kept is in the other file.
-        path: of that file.
+        parts: what to write.
+        kept_fd: the file that has what of it is kept.
 
     Raises:
-        OSError: it is shorter.
+        OSError: that file is shorter.
     """
-    kept_fd = -1
     fresh: list[Buffer] = []
-    try:
-        for part in coalesced(parts):
-            if not isinstance(part, Kept):
-                fresh.append(part)
-                continue
-            if kept_fd < 0:
-                kept_fd = os.open(path, _READ_FLAGS)
-            _write_fresh(fd, fresh)
-            fresh = []
-            copy_range(kept_fd, fd, part.start, part.stop)
+    for part in coalesced(parts):
+        if not isinstance(part, Kept):
+            fresh.append(part)
+            continue
         _write_fresh(fd, fresh)
-    finally:
-        if kept_fd >= 0:
-            os.close(kept_fd)
+        fresh = []
+        copy_range(kept_fd, fd, part.start, part.stop)
+    _write_fresh(fd, fresh)
 
 
 def _write_fresh(fd: int, parts: Sequence[Buffer]) -> None:
@@ -156,9 +148,10 @@ def _write_fresh(fd: int, parts: Sequence[Buffer]) -> None:
         some = parts[first : first + _MOST_PARTS]
         written = _WRITEV(fd, some)
         for part in some:  # less than all when the disk is about to be full, or beyond 2 GiB
-            if written < len(part):
-                write_all(fd, memoryview(part)[written:])
-            written = max(0, written - len(part))
+            size = part.nbytes if isinstance(part, memoryview) else len(part)
+            if written < size:
+                write_all(fd, memoryview(part).cast("B")[written:])
+            written = max(0, written - size)
 
 
 def copy_range(fd: int, to_fd: int, start: int, stop: int) -> None:

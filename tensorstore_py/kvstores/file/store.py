@@ -12,9 +12,10 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Final, TypeVar
 
-from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at
+from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at, generation_of
 from tensorstore_py.kvstores.file.locking import CREATE_FLAGS
 from tensorstore_py.kvstores.file.paths import check_key
+from tensorstore_py.kvstores.file.reading import open_file
 from tensorstore_py.kvstores.file.reads import FileReads
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import (
@@ -32,6 +33,8 @@ from tensorstore_py.plugin import (
     UNKNOWN,
     WHOLE,
     Buffer,
+    ByteRange,
+    Kept,
     KeyRange,
     Places,
     Stretch,
@@ -175,7 +178,11 @@ class FileStore(FileReads):
             present, mtime_ns = generation_at(key)
             if if_equal not in (None, UNKNOWN, present):
                 return UNKNOWN
-            write_parts(stage.fd, parts, key)
+            if any(isinstance(part, Kept) for part in parts):
+                if not _splice(stage.fd, key, parts, present):
+                    return UNKNOWN
+            else:
+                write_parts(stage.fd, parts)
             generation = advance_mtime(stage.fd, stage.path, mtime_ns)
             if self._sync:
                 os.fsync(stage.fd)
@@ -251,6 +258,26 @@ class FileStore(FileReads):
                     raise
                 make_parents(key, sync=self._sync)
         return None
+
+
+def _splice(fd: int, key: str, parts: Sequence[Stretch], generation: bytes) -> bool:
+    """Write parts, some of them of a key's file; False if it is of another generation.
+
+    Raises:
+        OutOfRangeError: the file is shorter than what is kept.
+    """
+    kept_fd = open_file(key)
+    try:
+        status = os.fstat(kept_fd)
+        if generation_of(status) != generation:
+            return False  # somebody replaced it who has no regard for locks
+        for part in parts:
+            if isinstance(part, Kept):
+                ByteRange(part.start, part.stop).resolve(status.st_size)
+        write_parts(fd, parts, kept_fd)
+        return True
+    finally:
+        os.close(kept_fd)
 
 
 def _tried(action: Callable[[], T]) -> T | Exception:

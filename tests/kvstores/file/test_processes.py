@@ -103,7 +103,7 @@ def test_a_writer_killed_half_way_leaves_the_old_value(tmp_path, store):
     put(store, key, b"old value")
     writer = launch(
         OURS + "import os\n"
-        "def half(fd, parts, path):\n"
+        "def half(fd, parts):\n"
         "    os.write(fd, parts[0][: len(parts[0]) // 2])\n"
         "    print('half', flush=True)\n"
         "    sys.stdin.readline()\n"

@@ -1,4 +1,5 @@
 import os
+from array import array
 
 import pytest
 
@@ -147,17 +148,10 @@ def test_a_part_of_a_file_is_copied(monkeypatch, tmp_path, how):
 def test_what_is_kept_stands_between_what_is_new(tmp_path):
     (tmp_path / "a").write_bytes(b"0123456789")
     parts = [b"ab", b"c", Kept(2, 4), Kept(4, 7), memoryview(b"d"), Kept(0, 1), Kept(9, 9)]
-    with open(tmp_path / "b", "wb") as file:
-        write_parts(file.fileno(), parts, f"{tmp_path}/a")
+    with open(tmp_path / "a", "rb") as kept, open(tmp_path / "b", "wb") as file:
+        write_parts(file.fileno(), parts, kept.fileno())
 
     assert (tmp_path / "b").read_bytes() == b"abc23456d0"
-
-
-def test_what_is_all_new_needs_no_old_file(tmp_path):
-    with open(tmp_path / "b", "wb") as file:
-        write_parts(file.fileno(), [b"ab", b"c"], f"{tmp_path}/nothing")
-
-    assert (tmp_path / "b").read_bytes() == b"abc"
 
 
 @pytest.mark.parametrize("vectors", [True, False])
@@ -166,9 +160,18 @@ def test_parts_are_written_one_after_the_other(tmp_path, monkeypatch, vectors):
     if not vectors:
         monkeypatch.setattr(staging, "_WRITEV", None)
     with open(tmp_path / "a", "wb") as file:
-        write_parts(file.fileno(), parts, "")
+        write_parts(file.fileno(), parts)
 
     assert (tmp_path / "a").read_bytes() == b"".join(parts)
+
+
+def test_a_part_of_wide_items_is_counted_in_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(staging, "_WRITEV", lambda fd, parts: os.write(fd, b"".join(parts)[:5]))
+    wide = memoryview(array("H", [1, 2, 3, 4]))
+    with open(tmp_path / "a", "wb") as file:
+        write_parts(file.fileno(), [wide, b"tail"])
+
+    assert (tmp_path / "a").read_bytes() == wide.tobytes() + b"tail"
 
 
 @pytest.mark.parametrize("most", [1, 3, 5, 9])
@@ -178,6 +181,6 @@ def test_what_a_call_did_not_write_is_written_by_the_next(tmp_path, monkeypatch,
 
     monkeypatch.setattr(staging, "_WRITEV", short)
     with open(tmp_path / "a", "wb") as file:
-        write_parts(file.fileno(), [b"ab", b"", memoryview(b"cdef"), bytearray(b"gh")], "")
+        write_parts(file.fileno(), [b"ab", b"", memoryview(b"cdef"), bytearray(b"gh")])
 
     assert (tmp_path / "a").read_bytes() == b"abcdefgh"
