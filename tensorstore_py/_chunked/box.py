@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._index import IndexTransform
 
-__all__ = ["Box", "Cut", "box_of", "cells_of", "cut", "within"]
+__all__ = ["Box", "Cut", "box_of", "cells_of", "cut"]
 
 
 class Box(NamedTuple):
@@ -113,13 +113,12 @@ def cells_of(box: Box, chunk: Sequence[int]) -> list[tuple[int, ...]]:
     return list(product(*[range(low, high + 1) for low, high in zip(firsts, lasts, strict=True)]))
 
 
-def cut(box: Box, chunk: Sequence[int], offsets: Sequence[int] | None = None) -> list[Cut]:
+def cut(box: Box, chunk: Sequence[int]) -> list[Cut]:
     """The parts of a box, one for each chunk of that shape that it meets.
 
     Args:
         box: what to cut.
         chunk: the shape of all chunks.
-        offsets: where the box begins in the reader's array; at its beginning by default.
 
     Example:
         >>> for part in cut(Box([3], [9], [True]), [4]):
@@ -134,16 +133,13 @@ def cut(box: Box, chunk: Sequence[int], offsets: Sequence[int] | None = None) ->
         first = start // size
         begin = first * size
         if stop > begin + size:
-            return _cut_many(box, chunk, offsets)
+            return _cut_many(box, chunk)
         cell.append(first)
         inside.append(slice(start - begin, stop - begin) if kept else start - begin)
-    outside: tuple[slice, ...] = ()  # all of it
-    if offsets is not None:
-        outside = tuple(map(slice, offsets, map(int.__add__, offsets, box.shape)))
-    return [Cut(tuple(cell), tuple(inside), outside)]
+    return [Cut(tuple(cell), tuple(inside), ())]  # all of it
 
 
-def _cut_many(box: Box, chunk: Sequence[int], offsets: Sequence[int] | None) -> list[Cut]:
+def _cut_many(box: Box, chunk: Sequence[int]) -> list[Cut]:
     """As `cut`, for any number of chunks."""
     pieces: list[list[tuple[int, slice | int, slice | None]]] = []
     rank = 0
@@ -151,13 +147,12 @@ def _cut_many(box: Box, chunk: Sequence[int], offsets: Sequence[int] | None) -> 
         if not kept:
             pieces.append([(start // size, start % size, None)])
             continue
-        shift = (0 if offsets is None else offsets[rank]) - start
         rank += 1
         along: list[tuple[int, slice | int, slice | None]] = []
         for cell in range(start // size, (stop - 1) // size + 1):
             begin = cell * size
             low, high = max(start, begin), min(stop, begin + size)
-            along.append((cell, slice(low - begin, high - begin), slice(low + shift, high + shift)))
+            along.append((cell, slice(low - begin, high - begin), slice(low - start, high - start)))
         pieces.append(along)
     if rank == len(pieces):
         return [Cut(*zip(*each, strict=True)) for each in product(*pieces)]
@@ -166,20 +161,3 @@ def _cut_many(box: Box, chunk: Sequence[int], offsets: Sequence[int] | None) -> 
         cell, inside, outside = zip(*each, strict=True)
         cuts.append(Cut(cell, inside, tuple([where for where in outside if where is not None])))
     return cuts
-
-
-def within(part: Cut) -> tuple[Box, list[int]]:
-    """The elements of a part as a box in its chunk, and where they begin in the reader's array."""
-    starts, stops, kept = [], [], []
-    for index in part.inside:
-        if isinstance(index, slice):
-            starts.append(index.start)
-            stops.append(index.stop)
-        else:
-            starts.append(index)
-            stops.append(index + 1)
-        kept.append(isinstance(index, slice))
-    box = Box(starts, stops, kept)
-    if part.outside:
-        return box, [where.start for where in part.outside]
-    return box, [0] * sum(kept)

@@ -7,12 +7,12 @@ neighbouring inner chunks in one request, each decoded once. All is of one gener
 from __future__ import annotations
 
 from functools import partial
+from operator import lt, mul, sub
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorstore_py._chunked.box import cut, within
-from tensorstore_py._chunked.read import corrupt_chunk, unchanged
+from tensorstore_py._chunked.read import corrupt_chunk, missing_chunk, unchanged
 from tensorstore_py._chunked.shard import OpenShard, batches, inner_array
 from tensorstore_py._chunked.small_reads import SmallReads
 from tensorstore_py._chunked.wanted import copy_wanted, fill_wanted
@@ -78,11 +78,16 @@ class SmallShardReads(SmallReads):
     async def _read_shard(self, cell: Cell, wants: Sequence[Want]) -> None:
         array = self.array
         shard = await OpenShard.open(array.source, cell, self._sharded)
+        wanted = self._by_inner_chunk(cell, wants)
         if shard is None:
-            fill_wanted(array, cell, self.parts(wants))
+            if not array.fill_missing:
+                raise missing_chunk(array, cell)
+            inner = inner_array(array, self._sharded, array.source)
+            for each in wanted:
+                fill_wanted(inner, each.cell, each.wanted)
             return
         inner = inner_array(array, self._sharded, shard)
-        fetched, missing = batches(shard, self._by_inner_chunk(wants))
+        fetched, missing = batches(shard, wanted)
         for each in missing:
             fill_wanted(inner, each.cell, each.wanted)
         members = sum(len(batch.members) for batch in fetched)
@@ -97,16 +102,22 @@ class SmallShardReads(SmallReads):
             awaited=True,
         )
 
-    def _by_inner_chunk(self, wants: Sequence[Want]) -> Iterable[_Inner]:
-        shape = self.unit.chunk.shape
+    def _by_inner_chunk(self, cell: Cell, wants: Sequence[Want]) -> Iterable[_Inner]:
+        """What is wanted of one shard; the grid of inner chunks goes on from shard to shard."""
+        shape, counts = self.unit.chunk.shape, self._sharded.grid_shape
+        first = list(map(mul, cell, counts))
         found: dict[Cell, _Inner] = {}
-        for out, of_shard in self.parts(wants):
-            box, offsets = within(of_shard)
-            for part in cut(box, shape, offsets):
-                inner = found.get(part.cell)
+        for want in wants:
+            read = want.read
+            alone = len(read.wants) == 1
+            for part in read.cuts or read.cut(shape):
+                here = tuple(map(sub, part.cell, first))
+                if not (alone or (min(here) >= 0 and all(map(lt, here, counts)))):
+                    continue  # in another shard
+                inner = found.get(here)
                 if inner is None:
-                    inner = found[part.cell] = _Inner(part.cell)
-                inner.wanted.append((out, part))
+                    inner = found[here] = _Inner(here)
+                inner.wanted.append((read.out, part))
         return found.values()
 
     async def _read_batch(
