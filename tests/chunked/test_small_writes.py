@@ -4,6 +4,7 @@ import asyncio
 import gc
 import weakref
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,7 +148,10 @@ class TestTogether:
 
     @pytest.mark.parametrize("codec", ["raw", "zstd", "blosc", "shards"])
     def test_any_boxes_are_what_numpy_gives(self, store, codec):
-        codecs = ["bytes", *([] if codec == "raw" else ["zstd" if codec == "shards" else codec])]
+        codecs: list[Any] = [
+            "bytes",
+            *([] if codec == "raw" else ["zstd" if codec == "shards" else codec]),
+        ]
         if codec == "shards":
             inner = {"chunk_shape": [2, 3], "codecs": codecs}
             codecs = [{"name": "sharding_indexed", "configuration": inner}]

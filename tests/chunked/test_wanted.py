@@ -1,5 +1,7 @@
 """Parts of chunks that are stored as they are: no more is fetched than is wanted."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -78,7 +80,12 @@ def test_most_of_a_chunk_is_fetched_as_a_whole(base, fetched):
 def test_what_several_want_is_fetched_in_pieces(fetched):
     array = made({"driver": "memory"})
     driver = array._driver
-    boxes = [(5, 1), (slice(1, 2), slice(2, 4)), (slice(2, 3), 5, slice(0, 2)), (5, 0, 0)]
+    boxes: list[Any] = [
+        (5, 1),
+        (slice(1, 2), slice(2, 4)),
+        (slice(2, 3), 5, slice(0, 2)),
+        (5, 0, 0),
+    ]
     reads = [driver.reading(array[box]._get_transform(), "C") for box in boxes]
     for box, read in zip(boxes, reads, strict=True):
         np.testing.assert_array_equal(start(True, read).result(), VALUES[box])

@@ -9,12 +9,13 @@ def test_work_that_nobody_can_begin_or_stop():
 
 
 def test_work_by_its_functions():
-    called = []
-    work = Attached(
-        lambda: bool(called.append("claim")) or True,
-        lambda: called.append("stop"),
-        lambda: called.append("hurry"),
-    )
+    called: list[str] = []
+
+    def claim() -> bool:
+        called.append("claim")
+        return True
+
+    work = Attached(claim, lambda: called.append("stop"), lambda: called.append("hurry"))
     assert work.claim()
     work.stop()
     work.hurry()
@@ -22,7 +23,7 @@ def test_work_by_its_functions():
 
 
 def test_work_that_only_can_be_stopped():
-    called = []
+    called: list[str] = []
     work = Attached(None, lambda: called.append("stop"), None)
     assert not work.claim()
     work.hurry()

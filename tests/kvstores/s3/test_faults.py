@@ -255,7 +255,7 @@ def test_an_array_is_written_and_read_through_any_weather(server):
     lies = [*LYING, flipped(77)]
     weather = itertools.cycle([*PASSING, None, *CUT, None, *lies, None])
     told = set()
-    running = collections.Counter()
+    running: collections.Counter[tuple[str, str]] = collections.Counter()
 
     def plan(request):
         fault = next(weather)
