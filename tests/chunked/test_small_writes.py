@@ -156,7 +156,7 @@ class TestTogether:
             inner = {"chunk_shape": [2, 3], "codecs": codecs}
             codecs = [{"name": "sharding_indexed", "configuration": inner}]
         expected = np.arange(20 * 18, dtype="uint16").reshape(20, 18)
-        members = {"metadata": {"codecs": codecs}}
+        members: dict[str, Any] = {"metadata": {"codecs": codecs}}
         if codec == "shards":
             grid = {"name": "regular", "configuration": {"chunk_shape": [8, 6]}}
             members["metadata"]["chunk_grid"] = grid
