@@ -372,6 +372,7 @@ class FaultServer:
         self.connections = 0
         self.url = ""
         self._server: asyncio.Server | None = None
+        self._address = ("", 0)
         self._busy: set[asyncio.Task[None]] = set()
         self._open: set[asyncio.WriteTransport] = set()
         self.plan = plan
@@ -396,7 +397,7 @@ class FaultServer:
             lambda: _Ours(self._connected, self._open), "127.0.0.1", self._port, ssl=self._tls
         )
         self._server = server
-        host, port = server.sockets[0].getsockname()
+        host, port = self._address = server.sockets[0].getsockname()
         self.url = f"http{'s' if self._tls else ''}://{host}:{port}"
         return self
 
@@ -416,9 +417,18 @@ class FaultServer:
             task.cancel()
         await asyncio.gather(*busy, return_exceptions=True)
         # Whatever nobody got round to, or still has to send to somebody who does not read.
-        for transport in list(self._open):
+        for transport in (*self._open, *self._shaking_hands()):
             transport.abort()
         await asyncio.sleep(0)
+
+    def _shaking_hands(self) -> list[asyncio.WriteTransport]:
+        """Connections of which no protocol knows: only the loop does, until TLS is agreed on."""
+        known = getattr(asyncio.get_running_loop(), "_transports", {})
+        return [
+            transport
+            for transport in list(known.values())
+            if transport.get_extra_info("sockname") == self._address and not transport.is_closing()
+        ]
 
     @contextmanager
     def running(self) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from contextlib import suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -286,3 +287,17 @@ async def test_the_end_closes_every_connection(sent: bytes) -> None:
         assert late.recv(1) == b""
     late.close()
     writer.close()
+
+
+async def test_the_end_closes_connections_that_did_not_agree_on_tls() -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    async with FaultServer(lambda _: Reply(200), tls=tls) as server:
+        host, port = server.url.removeprefix("https://").split(":")
+        client = socket.create_connection((host, int(port)))
+        for _ in range(4):  # it is accepted
+            await asyncio.sleep(0)
+
+    assert server._shaking_hands() == []
+    with suppress(ConnectionError):
+        assert client.recv(1) == b""
+    client.close()
