@@ -18,11 +18,11 @@ import asyncio
 import struct
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from http import HTTPStatus
-from socket import SO_LINGER, SOL_SOCKET
+from socket import SO_LINGER, SOL_SOCKET, create_server, socket
 from ssl import SSLContext
 from types import TracebackType
 from typing import Self
@@ -371,10 +371,7 @@ class FaultServer:
         self.requests: list[Request] = []
         self.connections = 0
         self.url = ""
-        self._server: asyncio.Server | None = None
-        self._address = ("", 0)
-        self._busy: set[asyncio.Task[None]] = set()
-        self._open: set[asyncio.WriteTransport] = set()
+        self._busy: dict[asyncio.Task[None], socket] = {}
         self.plan = plan
 
     @property
@@ -392,13 +389,13 @@ class FaultServer:
             self._next = lambda _: next(coming, None)
 
     async def __aenter__(self) -> Self:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            lambda: _Ours(self._connected, self._open), "127.0.0.1", self._port, ssl=self._tls
-        )
-        self._server = server
-        host, port = self._address = server.sockets[0].getsockname()
+        # Not `loop.create_server`: a connection that such a server has just accepted while it
+        # closes, or that has yet to agree on TLS, is known to nobody who could close it.
+        self._listening = create_server(("127.0.0.1", self._port))
+        self._listening.setblocking(False)
+        host, port = self._listening.getsockname()
         self.url = f"http{'s' if self._tls else ''}://{host}:{port}"
+        self._accepting = asyncio.create_task(self._accept())
         return self
 
     async def __aexit__(
@@ -407,28 +404,19 @@ class FaultServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._server is not None
-        self._server.close()
         self.url = ""
-        for _ in range(4):  # connections that were just accepted become known
-            await asyncio.sleep(0)
-        busy = list(self._busy)
+        # One more connection ends the accepting. To cancel it could lose what it just accepted.
+        with socket() as last, suppress(ConnectionError):
+            last.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(last, self._listening.getsockname())
+        await self._accepting
+        busy = dict(self._busy)
         for task in busy:
             task.cancel()
         await asyncio.gather(*busy, return_exceptions=True)
-        # Whatever nobody got round to, or still has to send to somebody who does not read.
-        for transport in (*self._open, *self._shaking_hands()):
-            transport.abort()
-        await asyncio.sleep(0)
-
-    def _shaking_hands(self) -> list[asyncio.WriteTransport]:
-        """Connections of which no protocol knows: only the loop does, until TLS is agreed on."""
-        known = getattr(asyncio.get_running_loop(), "_transports", {})
-        return [
-            transport
-            for transport in list(known.values())
-            if transport.get_extra_info("sockname") == self._address and not transport.is_closing()
-        ]
+        # Only the loop sees them close: nobody tells of those that did not agree on TLS.
+        while any(accepted.fileno() >= 0 for accepted in busy.values()):  # noqa: ASYNC110
+            await asyncio.sleep(0)
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -443,24 +431,43 @@ class FaultServer:
         finally:
             start(False, leave).result(timeout=30)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if not self.url:
-            writer.close()  # it came while the server was closing
-            return
-        self._busy.add(task)
-        number, self.connections = self.connections, self.connections + 1
-        try:
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        with self._listening:
             while True:
-                request = await _received(reader, writer, number)
-                if not await self._one(Exchange(request, self._handler, reader, writer)):
+                accepted, _ = await loop.sock_accept(self._listening)
+                if not self.url:
+                    accepted.close()
                     return
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client has gone, or the server is closing
-        finally:
-            self._busy.discard(task)
-            writer.close()
+                task = loop.create_task(self._connected(accepted))
+                self._busy[task] = accepted
+                task.add_done_callback(self._busy.pop)
+
+    async def _connected(self, accepted: socket) -> None:
+        """One connection, until it is closed."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        with suppress(OSError):  # TLS was not agreed on, or the client has gone
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol, accepted, ssl=self._tls
+            )
+            writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+            try:
+                with suppress(ConnectionError, asyncio.IncompleteReadError):  # the client has gone
+                    await self._serve(reader, writer)
+                writer.close()
+                await writer.wait_closed()
+            finally:  # the server is closing, and somebody still has something to read
+                transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request after another."""
+        number, self.connections = self.connections, self.connections + 1
+        while True:
+            request = await _received(reader, writer, number)
+            if not await self._one(Exchange(request, self._handler, reader, writer)):
+                return
 
     async def _one(self, exchange: Exchange) -> bool:
         """One request and its reply. Returns whether there may be another one."""
@@ -472,28 +479,6 @@ class FaultServer:
         elif not await fault.act(exchange):
             return False
         return request.headers.get("connection", "").lower() != "close"
-
-
-class _Ours(asyncio.StreamReaderProtocol):
-    """One connection, which is among the open ones for as long as it is."""
-
-    def __init__(
-        self,
-        connected: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
-        among: set[asyncio.WriteTransport],
-    ) -> None:
-        super().__init__(asyncio.StreamReader(), connected)
-        self._among = among
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._mine = transport
-        self._among.add(transport)
-        super().connection_made(transport)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._among.discard(self._mine)
-        super().connection_lost(error)
 
 
 async def _received(
