@@ -31,12 +31,15 @@ T = TypeVar("T")
 #: One thread for every so many bytes that the steps compute on (see `fan_out`).
 SHARE_BYTES = 2**19
 
+#: Steps of fewer bytes may be over before a thread has woken up.
+_SHORT_BYTES = 2**16
+
 #: A thread takes a quarter of its share of the steps at a time, so that threads finish together;
 #: at most so many, so that a generator of many steps is never held in memory.
 _BATCH = 16
 
-#: By so many steps is judged whether sharing out the others is worth it.
-_TRIED = 2
+#: Of few steps one alone decides, if it takes so many times as long as it has to.
+_FEW = 64
 _CLEARLY = 3.0
 
 
@@ -62,7 +65,8 @@ async def fan_out(
         step_bytes: how much data a step computes on, if that is what it costs. Waking a thread
             costs as much as decoding some hundred KiB, so less is not shared out.
         step_pieces: how many pieces a step works on one after the other, if they may be too short
-            to be shared out: the first steps are then done alone, and show how long they take.
+            to be shared out: steps are then done alone until they take long enough. By default
+            steps of some KiB are such pieces, and others are not.
         awaited: workers may be waiting for this very work, so help comes from other threads.
 
     Raises:
@@ -73,6 +77,8 @@ async def fan_out(
         wide = min(wide, pool_width())
         if step_bytes is not None:
             wide = min(wide, max(1, count * step_bytes // SHARE_BYTES))
+            if step_pieces is None and step_bytes < _SHORT_BYTES:
+                step_pieces = 1
         drain = _Drain(iter(steps), work, count, wide)
         drain.run(carry_on if awaited else submit, step_pieces)
     elif wide <= 1:
@@ -85,7 +91,7 @@ async def fan_out(
 class _Drain(Generic[S]):
     """One inline fan-out, shared by the calling thread and its helpers."""
 
-    __slots__ = ("_batch", "_error", "_finished", "_helpers", "_job", "_lock", "_open",
+    __slots__ = ("_batch", "_count", "_error", "_finished", "_helpers", "_job", "_lock", "_open",
                  "_over", "_steps", "_work")  # fmt: skip
 
     def __init__(
@@ -97,6 +103,7 @@ class _Drain(Generic[S]):
     ) -> None:
         self._steps = steps
         self._work = work
+        self._count = count
         self._helpers = width - 1
         self._batch = max(1, min(_BATCH, count // (4 * max(1, width))))
         self._lock = Lock()
@@ -113,7 +120,7 @@ class _Drain(Generic[S]):
             invite: brings helpers.
             pieces: of how many a step consists, see `fan_out`.
         """
-        if self._helpers > 0 and (pieces is None or self._is_worth_sharing(pieces)):
+        if self._helpers > 0 and (pieces is None or self._drained_alone(pieces)):
             for _ in range(self._helpers):
                 invite(self._help)
         self._drain()
@@ -128,22 +135,29 @@ class _Drain(Generic[S]):
         if self._job is not None and self._job.cancelled:
             raise asyncio.CancelledError
 
-    def _is_worth_sharing(self, pieces: int) -> bool:
-        """Whether the pieces of a step take long enough, going by the first steps, now done.
+    def _drained_alone(self, pieces: int) -> bool:
+        """Drain until pieces take long enough for helpers to be worth it; returns whether they do.
 
-        The very first one meets memory that nobody has touched yet, so the quicker of two counts.
-        Where it took that much longer, it would have been worth it in any case.
+        The very first one meets memory that nobody has touched yet, which may take longer than all
+        else, and any of them may meet a busy machine: so the quicker of two batches in a row
+        counts. Chunks that are missing take no time, and say nothing of others: so the judging
+        goes on.
         """
-        batch, self._batch = self._batch, 1
-        least = float("inf")
-        for _ in range(_TRIED):
+        batch = self._batch
+        tried = max(1, min(batch, self._count // _FEW))
+        before = 0.0
+        self._batch = tried
+        while True:
             began = perf_counter()
-            self._drain_once()
-            least = min(least, (perf_counter() - began) / pieces)
-            if not worth_sharing(least) or worth_sharing(least / _CLEARLY):
-                break
-        self._batch = batch
-        return worth_sharing(least)
+            if not self._drain_once():
+                return False
+            took = (perf_counter() - began) / (self._batch * pieces)
+            alone = took / _CLEARLY if self._count <= _FEW else 0.0
+            if worth_sharing(min(took, max(before, alone))):
+                self._batch = batch
+                return True
+            before = took
+            self._batch = tried if worth_sharing(took) else batch
 
     def _stopped(self) -> bool:
         return (

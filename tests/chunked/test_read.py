@@ -84,6 +84,18 @@ class TestCounting:
         # The operation itself, and its helpers.
         assert submissions() - before <= width()
 
+    @pytest.mark.parametrize("codecs", ["raw", "big", "zstd"])
+    def test_nobody_is_woken_for_chunks_that_take_no_longer_than_that(self, codecs, monkeypatch):
+        monkeypatch.setattr("tensorstore_py._runtime.fan_out.worth_sharing", lambda _piece_s: False)
+        store = WatchedStore()
+        store.width = 4
+        opened = Opened((64, 64, 256), (16, 16, 16), "uint16", codecs, store=store)
+        values = np.arange(2**20, dtype="u2").reshape(64, 64, 256)
+        opened.write(values)
+        before = submissions()
+        np.testing.assert_array_equal(opened.read(), values)
+        assert submissions() == before
+
 
 class TestMissing:
     @pytest.mark.parametrize("inline", [True, False])

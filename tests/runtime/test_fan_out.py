@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import threading
 
 import pytest
@@ -135,7 +136,7 @@ def test_few_submissions(count):
 
 
 class TestPieces:
-    """Steps of pieces that may be too short: the first are done alone, and decide."""
+    """Steps of pieces that may be too short: done alone, until they take long enough."""
 
     @pytest.fixture
     def judged(self, monkeypatch):
@@ -187,49 +188,46 @@ class TestPieces:
         assert sorted(seen) == list(range(64))
         assert asked() == width() - 1
 
-    def test_only_the_first_steps_are_done_before(self, judged):
-        asked_at: list[int] = []
-        seen: list[int] = []
+    @staticmethod
+    def taking(monkeypatch, judged, taken):
+        """Time passes as told: so much for each step, one after the other."""
+        now = 0.0
+        coming = iter(taken)
+        monkeypatch.setattr("tensorstore_py._runtime.fan_out.perf_counter", lambda: now)
+        judged.found = lambda piece_s: piece_s >= 5.0
 
-        def note(_piece_s):
-            asked_at.append(len(seen))
-            return False
+        async def work(_step):
+            nonlocal now
+            now += next(coming)
 
-        judged.found = note
-
-        async def work(step):
-            seen.append(step)
-
-        self.drain(work, width=2)
-        assert asked_at[0] == 1
-        assert max(asked_at) <= 2
+        return work
 
     def test_the_second_is_tried_where_the_first_may_have_been_an_exception(
         self, judged, asked, monkeypatch
     ):
-        # What a step takes is what the clock says: 40, then 4.
-        clock = iter([0.0, 40.0, 100.0, 104.0])
-        monkeypatch.setattr("tensorstore_py._runtime.fan_out.perf_counter", lambda: next(clock))
-        judged.found = lambda piece_s: piece_s >= 5.0
-
-        async def work(_step):
-            pass
-
-        self.drain(work, pieces=4)
+        self.drain(self.taking(monkeypatch, judged, [40.0] + [4.0] * 63), pieces=4)
         assert asked() == 0
-        assert judged[0] == 10.0
-        assert judged[-1] == 1.0
+
+    def test_two_in_a_row_bring_helpers(self, judged, asked, monkeypatch):
+        work = self.taking(monkeypatch, judged, itertools.repeat(24.0))
+        self.drain(work, pieces=4, width=2)
+        assert asked() == 1
+
+    def test_what_takes_no_time_says_nothing_of_others(self, judged, asked, monkeypatch):
+        """As where chunks are missing at the beginning of an array."""
+        taken = itertools.chain([0.0] * 40, itertools.repeat(24.0))
+        self.drain(self.taking(monkeypatch, judged, taken), pieces=4, width=2)
+        assert asked() == 1
+
+    def test_fresh_memory_of_a_large_array_is_no_clear_case(self, judged, asked, monkeypatch):
+        taken = [4000.0] + [4.0] * 199
+        self.drain(self.taking(monkeypatch, judged, taken), count=200, pieces=4)
+        assert asked() == 0
 
     def test_a_clear_case_needs_one(self, judged, asked, monkeypatch):
-        clock = iter([0.0, 400.0])
-        monkeypatch.setattr("tensorstore_py._runtime.fan_out.perf_counter", lambda: next(clock))
-        judged.found = lambda piece_s: piece_s >= 5.0
-
-        async def work(_step):
-            pass
-
-        self.drain(work, pieces=4)
+        self.drain(self.taking(monkeypatch, judged, itertools.repeat(400.0)), pieces=4)
         assert asked() == width() - 1
+        assert len(judged) == 1
 
     @pytest.mark.parametrize("worth", [False, True])
     @pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
