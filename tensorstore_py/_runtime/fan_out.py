@@ -38,7 +38,8 @@ _SHORT_BYTES = 2**16
 #: at most so many, so that a generator of many steps is never held in memory.
 _BATCH = 16
 
-#: Of few steps one alone decides, if it takes so many times as long as it has to.
+#: So small a part of the steps is a batch by which is judged whether two threads are worth it. Of
+#: fewer steps than that one alone decides, if it takes so many times as long as it has to.
 _FEW = 64
 _CLEARLY = 3.0
 
