@@ -21,7 +21,7 @@ _TRIED = 2
 _REMEMBERED = 8
 
 #: Sharing work out pays where a piece takes so many times as long as a handover.
-_WORTH = 4.0
+_WORTH = 2.5
 
 #: A piece that opens, reads, closes and decodes hands the interpreter over so often.
 _TURNS = 8.0

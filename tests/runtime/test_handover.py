@@ -62,7 +62,7 @@ def test_where_no_thread_can_be_had_nothing_is_worth_sharing(monkeypatch):
 
 def test_worth_it_is_what_takes_much_longer_than_that(monkeypatch):
     monkeypatch.setattr(module, "handover_s", lambda: 1e-5)
-    assert [worth_sharing(piece) for piece in (0.0, 1e-5, 3.9e-5, 4.1e-5, 1.0)] == [
+    assert [worth_sharing(piece) for piece in (0.0, 1e-5, 2.4e-5, 2.6e-5, 1.0)] == [
         False, False, False, True, True
     ]  # fmt: skip
 
