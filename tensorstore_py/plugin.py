@@ -130,6 +130,7 @@ from tensorstore_py._runtime.large import LARGE_BYTES, joined, large_memory
 from tensorstore_py._runtime.loop import on_loop_end
 from tensorstore_py._runtime.private_loop import run_coroutine
 from tensorstore_py._runtime.rates import Rate, Rates
+from tensorstore_py._runtime.signals import pause
 from tensorstore_py._runtime.turns import Turns
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec, CodecSpecModel, codec_spec
@@ -389,6 +390,7 @@ __all__ = [
     "parse_json_text",
     "parse_number",
     "parts",
+    "pause",
     "propagate_bounds",
     "range_header",
     "read_array",

@@ -16,7 +16,7 @@ from tensorstore_py._api.source import as_array
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import identity
 from tensorstore_py._interface.driver import DriverSpec
-from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.start import run_now
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.dtype import DTypeLike
@@ -88,7 +88,7 @@ def array(
     found = drivers.get("array").parse_frozen({"array": memory, "dtype": data_type})  # type: ignore[attr-defined]
     assert isinstance(found, DriverSpec)
     model = bind(found, in_memory_context() if context is None else as_context(context))
-    driver = run_inline(model.open())
+    driver = run_now(model.open)
     return TensorStore(driver, identity(driver.domain), driver.readable, driver.writable)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import start
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = ["as_batch", "as_transaction", "begin"]
 T = TypeVar("T")
 
 
+@uninterrupted
 def begin(
     inline: bool,
     body: Callable[[], Coroutine[Any, Any, T]],

@@ -20,6 +20,7 @@ from tensorstore_py._hierarchy.path import join, normalised
 from tensorstore_py._hierarchy.walk import Walk, names_below
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py.errors import MismatchError, NotFoundError
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ class GroupContents(Closable):
 
     # How it is done.
 
+    @uninterrupted
     def _begin(
         self, body: Callable[[], Coroutine[Any, Any, T]], *, changes: bool = False
     ) -> Future[T]:

@@ -26,6 +26,7 @@ from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._spec.binding import bind, spec_json
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.pretty import pretty
@@ -203,6 +204,7 @@ class KvStore(Closable):
         plain = self._store.base if isinstance(self._store, Overlay) else self._store
         return KvStore.of(self._model, plain, staged, self._life)
 
+    @uninterrupted
     def _begin(
         self,
         body: Callable[[], Coroutine[Any, Any, T]],

@@ -14,8 +14,8 @@ from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import IndexTransform, identity
-from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.lifetime import Lifetime
+from tensorstore_py._runtime.start import run_now
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py.errors import PermissionDeniedError, SpecError
@@ -118,7 +118,7 @@ def open_now(
         transaction: as for `open`.
     """
     readable, writable = _access(read, write)
-    driver = run_inline(model.open_within(transaction))
+    driver = run_now(lambda: model.open_within(transaction))
     _check_access(driver, read, write)
     return opened(driver, model, readable, writable)
 

@@ -26,6 +26,7 @@ from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.progress import Progress, Told
+from tensorstore_py._runtime.signals import enter, leave, uninterrupted
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.write_futures import Copying, WriteFutures
 from tensorstore_py._spec.binding import with_own_memory
@@ -122,7 +123,12 @@ class TensorStore(Handle):
         self._life.check()
         driver = self._driver
         if batch is None and driver.transaction is None and progress is None:  # as nearly always
-            return start(driver.inline, driver.reading(self._transform, order))
+            began = enter()
+            try:
+                return start(driver.inline, driver.reading(self._transform, order))
+            finally:
+                if began:
+                    leave()
         if batch is not None:
             driver = driver.batched(as_batch(batch))
         body = partial(driver.read, self._transform, order)
@@ -130,6 +136,7 @@ class TensorStore(Handle):
             body = partial(read_blockwise, driver, self._transform, order, Told(progress))
         return self._begin(body, batch=batch)
 
+    @uninterrupted
     def _begin(
         self,
         body: Callable[[], Coroutine[Any, Any, T]],
@@ -204,15 +211,23 @@ class TensorStore(Handle):
             array = as_source(source, driver.data_type, self.shape)
             array, copying = taken(source, array, lasting=lasting)
             given = Given(lasting, None if copying is None else copying.done)
-            self._life.check()
-            if progress is None:
-                body = driver.writing(self._transform, array, given)
-            else:
-                body = partial(write_blockwise, driver, self._transform, array, Told(progress))
-            commit = self._begin(body, changes=True)
+            commit = self._begin_write(array, given, progress)
         if copying is None:
             return WriteFutures(Future(None), commit)
         return copying.until(commit)
+
+    @uninterrupted
+    def _begin_write(
+        self, array: Array, given: Given, progress: Callable[[Progress], object] | None
+    ) -> Future[None]:
+        self._life.check()
+        driver = self._driver
+        if progress is None:
+            # Other writes count on this one from here on, so nothing may keep it from beginning.
+            body = driver.writing(self._transform, array, given)
+        else:
+            body = partial(write_blockwise, driver, self._transform, array, Told(progress))
+        return self._begin(body, changes=True)
 
     async def _copy(
         self,

@@ -224,16 +224,19 @@ class Reader:
             self.fill(step)
         elif not source.inline and self._array.chain.is_light and self._copying.enter_now():
             # It takes less time than to wake a thread, and to be woken by it.
-            self._decode_and_leave(step, result.value)
+            try:
+                self._decode(step, result.value)
+            finally:
+                self._copying.leave()
         else:
             await offload(source.inline, partial(self.decode, step, result.value))
 
     def decode(self, step: Step, data: Buffer) -> None:
         """Decode one chunk and put what is wanted of it in its place."""
-        self._copying.enter()
-        self._decode_and_leave(step, data)
+        with self._copying:
+            self._decode(step, data)
 
-    def _decode_and_leave(self, step: Step, data: Buffer) -> None:
+    def _decode(self, step: Step, data: Buffer) -> None:
         chain = self._array.chain
         try:
             if step.whole and self._direct:
@@ -242,8 +245,6 @@ class Reader:
                 self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
         except DataLossError as error:
             raise self.corrupt(step.cell, error) from error
-        finally:
-            self._copying.leave()
 
     def decoded(self, step: Step, data: Buffer) -> Array:
         """One chunk, whole, as it can be kept: nobody writes to it."""

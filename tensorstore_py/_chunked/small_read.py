@@ -138,7 +138,7 @@ class SmallRead(Announced):
     async def _wait(self) -> None:
         """Wait until others have served the rest, or have given it up."""
         reads = self._reads
-        with reads.mutex.lock:
+        with reads.mutex:
             again = [want for want in self.wants if want.state == WANTED]
             joined = None
             if self.left and not again:

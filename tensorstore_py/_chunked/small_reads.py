@@ -124,7 +124,7 @@ class SmallReads(Forkable):
 
     def _announce(self, wants: Sequence[Want]) -> None:
         wanted = self._wanted
-        with self.mutex.lock:
+        with self.mutex:
             for want in wants:
                 cell = want.cell
                 others = wanted.get(cell)
@@ -135,7 +135,7 @@ class SmallReads(Forkable):
 
     def withdraw(self, wants: Sequence[Want]) -> None:
         """Nobody is to serve these any more, unless somebody is just doing so."""
-        with self.mutex.lock:
+        with self.mutex:
             for want in wants:
                 cell = want.cell
                 others = self._wanted.get(cell, ())
@@ -196,7 +196,7 @@ class SmallReads(Forkable):
         Args:
             row: of one read, at most `row_length`.
         """
-        with self.mutex.lock:
+        with self.mutex:
             taken = self._take(row, self.row_length)
         if not taken:
             return
@@ -216,7 +216,7 @@ class SmallReads(Forkable):
         self._served(taken)
 
     async def _lead_alone(self, want: Want) -> None:
-        with self.mutex.lock:
+        with self.mutex:
             taken = self._take((want,), 1)
         try:
             await self._serve_row(taken)
@@ -241,7 +241,7 @@ class SmallReads(Forkable):
 
     def _served(self, taken: Sequence[Sequence[Want]]) -> None:
         bells = []
-        with self.mutex.lock:
+        with self.mutex:
             for wants in taken:
                 for each in wants:
                     each.state = SERVED
@@ -254,7 +254,7 @@ class SmallReads(Forkable):
 
     def _leave_to_themselves(self, mine: Sequence[Want], taken: Sequence[Sequence[Want]]) -> None:
         bells = []
-        with self.mutex.lock:
+        with self.mutex:
             for each in chain.from_iterable(taken):
                 read = each.read
                 if each in mine or read.over:

@@ -100,14 +100,10 @@ def _pieces(parts: Iterable[Wanted]) -> list[tuple[int, int, list[Wanted]]]:
 
 def copy_wanted(array: ChunkedArray, data: Buffer, wanted: Iterable[Wanted]) -> None:
     """Decode a chunk, and copy from it what is wanted."""
-    copying = array.limits.copying
-    copying.enter()
-    try:
+    with array.limits.copying:
         chunk = array.chain.decode_scratch(data)
         for out, part in wanted:
             out[part.outside] = chunk[part.inside]
-    finally:
-        copying.leave()
 
 
 def fill_wanted(array: ChunkedArray, cell: Cell, wanted: Iterable[Wanted]) -> None:

@@ -15,6 +15,7 @@ from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import holds
 from tensorstore_py._interface.kvstore import KvStore, ReadResult
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import Deferred
 from tensorstore_py.errors import FailedPreconditionError, OutOfRangeError
 
@@ -56,6 +57,7 @@ class Batch:
         self._running = False
         self._stores: dict[KvStore, BatchedReads] = {}
 
+    @uninterrupted
     def submit(self) -> None:
         """Begin the reads. A second time has no effect."""
         with self._mutex:
@@ -94,6 +96,7 @@ class Batch:
         if self._waiting is None and not self._running:
             raise FailedPreconditionError("batch was already submitted; make another ts.Batch()")
 
+    @uninterrupted
     def add(self, inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
         """Run `body()` when the batch is submitted.
 

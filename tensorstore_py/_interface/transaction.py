@@ -14,6 +14,7 @@ from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.future import Settleable
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import likeness
 from tensorstore_py.errors import AbortedError, FailedPreconditionError
@@ -109,6 +110,7 @@ class Transaction:
         """Done when everything is stored, or when it failed or was aborted."""
         return self._outcome.future
 
+    @uninterrupted
     def commit_async(self) -> Future[None]:
         """Store everything, when the operations that were begun in it are over.
 
@@ -135,6 +137,7 @@ class Transaction:
         """`commit_async().result()`."""
         self.commit_async().result()
 
+    @uninterrupted
     def abort(self) -> None:
         """Forget everything. Without effect after the commit began."""
         with self._mutex:
@@ -184,6 +187,7 @@ class Transaction:
             self._check_usable()
             raise FailedPreconditionError("Transaction not open (commit already started)")
 
+    @uninterrupted
     def overlay(self, spec: KvStoreSpec, store: KvStore) -> Overlay:
         """The store as this transaction sees it; the same for all that stand for one store.
 
@@ -212,6 +216,7 @@ class Transaction:
                 self._shared[key] = make()
             return cast("T", self._shared[key])
 
+    @uninterrupted
     def follow(self, operation: Future[T], *, changes: bool) -> Future[T]:
         """Have the commit wait for an operation; gives it back.
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
+from operator import attrgetter
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tensorstore_py._runtime.fork import Forkable
+from tensorstore_py._runtime.signals import acquire
 from tensorstore_py._runtime.workers import width
 
 if TYPE_CHECKING:
@@ -46,8 +48,7 @@ class Places(Forkable):
 
     Attributes:
         limit: as given.
-        enter: take a place; blocks while there is none. On hot paths it is used as it is: `with`
-            costs two calls of Python more.
+        enter: take a place; blocks while there is none.
         leave: give it back.
 
     Example:
@@ -60,13 +61,30 @@ class Places(Forkable):
     enter: Callable[[], object]
     leave: Callable[[], object]
 
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> None: ...
+
+        def __exit__(
+            self,
+            kind: type[BaseException] | None,
+            error: BaseException | None,
+            trace: TracebackType | None,
+        ) -> None: ...
+
+    else:
+        # `with` calls methods of the queue: no instruction of Python lies between taking a place
+        # and the block, and none is called. `put` takes the kind of an error for an item.
+        __enter__ = property(attrgetter("_queue.get"))
+        __exit__ = property(attrgetter("_queue.put"))
+
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.after_fork()
         super().__init__()
 
     def after_fork(self) -> None:
-        queue: SimpleQueue[None] = SimpleQueue()
+        queue: SimpleQueue[object] = SimpleQueue()
         for _ in range(min(self.limit, _MOST)):
             queue.put(None)
         self._queue = queue
@@ -85,17 +103,6 @@ class Places(Forkable):
     def free(self) -> int:
         """How many places nobody holds, about."""
         return self._queue.qsize()
-
-    def __enter__(self) -> None:
-        self._queue.get()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._queue.put(None)
 
 
 class Slots(Forkable):
@@ -195,8 +202,9 @@ class Bytes:
         limit: as given.
 
     Example:
+        >>> from tensorstore_py._runtime.inline import run_inline
         >>> budget = Bytes(10)
-        >>> budget.acquire(7)
+        >>> run_inline(budget.take(True, 7))
         >>> budget.held
         7
         >>> budget.release(7)
@@ -230,18 +238,16 @@ class Bytes:
         """Whether work of that temperament on `size` bytes at a time has to be counted at all."""
         return not inline or size * _THREADS > self.limit
 
-    def acquire(self, size: int) -> None:
-        """Take `size` bytes; blocks the thread until they are free."""
+    async def _acquire(self, size: int) -> None:
         ledger, bell = self._ledger, Lock()
         with ledger.lock:
             if ledger.take(self._kind, size):
                 return
             bell.acquire()
             ledger.waiting[self._kind].append((size, bell.release))
-        bell.acquire()
+        await acquire(bell)
 
-    async def acquire_on_loop(self, size: int) -> None:
-        """Take `size` bytes; suspends the task until they are free."""
+    async def _acquire_on_loop(self, size: int) -> None:
         ledger = self._ledger
         with ledger.lock:
             if ledger.take(self._kind, size):
@@ -265,11 +271,16 @@ class Bytes:
             raise
 
     async def take(self, inline: bool, size: int) -> None:
-        """Take `size` bytes the way that a body of that temperament waits."""
+        """Take `size` bytes; blocks the thread, or suspends the task, until they are free.
+
+        Args:
+            inline: the temperament of the body that waits.
+            size: how many bytes; more than the limit go alone.
+        """
         if inline:
-            self.acquire(size)
+            await self._acquire(size)
         else:
-            await self.acquire_on_loop(size)
+            await self._acquire_on_loop(size)
 
     def release(self, size: int) -> None:
         """Give `size` bytes back, and let in who fits now."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tensorstore_py._runtime.handover import worth_sharing
 from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.signals import acquire, give_way, pending
 from tensorstore_py._runtime.start import Job, current_job, run_within
 from tensorstore_py._runtime.workers import carry_on, compute, submit
 from tensorstore_py._runtime.workers import width as pool_width
@@ -81,7 +82,7 @@ async def fan_out(
             if step_pieces is None and step_bytes < _SHORT_BYTES:
                 step_pieces = 1
         drain = _Drain(iter(steps), work, count, wide)
-        drain.run(carry_on if awaited else submit, step_pieces)
+        await drain.run(carry_on if awaited else submit, step_pieces)
     elif wide <= 1:
         for step in steps:
             await work(step)
@@ -114,18 +115,18 @@ class _Drain(Generic[S]):
         self._finished = Lock()
         self._job: Job[Any] | None = current_job()
 
-    def run(self, invite: Callable[[Callable[[], None]], None], pieces: int | None) -> None:
+    async def run(self, invite: Callable[[Callable[[], None]], None], pieces: int | None) -> None:
         """Drain until no step is left and no helper is inside one; `invite` brings helpers.
 
         Args:
             invite: brings helpers.
             pieces: of how many a step consists, see `fan_out`.
         """
-        if self._helpers > 0 and (pieces is None or self._drained_alone(pieces)):
+        if self._helpers > 0 and (pieces is None or await self._drained_alone(pieces)):
             for _ in range(self._helpers):
                 invite(self._help)
-        self._drain()
-        self._join()
+        await self._drain()
+        await self._join()
         self._over = True
         error, self._error = self._error, None
         if error is not None:
@@ -136,7 +137,7 @@ class _Drain(Generic[S]):
         if self._job is not None and self._job.cancelled:
             raise asyncio.CancelledError
 
-    def _drained_alone(self, pieces: int) -> bool:
+    async def _drained_alone(self, pieces: int) -> bool:
         """Drain until pieces take long enough for helpers to be worth it; returns whether they do.
 
         The very first one meets memory that nobody has touched yet, which may take longer than all
@@ -150,7 +151,7 @@ class _Drain(Generic[S]):
         self._batch = tried
         while True:
             began = perf_counter()
-            if not self._drain_once():
+            if not await self._drain_once():
                 return False
             took = (perf_counter() - began) / (self._batch * pieces)
             alone = took / _CLEARLY if self._count <= _FEW else 0.0
@@ -166,7 +167,7 @@ class _Drain(Generic[S]):
         )
 
     def _help(self) -> None:
-        run_within(self._job, self._drain)
+        run_within(self._job, lambda: run_inline(self._drain()))
 
     def _take(self) -> list[S]:
         """The next steps, and this thread is counted as inside; empty when there are none left."""
@@ -184,11 +185,11 @@ class _Drain(Generic[S]):
                 self._open += 1
             return taken
 
-    def _drain(self) -> None:
-        while self._drain_once():
+    async def _drain(self) -> None:
+        while await self._drain_once():
             pass
 
-    def _drain_once(self) -> bool:
+    async def _drain_once(self) -> bool:
         """Do the next steps; returns whether there were any."""
         work = self._work
         taken = self._take()
@@ -198,22 +199,27 @@ class _Drain(Generic[S]):
             for step in taken:
                 if self._stopped():
                     break
-                run_inline(work(step))
+                await work(step)
+                if pending():
+                    await give_way()
         except BaseException as error:  # re-raised by the caller's thread
             with self._lock:
                 if self._error is None:
                     self._error = error
-        with self._lock:
-            self._open -= 1
-            if self._open == 0:
-                self._finished.release()
+            if isinstance(error, GeneratorExit):  # the whole body is being closed
+                raise
+        finally:
+            with self._lock:
+                self._open -= 1
+                if self._open == 0:
+                    self._finished.release()
         return True
 
-    def _join(self) -> None:
+    async def _join(self) -> None:
         """Wait for helpers that are inside a batch; ones that never began find nothing to do."""
         while True:
-            with self._finished:
-                pass
+            await acquire(self._finished)
+            self._finished.release()
             with self._lock:
                 if self._open == 0:
                     return

@@ -12,6 +12,8 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tensorstore_py._runtime.signals import acquire
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -55,7 +57,7 @@ class Flight(Generic[T]):
         if isinstance(joined, asyncio.Future):
             await joined
         else:
-            joined.acquire()
+            await acquire(joined)
 
     def land(self) -> None:
         """Wake all who wait. Nobody can join any more."""

@@ -4,6 +4,7 @@ A Future is settled once, from any thread. `.result()` blocks any thread; `await
 event loop; cancellation flows both ways. A Future may carry work that no worker has begun yet
 (`_work`): a thread that asks for its result runs that work itself instead of waiting for a
 worker to wake up. All state changes happen under the future's own lock; callbacks run outside it.
+Signals do not interrupt the main thread in any of this, except where it waits (`signals`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from tensorstore_py._runtime.adoption import adopt
-from tensorstore_py._runtime.fork import epoch
+from tensorstore_py._runtime.fork import check_threads, epoch
+from tensorstore_py._runtime.signals import enter, leave, uninterrupted
 from tensorstore_py._runtime.work import Attached
 from tensorstore_py.errors import AbortedError
 
@@ -99,6 +101,7 @@ class Future(Generic[T]):
         """Whether it was cancelled."""
         return isinstance(self._error, asyncio.CancelledError)
 
+    @uninterrupted
     def cancel(self) -> bool:
         """Ask to stop. Work that has begun stops at its next step; nothing is left half-written.
 
@@ -112,6 +115,7 @@ class Future(Generic[T]):
             work.stop()
         return True
 
+    @uninterrupted
     def force(self) -> None:
         """Begin the work now, on another thread, instead of within a millisecond."""
         work = self._work
@@ -144,11 +148,13 @@ class Future(Generic[T]):
             raise self._error
         return self._error
 
+    @uninterrupted
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
         """Call `callback(self)` when done, on the thread that settles it; at once if it is."""
         self.follow(callback)
         self.force()
 
+    @uninterrupted
     def remove_done_callback(self, callback: Callable[[Future[T]], None]) -> int:
         """Take back every registration of `callback`; returns how many there were."""
         with self._lock:
@@ -216,19 +222,26 @@ class Future(Generic[T]):
     def _wait(self, timeout: float | None, deadline: float | None) -> None:
         if self._settled():
             return
-        self._check_epoch()
-        # Only without a limit: work that runs on this very thread could not be left when it ends.
-        if timeout is None and deadline is None and self.claim():
-            return
-        if self._settled():
-            return
-        if get_ident() == loop_thread[0]:
-            raise RuntimeError(
-                "Future.result() on the library's own loop thread would block it for good; "
-                "await the Future instead"
-            )
-        self.force()
-        self._block(_limit(timeout, deadline))
+        began = enter()
+        try:
+            self._check_epoch()
+            # Only without a limit: work that runs on this very thread could not be left in time.
+            if timeout is None and deadline is None:
+                self.claim()
+            if self._settled():
+                return
+            if get_ident() == loop_thread[0]:
+                raise RuntimeError(
+                    "Future.result() on the library's own loop thread would block it for good; "
+                    "await the Future instead"
+                )
+            check_threads()
+            self.force()
+            waiter = self._register()
+        finally:
+            if began:
+                leave()
+        self._block(waiter, _limit(timeout, deadline))
 
     def _check_epoch(self) -> None:
         if self._epoch != epoch():
@@ -236,23 +249,33 @@ class Future(Generic[T]):
                 "this Future was started before a fork; start the operation again in the child"
             )
 
-    def _block(self, timeout: float) -> None:
+    def _register(self) -> Lock:
+        """A lock that is released when this Future is settled."""
         waiter = Lock()
-        waiter.acquire()
         with self._lock:
-            if self._settled():
-                return
-            if self._waiters is None:
-                self._waiters = []
-            self._waiters.append(waiter)
-        if waiter.acquire(timeout=timeout):
-            return
+            if not self._settled():
+                waiter.acquire()
+                if self._waiters is None:
+                    self._waiters = []
+                self._waiters.append(waiter)
+        return waiter
+
+    def _block(self, waiter: Lock, timeout: float) -> None:
+        """Wait for a lock of `_register`. Signal handlers may raise here: nothing is held."""
+        settled = False
+        try:
+            settled = waiter.acquire(timeout=timeout)
+        finally:
+            if not settled:
+                self._unregister(waiter)
+        if not self._settled():
+            raise TimeoutError(f"not done after {timeout:g} s")
+
+    @uninterrupted
+    def _unregister(self, waiter: Lock) -> None:
         with self._lock:
-            if self._settled():
-                return
-            if self._waiters is not None:
+            if self._waiters is not None and waiter in self._waiters:
                 self._waiters.remove(waiter)
-        raise TimeoutError(f"not done after {timeout:g} s")
 
     def _fulfil(self, value: T) -> None:
         self._settle(value, None)

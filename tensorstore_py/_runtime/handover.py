@@ -7,6 +7,7 @@ Work in pieces that are not much longer than this is done sooner by one thread a
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from threading import Lock, Thread
 from time import perf_counter, thread_time
@@ -102,8 +103,10 @@ def _bout() -> float:
 
     other = Thread(target=answer, name="tensorstore_py-handover", daemon=True)
     try:
+        if sys.is_finalizing():  # it would never begin
+            return float("inf")
         other.start()
-    except RuntimeError:  # no thread can be had: then there is nobody to share with, either
+    except RuntimeError:  # no thread can be had, so none can share the work
         return float("inf")
     rounds = []
     for _ in range(_ROUNDS):

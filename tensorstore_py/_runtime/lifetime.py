@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from tensorstore_py._runtime.fork import epoch
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import together
 from tensorstore_py.errors import FailedPreconditionError
 
@@ -68,6 +69,7 @@ class Lifetime:
         if self.closed:
             raise FailedPreconditionError(f"this {self._what} is closed; open it again")
 
+    @uninterrupted
     def follow(self, future: Future[T]) -> Future[T]:
         """`close` waits for this one.
 
@@ -86,6 +88,7 @@ class Lifetime:
         future.follow(self._leave)
         return future
 
+    @uninterrupted
     def include(self, inner: Lifetime) -> None:
         """Another one that ends with this one, if nobody ends it earlier.
 
@@ -131,10 +134,12 @@ class Lifetime:
         if errors:
             raise errors[0]
 
+    @uninterrupted
     def _leave(self, future: Future[Any]) -> None:
         with _mutex:
             self._under_way.discard(future)
 
+    @uninterrupted
     def _stop(self) -> list[Future[Any]]:
         """Nothing more begins; what is under way."""
         with _mutex:
@@ -146,6 +151,7 @@ class Lifetime:
             futures += each._stop()
         return futures
 
+    @uninterrupted
     def _finish(self) -> None:
         with _mutex:
             end, self._end = self._end, None

@@ -36,17 +36,18 @@ class _Loop:
         self.lock = Lock()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.thread: Thread | None = None
+        self.ended = False
 
     def get(self) -> asyncio.AbstractEventLoop:
-        if self.loop is not None:
+        if self.loop is not None and not self.ended:
             return self.loop
-        if sys.is_finalizing():
-            # Starting a thread would wait for ever.
-            raise FailedPreconditionError(
-                "the interpreter is ending: this store needs an event loop, and it is too late to "
-                "start one"
-            )
         with self.lock:
+            if self.ended or sys.is_finalizing():
+                # It was stopped at exit; starting another thread might wait for ever.
+                raise FailedPreconditionError(
+                    "the interpreter is ending: this store needs an event loop, and it is too late "
+                    "to start one; use it, or close it, before the program ends"
+                )
             if self.loop is None:
                 loop = asyncio.new_event_loop()
                 ready = Event()
@@ -60,19 +61,20 @@ class _Loop:
 
     def stop(self) -> None:
         loop, thread = self.loop, self.thread
-        if loop is None or thread is None:
-            return
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(EXIT_GRACE_S)
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(EXIT_GRACE_S)
+        self.ended = True
 
     def forget(self) -> None:
         """In a forked child: the thread is gone, and the loop's descriptors are the parent's."""
-        if self.loop is not None:
+        if self.loop is not None and not self.ended:
             _left_behind.append(self.loop)
             _sever(self.loop)
         self.lock = Lock()
         self.loop = None
         self.thread = None
+        self.ended = sys.is_finalizing()
         _future.loop_thread[0] = None
 
 

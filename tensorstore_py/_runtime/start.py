@@ -9,20 +9,31 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from contextvars import copy_context
+from functools import partial
 from threading import local
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tensorstore_py._runtime.future import Future, Settleable
 from tensorstore_py._runtime.hand_in import hand_in, send_all, send_others
-from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.inline import GaveWay, run_inline
 from tensorstore_py._runtime.loop import library_loop
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.work import Work
-from tensorstore_py._runtime.workers import carry_on
+from tensorstore_py._runtime.workers import carry_on, take_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-__all__ = ["Announced", "Deferred", "Job", "current_job", "run_within", "start", "together"]
+__all__ = [
+    "Announced",
+    "Deferred",
+    "Job",
+    "current_job",
+    "run_now",
+    "run_within",
+    "start",
+    "together",
+]
 
 T = TypeVar("T")
 
@@ -112,7 +123,10 @@ class Job(Work, Generic[T]):
         return self.run_here(alone=False)
 
     def run_here(self, *, alone: bool = True) -> bool:
-        """Run the work on this thread if nobody has begun it. Returns whether it ran."""
+        """Run the work on this thread if no thread has begun it. Returns whether it was begun.
+
+        If a signal comes, the rest of the work may go on in another thread (see `signals`).
+        """
         with self._lock:
             body, self._body = self._body, None
         if body is None:
@@ -120,9 +134,16 @@ class Job(Work, Generic[T]):
         if not alone and not (isinstance(body, Announced) and body.short):
             send_others()
         future, self.future = self.future, _NOBODY
+        self._go_on(body(), future)
+        return True
+
+    def _go_on(self, coro: Coroutine[Any, Any, T], future: Future[T]) -> None:
+        """Run the work, or what is left of it, on this thread."""
         outer, _here.job = _here.job, self
         try:
-            value = run_inline(body())
+            value = run_inline(coro, movable=True)
+        except GaveWay:
+            take_over(partial(copy_context().run, self._take_over, coro, future))
         except BaseException as error:  # the error is the outcome
             future._fail(error)
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
@@ -131,7 +152,12 @@ class Job(Work, Generic[T]):
             future._fulfil(value)
         finally:
             _here.job = outer
-        return True
+
+    def _take_over(self, coro: Coroutine[Any, Any, T], future: Future[T]) -> None:
+        try:
+            self._go_on(coro, future)
+        except (KeyboardInterrupt, SystemExit):
+            pass  # the Future carries it to the thread that waits
 
     def run(self) -> None:
         """`run_here` for a worker, which a `SystemExit` in user code must not take down."""
@@ -174,6 +200,7 @@ def run_within(job: Job[Any] | None, function: Callable[[], None]) -> None:
         _here.job = outer
 
 
+@uninterrupted
 def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     """Begin `body()` where its temperament says, and return its Future.
 
@@ -193,6 +220,19 @@ def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]
         job.hand_in()
         return future
     return _start_on_loop(body)
+
+
+@uninterrupted
+def run_now(body: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run an inline body that takes next to no time, here and at once.
+
+    Example:
+        >>> async def answer() -> int:
+        ...     return 42
+        >>> run_now(answer)
+        42
+    """
+    return run_inline(body())
 
 
 def _start_on_loop(body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
@@ -280,6 +320,7 @@ class Deferred(Generic[T]):
         self.future = self._work.future
 
     @staticmethod
+    @uninterrupted
     def begin_all(operations: Iterable[Deferred[Any]]) -> None:
         """Begin them; those on the loop in one step, so that none is ahead of the others."""
         tasks = []

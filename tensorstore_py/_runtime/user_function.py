@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tensorstore_py._runtime.fan_out import set_aside
 from tensorstore_py._runtime.future import Future
+from tensorstore_py._runtime.signals import lifted
 from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import FailedPreconditionError
 
@@ -60,7 +61,8 @@ class UserFunction:
             FailedPreconditionError: the event loop to wait for is the one that is waiting.
         """
         if inline:
-            return self._waited(self._function(*arguments))
+            with lifted():
+                return self._waited(self._function(*arguments))
         if not self.inline:
             return await self._awaited(self._function(*arguments))
         return await self._awaited(await set_aside(lambda: self._function(*arguments)))

@@ -4,16 +4,18 @@ What is begun anew may wait for memory (`submit`). What the loop hands over for 
 memory must not stand behind that: a part of a copy, which may take more of it, has a pool of its
 own (`carry_on`), and plain computations, which wait for nobody, have another (`compute`). So
 whoever holds what others wait for finds a thread. Threads are daemons and start on demand, up to
-`width()` in each pool. At exit, work that was handed in is finished within `EXIT_GRACE_S`; what is
-still running then is abandoned, so that exit never hangs, and work handed in later runs at once
-where it is handed in, since no thread can be started any more. A forked child starts with no
-threads and empty queues.
+`width()` in each pool; what a thread that got a signal leaves to others (`take_over`) has as many
+as it needs, since it may wait for anything. At exit, handed-in work is finished within
+`EXIT_GRACE_S`; what is still running then is abandoned, so that exit never hangs, and work handed
+in later runs at once where it is handed in, since no thread can be started any more. A forked child
+starts with no threads and empty queues.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import sys
 from queue import SimpleQueue
 from threading import Lock, Thread, local
 from time import monotonic
@@ -32,6 +34,7 @@ __all__ = [
     "on_worker",
     "submissions",
     "submit",
+    "take_over",
     "width",
 ]
 
@@ -43,8 +46,9 @@ class _Here(local):
 
 
 class _Pool:
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, most: Callable[[], int]) -> None:
         self.name = name
+        self.most = most
         self.reset()
 
     def reset(self) -> None:
@@ -53,26 +57,31 @@ class _Pool:
         self.threads: list[Thread] = []
         self.unfinished = 0
         self.submitted = 0
-        self.closed = False
+        self.closed = sys.is_finalizing()
 
     def submit(self, work: Callable[[], None]) -> None:
         with self.lock:
             self.submitted += 1
-            closed = self.closed
-            if not closed:
-                self._enqueue(work)
-        if closed:
+            enqueued = not self.closed and self._enqueue(work)
+        if not enqueued:
             work()
 
-    def _enqueue(self, work: Callable[[], None]) -> None:
-        # Counted from hand-in to end: a thread between two jobs must never pass for a free one.
-        self.unfinished += 1
-        if len(self.threads) < min(self.unfinished, width()):
+    def _enqueue(self, work: Callable[[], None]) -> bool:
+        """Have a thread do it; False: there is none, and none can be started."""
+        if len(self.threads) < min(self.unfinished + 1, self.most()):
             name = f"tensorstore_py-{self.name}-{len(self.threads)}"
             thread = Thread(target=self._serve, args=(self.queue,), name=name, daemon=True)
-            self.threads.append(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # the system gives no more, or the interpreter is ending
+                if not self.threads:
+                    return False
+            else:
+                self.threads.append(thread)
+        # Counted from hand-in to end: a thread between two jobs must never pass for a free one.
+        self.unfinished += 1
         self.queue.put(work)
+        return True
 
     def _serve(self, queue: SimpleQueue[Callable[[], None] | None]) -> None:
         _here.worker = True
@@ -127,6 +136,11 @@ def compute(work: Callable[[], None]) -> None:
     _computing.submit(work)
 
 
+def take_over(work: Callable[[], None]) -> None:
+    """`submit` for the rest of work that its thread has left in the middle."""
+    _taking_over.submit(work)
+
+
 def submissions() -> int:
     """How often work was handed in to this process: what the laws about the hot path count."""
     return sum(pool.submitted for pool in _pools)
@@ -139,10 +153,11 @@ def _cores() -> int:
 
 
 _width = _cores()
-_pool = _Pool("worker")
-_carrying = _Pool("carrier")
-_computing = _Pool("computer")
-_pools = (_pool, _carrying, _computing)  # each may need those after it
+_pool = _Pool("worker", width)
+_taking_over = _Pool("successor", lambda: sys.maxsize)
+_carrying = _Pool("carrier", width)
+_computing = _Pool("computer", width)
+_pools = (_pool, _taking_over, _carrying, _computing)  # each may need those after it
 
 
 def _close() -> None:

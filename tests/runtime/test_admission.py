@@ -5,6 +5,7 @@ from threading import Barrier, Lock, Thread
 import pytest
 
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
+from tensorstore_py._runtime.inline import run_inline
 
 
 def run_all(*bodies):
@@ -14,6 +15,10 @@ def run_all(*bodies):
     for thread in threads:
         thread.join(10)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def take(budget, size):
+    run_inline(budget.take(True, size))
 
 
 class Peak:
@@ -108,7 +113,7 @@ def test_bytes_in_flight_never_exceed_the_limit():
     def body(size):
         barrier.wait()
         for _ in range(100):
-            budget.acquire(size)
+            take(budget, size)
             peak.enter(size)
             peak.leave(size)
             budget.release(size)
@@ -120,11 +125,11 @@ def test_bytes_in_flight_never_exceed_the_limit():
 
 def test_what_is_larger_than_the_limit_goes_alone():
     budget = Bytes(10)
-    budget.acquire(25)
+    take(budget, 25)
     entered = []
 
     def body():
-        budget.acquire(1)
+        take(budget, 1)
         entered.append(budget.held)
         budget.release(1)
 
@@ -139,22 +144,22 @@ def test_blocks_have_half_and_leave_the_other_to_chunks():
     budget = Bytes(100)
     blocks = budget.blocks
     assert blocks.limit == 50
-    budget.acquire(80)
+    take(budget, 80)
     entered = []
 
-    def take(of, size):
+    def take_on_thread(of, size):
         def body():
-            of.acquire(size)
+            take(of, size)
             entered.append(size)
 
         thread = Thread(target=body)
         thread.start()
         return thread
 
-    waiting = [take(blocks, 30)]
+    waiting = [take_on_thread(blocks, 30)]
     while not blocks._ledger.waiting[0]:
         pass
-    waiting.append(take(budget, 10))  # would fit, but there is a block to come
+    waiting.append(take_on_thread(budget, 10))  # would fit, but there is a block to come
     while not blocks._ledger.waiting[1]:
         pass
     assert entered == []
@@ -163,11 +168,11 @@ def test_blocks_have_half_and_leave_the_other_to_chunks():
         thread.join(10)
     assert (budget.held, blocks.held) == (10, 30)
     budget.release(10)
-    budget.acquire(1000)  # the only chunk
+    take(budget, 1000)  # the only chunk
     blocks.release(30)
     budget.release(1000)
-    budget.acquire(60)
-    budget.acquire(40)
+    take(budget, 60)
+    take(budget, 40)
     assert budget.held == 100
 
 
@@ -178,9 +183,9 @@ def test_blocks_and_chunks_go_on_at_any_limit():
     def body(block, chunk):
         barrier.wait()
         for _ in range(50):
-            budget.blocks.acquire(block)
+            take(budget.blocks, block)
             peak.enter(block)
-            budget.acquire(chunk)
+            take(budget, chunk)
             peak.enter(chunk)
             peak.leave(chunk)
             budget.release(chunk)
@@ -198,7 +203,7 @@ async def test_first_come_first_served_on_a_loop():
     order = []
 
     async def body(name, size):
-        await budget.acquire_on_loop(size)
+        await budget.take(False, size)
         order.append(name)
         budget.release(size)
 
@@ -215,9 +220,9 @@ async def test_first_come_first_served_on_a_loop():
 
 async def test_a_cancelled_waiter_leaves_the_queue():
     budget = Bytes(10)
-    budget.acquire(10)
-    waiter = asyncio.ensure_future(budget.acquire_on_loop(10))
-    follower = asyncio.ensure_future(budget.acquire_on_loop(1))
+    take(budget, 10)
+    waiter = asyncio.ensure_future(budget.take(False, 10))
+    follower = asyncio.ensure_future(budget.take(False, 1))
     await asyncio.sleep(0)
     waiter.cancel()
     await asyncio.gather(waiter, return_exceptions=True)
@@ -228,8 +233,8 @@ async def test_a_cancelled_waiter_leaves_the_queue():
 
 async def test_a_waiter_cancelled_when_its_turn_has_come_gives_it_back():
     budget = Bytes(10)
-    budget.acquire(10)
-    waiter = asyncio.ensure_future(budget.acquire_on_loop(10))
+    take(budget, 10)
+    waiter = asyncio.ensure_future(budget.take(False, 10))
     await asyncio.sleep(0)
     budget.release(10)  # it is let in, but does not know yet
     waiter.cancel()
@@ -249,7 +254,7 @@ def test_what_cannot_exceed_the_limit_is_not_counted():
 def test_a_forked_child_finds_everything_free():
     places, budget = Places(1), Bytes(5)
     places.enter()
-    budget.acquire(5)
+    take(budget, 5)
     child = os.fork()
     if child == 0:
         os._exit(0 if places.free == 1 and budget.held == 0 else 1)

@@ -17,6 +17,7 @@ import time
 from typing import Final
 
 from tensorstore_py.errors import UnavailableError
+from tensorstore_py.plugin import pause
 
 __all__ = ["CREATE_FLAGS", "Backoff", "acquire", "try_lock"]
 
@@ -94,7 +95,7 @@ class Backoff:
                 f"writer holds it, or left it behind in mode lockfile; remove the file if no "
                 f"writer is alive, or raise acquire_timeout in file_io_locking"
             )
-        time.sleep(min(self._next_s, self._deadline - now))
+        pause(min(self._next_s, self._deadline - now))
         self._next_s = min(2 * self._next_s, self._longest_s)
 
 

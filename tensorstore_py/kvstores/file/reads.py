@@ -33,6 +33,7 @@ from tensorstore_py.plugin import (
     Places,
     ReadResult,
     TimestampedStorageGeneration,
+    pause,
 )
 
 __all__ = ["FileReads"]
@@ -230,7 +231,7 @@ class FileReads(KvStore):
             typed = translate(error, action, key, attempt + 1)
             if attempt >= self._retries.max_retries or not isinstance(typed, UnavailableError):
                 raise typed from error
-            time.sleep(self._retries.delay_s(attempt))
+            pause(self._retries.delay_s(attempt))
             attempt += 1
             try:
                 return again()

@@ -46,6 +46,7 @@ from tensorstore_py.plugin import (
     fan_out,
     holds,
     joined,
+    pause,
 )
 
 __all__ = ["FsspecStore"]
@@ -304,7 +305,7 @@ class FsspecStore(KvStore):
 
     async def _pause(self, seconds: float) -> None:
         if self.inline:
-            time.sleep(seconds)
+            pause(seconds)
         else:
             await asyncio.sleep(seconds)
 

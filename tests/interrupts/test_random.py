@@ -1,0 +1,78 @@
+"""Signals at random moments of tight loops, hundreds of them: everything goes on."""
+
+import pytest
+
+from tests.runtime.processes import run_script
+
+PROGRAM = """
+import os, random, signal, threading
+import tensorstore_py as ts
+
+context = ts.Context({{
+    "file_io_locking": {{"mode": "os", "acquire_timeout": "5s"}},
+    "file_io_sync": False,
+    "file_io_concurrency": {{"limit": 2}},
+    "data_copy_concurrency": {{"limit": 2}},
+    "cache_pool": {{"total_bytes_limit": {pool}}},
+}})
+store = ts.open(
+    {{"driver": "zarr3", "kvstore": "file://{folder}/"}}, create=True, dtype="uint16",
+    shape=[64, 64], context=context,
+    chunk_layout=ts.ChunkLayout(read_chunk_shape=[8, 8], write_chunk_shape=[32, 32]),
+).result()
+store.write(1).result()
+kvstore = store.kvstore
+kvstore["k"] = b"x" * 1000
+
+class Stop(Exception):
+    pass
+
+def stop(*_):
+    raise Stop
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+def used():
+    store[3:40, 5].read().result()
+    store[3:40, 5].write(2).result()
+    return kvstore.read("k").result()
+
+used()
+before = descriptors()
+signal.signal(signal.SIGALRM, stop)
+random.seed(7)
+for _ in range(600):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0002 + 0.002 * random.random())
+        while True:
+            {operation}
+    except Stop:
+        pass
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+
+other = threading.Thread(target=used)
+other.start()
+other.join(20)
+used()
+store.close()
+print(other.is_alive(), descriptors() - before <= 0)
+"""
+
+OPERATIONS = {
+    "read": "store[3:40, 5:9].read().result()",
+    "small read": "store[3, 5].read().result()",
+    "partial write": "store[3:20, 5:9].write(3).result()",
+    "whole write": "store.write(4).result()",
+    "value": 'kvstore.read("k").result()',
+    "value write": 'kvstore.write("k", b"y" * 200000).result()',
+    "asked for together": "[each.result() for each in [store[i].read() for i in range(9)]]",
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("pool", [0, 10**6])
+def test_six_hundred_signals(operation, pool, tmp_path):
+    code = PROGRAM.format(folder=tmp_path, operation=OPERATIONS[operation], pool=pool)
+
+    assert run_script(code, timeout=80) == "False True\n"
