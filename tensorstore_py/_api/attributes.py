@@ -65,8 +65,8 @@ class Attributes:
             NotFoundError: (by the Future) the node was deleted; names its key.
             DataLossError: (by the Future) what is stored is corrupt; names its key.
         """
-        self._life.check()
-        return begin(self._file.store.inline, self._file.read, self._transaction)
+        file = self._file
+        return begin(file.store.inline, file.read, self._transaction, life=self._life)
 
     def update(
         self, attributes: Mapping[str, object] | None = None, /, **more: object
@@ -122,8 +122,12 @@ class Attributes:
         self._life.check()
         if file.known is not None:
             file.known.spoil()
-        return self._life.follow(
-            begin(file.store.inline, lambda: file.change(function), self._transaction, changes=True)
+        return begin(
+            file.store.inline,
+            lambda: file.change(function),
+            self._transaction,
+            changes=True,
+            life=self._life,
         )
 
     # As a dictionary.

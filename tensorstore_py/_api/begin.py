@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import start
 
@@ -23,7 +24,6 @@ __all__ = ["as_batch", "as_transaction", "begin"]
 T = TypeVar("T")
 
 
-@uninterrupted
 def begin(
     inline: bool,
     body: Callable[[], Coroutine[Any, Any, T]],
@@ -31,6 +31,7 @@ def begin(
     *,
     changes: bool = False,
     batch: Batch | None = None,
+    life: Lifetime | None = None,
 ) -> Future[T]:
     """Begin an operation.
 
@@ -38,16 +39,39 @@ def begin(
         inline: as for `start`.
         body: as for `start`.
         transaction: that it is part of.
-        changes: whether the transaction fails if it does.
+        changes: whether it changes something: then the transaction fails if it does, and the
+            lifetime does not end before it does.
         batch: that it is begun with.
+        life: of what it is an operation on.
 
     Raises:
-        FailedPreconditionError: the transaction is not open, or the batch was submitted.
+        FailedPreconditionError: the lifetime is over, the transaction is not open, or the batch was
+            submitted.
     """
+    if life is not None:
+        life.check()
+    if not changes and transaction is None and batch is None:
+        return start(inline, body)
+    return _begin_followed(inline, body, transaction, changes, batch, life)
+
+
+@uninterrupted
+def _begin_followed(
+    inline: bool,
+    body: Callable[[], Coroutine[Any, Any, T]],
+    transaction: Transaction | None,
+    changes: bool,
+    batch: Batch | None,
+    life: Lifetime | None,
+) -> Future[T]:
     if transaction is not None:
         transaction.check_open()
     future = start(inline, body) if batch is None else batch.add(inline, body)
-    return future if transaction is None else transaction.follow(future, changes=changes)
+    if transaction is not None:
+        transaction.follow(future, changes=changes)
+    if changes and life is not None:
+        life.follow(future)
+    return future
 
 
 def as_transaction(transaction: object) -> Transaction | None:

@@ -20,7 +20,6 @@ from tensorstore_py._hierarchy.path import join, normalised
 from tensorstore_py._hierarchy.walk import Walk, names_below
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
-from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py.errors import MismatchError, NotFoundError
 
 if TYPE_CHECKING:
@@ -216,13 +215,11 @@ class GroupContents(Closable):
 
     # How it is done.
 
-    @uninterrupted
     def _begin(
         self, body: Callable[[], Coroutine[Any, Any, T]], *, changes: bool = False
     ) -> Future[T]:
-        self._life.check()
-        future = begin(self._tree.store.inline, body, self._transaction, changes=changes)
-        return self._life.follow(future) if changes else future
+        inline = self._tree.store.inline
+        return begin(inline, body, self._transaction, changes=changes, life=self._life)
 
     def _within(self, what: str) -> Lifetime:
         """The lifetime of something that is closed with this group."""

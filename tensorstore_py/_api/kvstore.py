@@ -26,7 +26,6 @@ from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
-from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._spec.binding import bind, spec_json
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.pretty import pretty
@@ -204,7 +203,6 @@ class KvStore(Closable):
         plain = self._store.base if isinstance(self._store, Overlay) else self._store
         return KvStore.of(self._model, plain, staged, self._life)
 
-    @uninterrupted
     def _begin(
         self,
         body: Callable[[], Coroutine[Any, Any, T]],
@@ -213,10 +211,8 @@ class KvStore(Closable):
         batch: Batch | None = None,
         inline: bool | None = None,
     ) -> Future[T]:
-        self._life.check()
         inline = self._store.inline if inline is None else inline
-        future = begin(inline, body, self._transaction, changes=changes, batch=batch)
-        return self._life.follow(future) if changes else future
+        return begin(inline, body, self._transaction, changes=changes, batch=batch, life=self._life)
 
     def __add__(self, suffix: str | bytes) -> KvStore:
         return self._at(self.path + as_key(suffix, "suffix"))

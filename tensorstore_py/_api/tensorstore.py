@@ -26,7 +26,7 @@ from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.progress import Progress, Told
-from tensorstore_py._runtime.signals import enter, leave, uninterrupted
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.write_futures import Copying, WriteFutures
 from tensorstore_py._spec.binding import with_own_memory
@@ -123,12 +123,7 @@ class TensorStore(Handle):
         self._life.check()
         driver = self._driver
         if batch is None and driver.transaction is None and progress is None:  # as nearly always
-            began = enter()
-            try:
-                return start(driver.inline, driver.reading(self._transform, order))
-            finally:
-                if began:
-                    leave()
+            return start(driver.inline, driver.reading(self._transform, order))
         if batch is not None:
             driver = driver.batched(as_batch(batch))
         body = partial(driver.read, self._transform, order)
@@ -136,7 +131,6 @@ class TensorStore(Handle):
             body = partial(read_blockwise, driver, self._transform, order, Told(progress))
         return self._begin(body, batch=batch)
 
-    @uninterrupted
     def _begin(
         self,
         body: Callable[[], Coroutine[Any, Any, T]],
@@ -145,12 +139,12 @@ class TensorStore(Handle):
         changes: bool = False,
         batch: Batch | None = None,
     ) -> Future[T]:
-        self._life.check()
         driver = self._driver
         if inline is None:
             inline = driver.inline
-        future = begin(inline, body, driver.transaction, changes=changes, batch=batch)
-        return self._life.follow(future) if changes else future
+        return begin(
+            inline, body, driver.transaction, changes=changes, batch=batch, life=self._life
+        )
 
     def write(
         self,

@@ -6,18 +6,21 @@ awaited or polled, until somebody asks for the result of another one, or until a
 new ones; whatever comes first has workers take all that waits. So a program may ask for many things
 before the first one begins: that is what reads that share a chunk need, and a thread that holds the
 interpreter. A ticker keeps that last promise, and sleeps when nothing was handed in for a while.
-The one invariant: every job is here or begun, and what is here has a worker or the ticker coming.
+The one invariant: every job is here or begun, and what is here has a worker or the ticker coming;
+also if a signal comes in the middle of `hand_in`, which is too short to be shielded from them.
 """
 
 from __future__ import annotations
 
 import atexit
 from collections import deque
-from threading import Event, Lock, Thread
+from queue import SimpleQueue
+from threading import Lock, Thread
 from time import sleep
 from typing import Final, Protocol
 
 from tensorstore_py._runtime.fork import on_fork
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.workers import is_closed, submit, width
 
 __all__ = ["TICK_S", "Handable", "hand_in", "send_all", "send_others"]
@@ -54,7 +57,7 @@ class _Desk:
     def reset(self) -> None:
         self.waiting: deque[Handable] = deque()
         self.lock = Lock()
-        self.bell = Event()
+        self.bell: SimpleQueue[None] = SimpleQueue()
         self.awake = False
         self.ticker: Thread | None = None
         self.takers = 0
@@ -67,10 +70,9 @@ class _Desk:
             self.take()
             return
         if not self.awake:
-            self.awake = True
             if self.ticker is None:
                 self.hire()
-            self.bell.set()
+            self.bell.put(None)
 
     def send(self, most: int) -> bool:
         """See to it that up to `most` workers take what waits; whether anything does."""
@@ -130,6 +132,7 @@ class _Desk:
             del job  # or it would stay alive with its result
             most -= 1
 
+    @uninterrupted
     def hire(self) -> None:
         with self.lock:
             if self.ticker is None:
@@ -137,10 +140,10 @@ class _Desk:
                 self.ticker = Thread(target=self.tick, args=(self.bell,), name=name, daemon=True)
                 self.ticker.start()
 
-    def tick(self, bell: Event) -> None:
+    def tick(self, bell: SimpleQueue[None]) -> None:
         while True:
-            bell.wait()
-            bell.clear()
+            bell.get()
+            self.awake = True
             idle = patience = asked = 0
             while idle < _IDLE_TICKS:
                 sleep(TICK_S)
@@ -156,8 +159,7 @@ class _Desk:
             self.awake = False
             # A job handed in just before that line saw a ticker awake and rang no bell.
             if self.waiting:
-                self.awake = True
-                bell.set()
+                bell.put(None)
 
 
 _desk = _Desk()

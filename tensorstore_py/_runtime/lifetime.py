@@ -134,7 +134,6 @@ class Lifetime:
         if errors:
             raise errors[0]
 
-    @uninterrupted
     def _leave(self, future: Future[Any]) -> None:
         with _mutex:
             self._under_way.discard(future)

@@ -64,7 +64,7 @@ GIVE_WAY: Final = object()
 _NUMBERS: Final = tuple(
     int(getattr(_names, name))
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGVTALRM", "SIGPROF",
-                 "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGCHLD", "SIGPIPE", "SIGWINCH", "SIGBREAK")
+                 "SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGBREAK")
     if hasattr(_names, name)
 )  # fmt: skip
 

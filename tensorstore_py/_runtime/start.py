@@ -200,7 +200,6 @@ def run_within(job: Job[Any] | None, function: Callable[[], None]) -> None:
         _here.job = outer
 
 
-@uninterrupted
 def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     """Begin `body()` where its temperament says, and return its Future.
 
@@ -269,6 +268,7 @@ class _LoopTask(Work, Generic[T]):
         self.future: Future[T] = Future()
         self.future._work = self
 
+    @uninterrupted
     def begin_soon(self) -> None:
         """Begin it, from any thread."""
         self._loop.call_soon_threadsafe(self.begin, context=copy_context())
