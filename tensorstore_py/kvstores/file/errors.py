@@ -88,8 +88,13 @@ def translate(error: OSError, action: str, path: str, attempts: int = 1) -> Tens
         mode of the file and of its directories')
     """
     kind, remedy = _BY_NUMBER.get(error.errno or 0, (FailedPreconditionError, ""))
-    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    message = f'cannot {action} "{shown}": {error.strerror or error}'
+    message = f'cannot {action} "{_shown(path)}": {error.strerror or error}'
+    if error.filename not in (None, path):
+        message += f' of "{_shown(error.filename)}"'
     if remedy:
         message += f"; {remedy}"
     return UnavailableError(message, attempts) if kind is UnavailableError else kind(message)
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

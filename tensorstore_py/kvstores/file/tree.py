@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from tensorstore_py.errors import UnavailableError
+from tensorstore_py.errors import FailedPreconditionError, UnavailableError
 from tensorstore_py.kvstores.file.locking import acquire
 from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX
 from tensorstore_py.plugin import KeyRange, ListEntry, encode_key
@@ -137,6 +137,9 @@ def _remove_if_unheld(path: str) -> None:
     try:
         fd = acquire(path, 0)
     except UnavailableError:
+        return
+    except FailedPreconditionError:
+        os.unlink(path)  # whatever it is, no writer holds it
         return
     try:
         os.unlink(path)
