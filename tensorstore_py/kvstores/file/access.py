@@ -92,7 +92,7 @@ def _keep_owner(fd: int, mine: os.stat_result, of: os.stat_result, *, link: bool
     gives = of.st_uid != mine.st_uid and not link and os.geteuid() == 0
     owner = of.st_uid if gives else -1
     group = of.st_gid if of.st_gid != mine.st_gid else -1
-    for wanted in ((owner, group), (-1, group)):
+    for wanted in dict.fromkeys(((owner, group), (-1, group))):
         if wanted == (-1, -1):
             return True
         with suppress(OSError):

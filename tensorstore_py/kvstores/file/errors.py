@@ -89,8 +89,9 @@ def translate(error: OSError, action: str, path: str, attempts: int = 1) -> Tens
     """
     kind, remedy = _BY_NUMBER.get(error.errno or 0, (FailedPreconditionError, ""))
     message = f'cannot {action} "{_shown(path)}": {error.strerror or error}'
-    if error.filename not in (None, path):
-        message += f' of "{_shown(error.filename)}"'
+    # A descriptor may be in the place of a name.
+    if isinstance(error.filename, str) and error.filename != path:
+        message += f' at "{_shown(error.filename)}"'
     if remedy:
         message += f"; {remedy}"
     return UnavailableError(message, attempts) if kind is UnavailableError else kind(message)
