@@ -222,7 +222,8 @@ def test_a_file_that_another_user_left_is_made_anew(path, monkeypatch):
 def test_one_that_may_not_be_opened_is_waited_for(path, monkeypatch):
     fd = acquire(path, 1)
     os.close(fd)
-    usual, refused, slept = os.open, [3], []
+    usual, refused = os.open, [3]
+    slept: list[float] = []
 
     def refuse(name, flags, *mode):
         if not flags & os.O_CREAT and refused[0]:
