@@ -36,6 +36,10 @@ class Staged:
     touched: set = field(default_factory=set)
     changed: set = field(default_factory=set)  # chunks that others changed since it began
 
+    def check(self, error):
+        """Others changed what it rests on, and only a repeatable transaction rests on anything."""
+        check_conflict(error, self.repeatable and self.changed & self.touched)
+
 
 def chunks(region):
     axes = [
@@ -53,8 +57,10 @@ def overlap(one, other):
     return all(a.start < b.stop and b.start < a.stop for a, b in zip(one, other, strict=True))
 
 
-def is_conflict(error):
-    return isinstance(error, ours.AbortedError) or "ABORTED" in str(error)
+def check_conflict(error, expected):
+    names = ("ABORTED", "ALREADY_EXISTS")  # the reference's
+    assert isinstance(error, ours.AbortedError) or str(error).startswith(names), error
+    assert expected, error
 
 
 class Arrays:
@@ -131,9 +137,7 @@ class Arrays:
         try:
             found = view[region].read().result()
         except ValueError as error:
-            assert staged.repeatable, error
-            assert is_conflict(error), error
-            assert staged.changed & staged.touched, error
+            staged.check(error)
             return
         finally:
             for chunk in chunks(region) - staged.touched:
@@ -163,9 +167,7 @@ class Arrays:
         try:
             staged.transaction.commit_async().result()
         except ValueError as error:
-            assert is_conflict(error), error
-            assert staged.repeatable, error
-            assert staged.changed & staged.touched, error
+            staged.check(error)
             return
         for chunk, seen in staged.read.items() if staged.repeatable else ():
             np.testing.assert_array_equal(self.values[cell(chunk)], seen)
@@ -249,6 +251,151 @@ def test_arrays(place, driver):
     @given(STEPS)
     def check(steps):
         state = Arrays(library, create(driver))
+        for name, *arguments in steps:
+            getattr(state, name)(*arguments)
+        state.finish()
+
+    check()
+
+
+KEYS = ("a", "a/b", "b", "c")
+
+
+@dataclass
+class StagedKeys:
+    """What a transaction of the model did to keys, and what it rests on."""
+
+    transaction: object
+    values: dict = field(default_factory=dict)
+    rests_on: dict = field(default_factory=dict)  # key: how often it had been stored
+
+
+class Keys:
+    """A store, what it should hold, and the transactions that are open."""
+
+    def __init__(self, library, store):
+        self.library = library
+        self.store = store
+        self.values = {}
+        self.times = dict.fromkeys(KEYS, 0)
+        self.open = {}
+        self.numbers = count(1)
+
+    def finish(self):
+        for who in list(self.open):
+            self.commit(who)
+        self.list(EVERYBODY)
+
+    def view(self, who):
+        if who == EVERYBODY:
+            return self.store
+        if who not in self.open:
+            self.open[who] = StagedKeys(self.library.Transaction())
+        return self.store.with_transaction(self.open[who].transaction)
+
+    def seen(self, who):
+        staged = {} if who == EVERYBODY else self.open[who].values
+        return {key: value for key, value in {**self.values, **staged}.items() if value is not None}
+
+    def put(self, who, key, value):
+        if who != EVERYBODY:
+            self.open[who].values[key] = value
+            return
+        if value is not None or key in self.values:
+            self.times[key] += 1
+        self.values[key] = value
+        if value is None:
+            del self.values[key]
+
+    def value(self, kind):
+        return None if kind == "delete" else str(next(self.numbers)).encode()
+
+    def write(self, who, key, kind):
+        value = self.value(kind)
+        self.view(who).write(key, value).result()
+        self.put(who, key, value)
+
+    def create(self, who, key):
+        """Write unless something is there."""
+        view, value = self.view(who), self.value("number")
+        if key in self.seen(who):
+            return  # the reference finds that out at the commit
+        mine = self.open.get(who)
+        if mine is not None and key not in mine.values:
+            mine.rests_on[key] = self.times[key]
+        nothing = view.read(key).result().stamp.generation
+        view.write(key, value, if_equal=nothing).result()
+        self.put(who, key, value)
+
+    def change(self, who, key):
+        """Write unless it was changed since it was read."""
+        view, value = self.view(who), self.value("number")
+        found = view.read(key).result()
+        if found.state != "value":
+            return
+        mine = self.open.get(who)
+        if mine is not None and key not in mine.values:
+            mine.rests_on[key] = self.times[key]
+        view.write(key, value, if_equal=found.stamp.generation).result()
+        self.put(who, key, value)
+
+    def read(self, who, key):
+        found = self.view(who).read(key).result()
+        value = self.seen(who).get(key)
+        assert (found.state, found.value) == (
+            ("missing", b"") if value is None else ("value", value)
+        )
+
+    def list(self, who):
+        view = self.view(who)
+        assert sorted(view.list().result()) == sorted(each.encode() for each in self.seen(who))
+
+    def commit(self, who):
+        mine = self.open.pop(who, None)
+        if mine is None:
+            return
+        conflict = any(self.times[key] != before for key, before in mine.rests_on.items())
+        try:
+            mine.transaction.commit_async().result()
+        except ValueError as error:
+            check_conflict(error, conflict)
+            return
+        # What was made and deleted again is as it was.
+        assert not conflict or all(
+            mine.values[key] is None or key not in self.values for key in mine.rests_on
+        )
+        for key, value in mine.values.items():
+            self.put(EVERYBODY, key, value)
+
+    def abort(self, who):
+        if who in self.open:
+            self.open.pop(who).transaction.abort()
+
+
+KEY = st.sampled_from(KEYS)
+KEY_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), WHO, KEY, st.sampled_from(["number", "number", "delete"])),
+        st.tuples(st.sampled_from(["create", "change", "read"]), WHO, KEY),
+        st.tuples(st.sampled_from(["list", "commit", "abort"]), WHO),
+    ),
+    min_size=4,
+    max_size=30,
+)
+
+
+# Where the reference stores key after key, it does so before it finds a conflict.
+@pytest.mark.parametrize(
+    ("library", "atomic"),
+    [(ours, False), (ours, True), (wheel, True)],
+    ids=["ours, one by one", "ours", "reference"],
+)
+def test_keys(library, atomic):
+    @settings(max_examples=60, deadline=None, database=None, derandomize=True)
+    @given(KEY_STEPS)
+    def check(steps):
+        spec = {"driver": "memory", "atomic": atomic}
+        state = Keys(library, library.KvStore.open(spec).result())
         for name, *arguments in steps:
             getattr(state, name)(*arguments)
         state.finish()
