@@ -101,7 +101,7 @@ class Arrays:
         staged = self.open[who]
         if any(overlap(region, other) for other, _, _ in staged.pending):
             self.wait(who)
-        source = value
+        source: object = value
         if kind == "array":
             shape = tuple(each.stop - each.start for each in region)
             source = np.full(shape, value, "int32")
