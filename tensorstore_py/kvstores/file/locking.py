@@ -146,17 +146,15 @@ def acquire(path: str, timeout_s: float) -> int:
     backoff = Backoff(timeout_s)
     while True:
         fd, created = _open(path)
-        if fd is None:
-            backoff.wait(path)
-            continue
+        usable = False
         try:
-            locked = try_lock(fd)
-            if locked and _is_usable(fd, path, created=created):
+            locked = fd >= 0 and try_lock(fd)
+            usable = locked and _is_usable(fd, path, created=created)
+            if usable:
                 return fd
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)
+        finally:
+            if fd >= 0 and not usable:
+                os.close(fd)
         if locked:
             backoff.again(path)
         else:
@@ -176,8 +174,8 @@ def check_lock_file(path: str) -> None:
     _check(status, path)
 
 
-def _open(path: str) -> tuple[int | None, bool]:
-    """The lock file, and whether it is new; None if it may not be opened, or went away.
+def _open(path: str) -> tuple[int, bool]:
+    """The lock file, and whether it is new; -1 if it may not be opened, or went away.
 
     Raises:
         FailedPreconditionError: as for `check_lock_file`.
@@ -190,7 +188,7 @@ def _open(path: str) -> tuple[int | None, bool]:
     try:
         fd = os.open(path, WRITE_FLAGS)
     except (FileNotFoundError, PermissionError):
-        return None, False  # other users' writers are to be waited for, too
+        return -1, False  # other users' writers are to be waited for, too
     except OSError:
         check_lock_file(path)  # it was put there in between
         raise

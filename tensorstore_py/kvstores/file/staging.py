@@ -14,8 +14,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Final
 
 from tensorstore_py.errors import UnavailableError
@@ -158,12 +157,15 @@ def open_in_place(key: str, present: Present) -> int:
             if (own := _open_own(key)) is not None:
                 return own
             continue
-        with _closed_on_error(fd):
+        try:
             if present.status is not None:
                 bits = keep_access(fd, present.status, link=present.link)
                 if bits is not None:
                     set_bits(fd, bits)
-            return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
     raise UnavailableError(
         f'cannot write "{key}" in place: others replaced it {_IN_PLACE_ATTEMPTS} times meanwhile; '
         'use another mode of file_io_locking than "non_atomic"',
@@ -180,24 +182,19 @@ def _open_own(key: str) -> int | None:
         fd = os.open(key, WRITE_FLAGS)
     except FileNotFoundError:
         return None
-    with _closed_on_error(fd):
+    alone = False
+    try:
         status = os.fstat(fd)
         check_replaceable(key, status)
-        if status.st_nlink == 1:
-            os.ftruncate(fd, 0)
-            return fd
-    os.close(fd)
-    os.unlink(key)
-    return None
-
-
-@contextmanager
-def _closed_on_error(fd: int) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        os.close(fd)
-        raise
+        if status.st_nlink > 1:
+            os.unlink(key)
+            return None
+        os.ftruncate(fd, 0)
+        alone = True
+        return fd
+    finally:
+        if not alone:
+            os.close(fd)
 
 
 def write_all(fd: int, value: Buffer) -> None:
