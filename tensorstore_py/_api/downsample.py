@@ -35,7 +35,8 @@ def downsample(
     as the array has them. What is read is made block by block, along the chunks of the array.
 
     Args:
-        base: an open array, or a Spec.
+        base: an open array, or a Spec. What is made of one that is seen through a transaction is
+            seen through it, too.
         downsample_factors: for each dimension, at least 1.
         method: `"stride"` takes the element at `i * f`, `"mean"` rounds to the nearest (a half to
             the even one), `"median"` takes the lower one of two, `"mode"` the least of several
@@ -62,4 +63,6 @@ def downsample(
         "downsample_method": method,
     }
     spec = parse_spec(members)
-    return open_now(spec, None, None) if isinstance(base, TensorStore) else Spec.of(spec)
+    if isinstance(base, TensorStore):
+        return open_now(spec, None, None, base.transaction)
+    return Spec.of(spec)

@@ -56,7 +56,8 @@ def overlay(layers: Iterable[Layer], **options: Unpack[StackOptions]) -> TensorS
             rank. Specs are opened when they are needed.
         **options: `read` and `write` (by default whatever the layers can), `context` (for Specs),
             and constraints: `rank`, `dtype`, `domain`, `shape`, `dimension_units`, `schema`. The
-            domain is by default the least one that holds all layers.
+            domain is by default the least one that holds all layers. `transaction` is by default
+            the one that the open layers are seen through, which must be the same for all.
 
     Returns:
         The open stack. Positions that no layer has cannot be read or written.
@@ -72,7 +73,9 @@ def overlay(layers: Iterable[Layer], **options: Unpack[StackOptions]) -> TensorS
         >>> ts.overlay([low, high.translate_to[3]]).read().result()
         array([1, 2, 3, 7, 8])
     """
-    return _stacked([_transformed(number, layer) for number, layer in enumerate(layers)], options)
+    layers = list(layers)
+    found = [_transformed(number, layer) for number, layer in enumerate(layers)]
+    return _stacked(found, _through(layers, options))
 
 
 def stack(layers: Iterable[Layer], axis: int = 0, **options: Unpack[StackOptions]) -> TensorStore:
@@ -93,6 +96,7 @@ def stack(layers: Iterable[Layer], axis: int = 0, **options: Unpack[StackOptions
         array([[1, 3],
                [2, 4]])
     """
+    layers = list(layers)
     found = _some([_transformed(number, layer) for number, layer in enumerate(layers)], "stack")
     rank = _rank(found[0]) + 1
     place = _dimension(axis, rank)
@@ -100,7 +104,7 @@ def stack(layers: Iterable[Layer], axis: int = 0, **options: Unpack[StackOptions
     def put(number: int, transform: IndexTransform) -> IndexTransform:
         return transform[_without(transform, place, number)]
 
-    return _stacked(_moved(found, put), options)
+    return _stacked(_moved(found, put), _through(layers, options))
 
 
 def concat(
@@ -122,6 +126,7 @@ def concat(
         >>> ts.concat([ts.array([[1, 2]]), ts.array([[3]])], axis=1).read().result()
         array([[1, 2, 3]])
     """
+    layers = list(layers)
     found = _some([_transformed(number, layer) for number, layer in enumerate(layers)], "concat")
     dim = _labelled(axis, found) if isinstance(axis, str) else _dimension(axis, _rank(found[0]))
     ends: list[int] = []
@@ -134,7 +139,7 @@ def concat(
         origin[dim] = begin
         return transform.translate_to[tuple(origin)]
 
-    return _stacked(_moved(found, put), options)
+    return _stacked(_moved(found, put), _through(layers, options))
 
 
 def _transformed(number: int, layer: object) -> DriverSpec:
@@ -155,6 +160,31 @@ def _transformed(number: int, layer: object) -> DriverSpec:
             ("layers", number),
         )
     return layer.model.replace(transform=transform)
+
+
+def _through(layers: Sequence[object], options: StackOptions) -> StackOptions:
+    """The options with the transaction that open layers are seen through.
+
+    Raises:
+        SpecError: one is seen through another transaction than the rest.
+        TypeError: what is asked for is no transaction.
+    """
+    asked = as_transaction(options.get("transaction"))
+    seen = [
+        (number, layer.transaction)
+        for number, layer in enumerate(layers)
+        if isinstance(layer, TensorStore)
+    ]
+    wanted = asked if asked is not None or not seen else seen[0][1]
+    for number, transaction in seen:
+        # An array that is seen through none can be seen through what is asked for.
+        if transaction is not wanted and (transaction is not None or asked is None):
+            raise SpecError(
+                "the layer is seen through another transaction than the stack, or through none; "
+                "write layer.with_transaction(transaction), with the same one for all layers",
+                ("layers", number),
+            )
+    return {**options, "transaction": wanted}
 
 
 def _some(layers: list[DriverSpec], name: str) -> list[DriverSpec]:

@@ -166,7 +166,8 @@ class TensorStore(Handle):
 
         Returns:
             WriteFutures: `copy` is done when the source may change, `commit` when all is stored.
-            The first one is at once for sources of up to 64 KiB, which are copied.
+            The first one is at once for sources of up to 64 KiB, which are copied. In a
+            transaction, both are done when all is staged, so that its reads see it.
 
         Raises:
             PermissionDeniedError: not opened for writing, or the source not for reading.
@@ -205,6 +206,9 @@ class TensorStore(Handle):
             array = as_source(source, driver.data_type, self.shape)
             array, copying = taken(source, array, lasting=lasting)
             given = Given(lasting, None if copying is None else copying.done)
+            if driver.transaction is not None:
+                # A read in the transaction that begins after `copy` must see this write.
+                given, copying = Given(lasting), Copying()
             commit = self._begin_write(array, given, progress)
         if copying is None:
             return WriteFutures(Future(None), commit)

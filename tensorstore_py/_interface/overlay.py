@@ -130,7 +130,7 @@ class Overlay(KvStore):
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
         update = Replace(value).kept()
-        if if_equal is None:
+        if if_equal in (None, UNKNOWN):
             return await self.update(key, update)
         while True:
             self._check()

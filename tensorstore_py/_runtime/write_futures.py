@@ -1,7 +1,8 @@
 """WriteFutures: the two moments of a write.
 
 `copy` is done when the source may change again, `commit` when the data is stored. The object
-itself stands for `commit`: awaiting it, or its `.result()`, waits until the data is stored.
+itself stands for `commit`: awaiting it, or its `.result()`, waits until the data is stored. In a
+transaction both are done when the write is staged, so that the transaction's reads see it.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ class WriteFutures:
     """The outcome of `TensorStore.write`.
 
     Attributes:
-        copy: done when the source array may be changed again.
-        commit: done when the data is stored.
+        copy: done when the source array may be changed again; in a transaction, when every read
+            in it that begins from then on sees the new values.
+        commit: done when the data is stored; in a transaction, when it is staged.
 
     Example:
         >>> import tensorstore_py as ts

@@ -41,3 +41,15 @@ def test_what_can_be_downsampled():
 def test_a_factor_may_be_a_numpy_number():
     store = ts.downsample(ts.array([1, 2, 3, 4]), np.array([2]), "max")
     assert store.read().result().tolist() == [2, 4]
+
+
+def test_of_an_array_that_is_seen_through_a_transaction():
+    spec = {"driver": "zarr3", "kvstore": "memory://"}
+    array = ts.open(spec, create=True, dtype="int32", shape=[4]).result()
+    with ts.Transaction() as transaction:
+        staged = array.with_transaction(transaction)
+        smaller = ts.downsample(staged, [2], "max")
+        assert smaller.transaction is transaction
+        staged.write([1, 2, 3, 4]).copy.result()
+        assert smaller.read().result().tolist() == [2, 4]
+        assert ts.downsample(array, [2], "max").read().result().tolist() == [0, 0]

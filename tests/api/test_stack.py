@@ -141,3 +141,51 @@ def test_the_domain_of_an_array_that_can_be_resized():
 def test_a_transaction_must_be_one():
     with pytest.raises(TypeError, match="must be a Transaction"):
         ts.overlay([ts.array([1])], transaction=object())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def bound():
+    """Two arrays, and a transaction that both are seen through."""
+    spec = {"driver": "zarr3", "kvstore": "memory://"}
+    context = ts.Context()
+    plain = [
+        ts.open(
+            {**spec, "path": name}, create=True, dtype="int32", shape=[4], context=context
+        ).result()
+        for name in "ab"
+    ]
+    transaction = ts.Transaction()
+    return plain, [each.with_transaction(transaction) for each in plain], transaction
+
+
+@pytest.mark.parametrize("make", [ts.stack, ts.concat, ts.overlay])
+def test_layers_that_are_seen_through_a_transaction_make_a_stack_that_is(bound, make):
+    plain, staged, transaction = bound
+    axis = {} if make is ts.overlay else {"axis": 0}
+    stack = make(staged, **axis)
+    assert stack.transaction is transaction
+    stack.write(7).copy.result()
+    assert (stack.read().result() == 7).all()
+    assert staged[1].read().result().tolist() == [7] * 4
+    assert [each.read().result().tolist() for each in plain] == [[0] * 4] * 2
+    assert stack.with_transaction(None).transaction is None
+    assert not stack.with_transaction(None).read().result().any()
+    transaction.commit_sync()
+    assert plain[1].read().result().tolist() == [7] * 4
+
+
+def test_its_layers_are_seen_through_one_transaction(bound):
+    plain, staged, transaction = bound
+    for layers, asked in (
+        ([staged[0], plain[1]], None),
+        ([plain[0], staged[1]], None),
+        (staged, ts.Transaction()),
+        ([plain[0], staged[1].with_transaction(ts.Transaction())], transaction),
+    ):
+        with pytest.raises(ts.SpecError, match="another transaction") as caught:
+            ts.stack(layers, transaction=asked)
+        assert "layers" in str(caught.value)
+    for layers in (plain, staged, [plain[0], staged[1]]):
+        assert ts.stack(layers, transaction=transaction).transaction is transaction
+    specs = [each.spec() for each in plain]
+    assert ts.stack([specs[0], staged[1]]).transaction is transaction

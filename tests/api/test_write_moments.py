@@ -85,3 +85,38 @@ def test_in_a_transaction_it_is_staged():
         array.with_transaction(transaction).write(values).copy.result()
         values[:] = 0
     assert (array.read().result() == 1).all()
+
+
+@pytest.mark.parametrize("inline", [True, False])
+@pytest.mark.parametrize("source", [3, np.full(7, 3, "uint8"), [3] * 7])
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_read_in_the_transaction_sees_every_write_whose_copy_is_done(inline, source, lasting):
+    array = created(counting(inline), [7], [3])
+    with ts.Transaction() as transaction:
+        staged = array.with_transaction(transaction)
+        futures = staged.write(source, can_reference_source_data_indefinitely=lasting)
+        futures.copy.result()
+        assert staged.read().result().tolist() == [3] * 7
+        assert array.read().result().tolist() == [0] * 7
+    assert array.read().result().tolist() == [3] * 7
+
+
+def test_so_it_does_if_the_source_is_another_array():
+    array = created(counting(), [7], [3])
+    with ts.Transaction() as transaction:
+        staged = array.with_transaction(transaction)
+        staged.write(ts.array(np.arange(7, dtype="uint8"))).copy.result()
+        assert staged.read().result().tolist() == list(range(7))
+
+
+def test_a_write_that_cannot_be_staged_fails_both_moments():
+    array = created(counting(), [7], [3])
+    view = array[:7]
+    array.resize(exclusive_max=[5]).result()
+    transaction = ts.Transaction()
+    futures = view.with_transaction(transaction).write(1)
+    with pytest.raises(ts.OutOfRangeError):
+        futures.copy.result()
+    with pytest.raises(ts.OutOfRangeError):
+        futures.result()
+    transaction.abort()

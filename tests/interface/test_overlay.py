@@ -65,6 +65,16 @@ def base(request):
     return base
 
 
+def test_a_generation_that_is_not_known_is_no_condition(base):
+    staged = over(base)
+    put(staged, "a", b"mine", if_equal=UNKNOWN)
+    put(base, "a", b"theirs")
+
+    run_inline(staged.commit())
+
+    assert get(base, "a") == b"mine"
+
+
 def test_nothing_is_stored_before_the_commit(base):
     staged = over(base)
     put(staged, "a", b"new")

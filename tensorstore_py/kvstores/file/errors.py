@@ -88,8 +88,14 @@ def translate(error: OSError, action: str, path: str, attempts: int = 1) -> Tens
         mode of the file and of its directories')
     """
     kind, remedy = _BY_NUMBER.get(error.errno or 0, (FailedPreconditionError, ""))
-    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    message = f'cannot {action} "{shown}": {error.strerror or error}'
+    message = f'cannot {action} "{_shown(path)}": {error.strerror or error}'
+    # A descriptor may be in the place of a name.
+    if isinstance(error.filename, str) and error.filename != path:
+        message += f' at "{_shown(error.filename)}"'
     if remedy:
         message += f"; {remedy}"
     return UnavailableError(message, attempts) if kind is UnavailableError else kind(message)
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

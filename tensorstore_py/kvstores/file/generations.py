@@ -10,11 +10,11 @@ import os
 import stat
 import struct
 from time import time_ns
-from typing import Final
+from typing import Final, NamedTuple
 
 from tensorstore_py.plugin import NO_VALUE
 
-__all__ = ["advance_mtime", "generation_at", "generation_of"]
+__all__ = ["Present", "advance_mtime", "generation_of", "present_at"]
 
 _PACK: Final = struct.Struct("<xQQq").pack
 _WORD: Final = 2**64 - 1
@@ -30,15 +30,37 @@ def generation_of(status: os.stat_result) -> bytes:
     return _PACK(status.st_dev & _WORD, status.st_ino & _WORD, status.st_mtime_ns)
 
 
-def generation_at(path: str) -> tuple[bytes, int]:
-    """The generation of what is stored at `path` and its mtime; `NO_VALUE` and 0 if nothing is."""
+class Present(NamedTuple):
+    """What is at a path.
+
+    Attributes:
+        generation: `NO_VALUE` unless it is a file.
+        mtime_ns: its modification time; 0 unless it is a file.
+        status: its status, behind a symbolic link if it is one; None if there is nothing.
+        link: whether it is a symbolic link.
+    """
+
+    generation: bytes = NO_VALUE
+    mtime_ns: int = 0
+    status: os.stat_result | None = None
+    link: bool = False
+
+
+_NOTHING: Final = Present()
+
+
+def present_at(path: str) -> Present:
+    """What is stored at `path`."""
     try:
-        status = os.stat(path)
+        status = os.lstat(path)
+        link = stat.S_ISLNK(status.st_mode)
+        if link:
+            status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return NO_VALUE, 0
+        return _NOTHING
     if not stat.S_ISREG(status.st_mode):
-        return NO_VALUE, 0
-    return generation_of(status), status.st_mtime_ns
+        return Present(status=status, link=link)
+    return Present(generation_of(status), status.st_mtime_ns, status, link)
 
 
 def advance_mtime(fd: int, path: str, previous_mtime_ns: int) -> bytes:

@@ -26,6 +26,7 @@ OPEN_FLAGS: Final = (
     os.O_RDONLY
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_BINARY", 0)
 )
 _DIRECT: Final = getattr(os, "O_DIRECT", 0)

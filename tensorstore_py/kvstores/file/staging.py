@@ -3,7 +3,8 @@
 A `Stage` is that file, and the right to publish it. Whatever happens between `open_stage` and
 `release`, a reader of the key sees the old value or the new one, and no file is left behind
 unless the process is killed; what a killed writer leaves is a `.__lock` file, which listings skip
-and the next writer reuses. Generations and conditions are the store's business.
+and the next writer reuses. Generations and conditions are the store's business. What is written in
+place of a value (`open_in_place`) has no stage.
 """
 
 from __future__ import annotations
@@ -11,11 +12,21 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Sequence
 from typing import Final
 
-from tensorstore_py.kvstores.file.locking import CREATE_FLAGS, Backoff, acquire
+from tensorstore_py.errors import UnavailableError
+from tensorstore_py.kvstores.file.access import check_replaceable, keep_access, set_bits
+from tensorstore_py.kvstores.file.generations import Present
+from tensorstore_py.kvstores.file.locking import (
+    CREATE_FLAGS,
+    WRITE_FLAGS,
+    Backoff,
+    acquire,
+    check_lock_file,
+)
 from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX, WINDOWS
 from tensorstore_py.kvstores.file.resources import LockingMode
 from tensorstore_py.plugin import Buffer, Kept, Stretch, coalesced
@@ -24,6 +35,7 @@ __all__ = [
     "Stage",
     "copy_range",
     "make_parents",
+    "open_in_place",
     "open_stage",
     "sync_directory",
     "write_all",
@@ -32,6 +44,7 @@ __all__ = [
 
 _SHARING_TIMEOUT_S: Final = 10.0
 _MKDIR_ATTEMPTS: Final = 100
+_IN_PLACE_ATTEMPTS: Final = 100
 _PIECE_BYTES: Final = 2**20
 _MOST_PARTS: Final = 1024  # what Linux and macOS take at a time
 _WRITEV: Final = getattr(os, "writev", None)
@@ -46,14 +59,25 @@ class Stage:
         path: where it is until it is published.
     """
 
-    __slots__ = ("_lock_fd", "_lock_path", "_published", "fd", "path")
+    __slots__ = ("_bits", "_lock_fd", "_lock_path", "_published", "fd", "path")
 
     def __init__(self, fd: int, path: str, lock_fd: int = -1, lock_path: str = "") -> None:
         self.fd = fd
         self.path = path
         self._lock_fd = lock_fd
         self._lock_path = lock_path
+        self._bits: int | None = None
         self._published = False
+
+    def keep_access(self, key: str, present: Present) -> None:
+        """Open the file to those who may use what it is to replace, before anything is in it.
+
+        Raises:
+            FailedPreconditionError: that must not be replaced by a file.
+        """
+        if present.status is not None:
+            check_replaceable(key, present.status)
+            self._bits = keep_access(self.fd, present.status, link=present.link)
 
     def publish(self, key: str) -> None:
         """Give the file the key's name, in one step, over whatever had it."""
@@ -63,6 +87,8 @@ class Stage:
         else:
             os.replace(self.path, key)
         self._published = True
+        if self._bits is not None:
+            set_bits(self.fd, self._bits)
 
     def release(self) -> None:
         """Remove the file unless it was published, and let the next writer in."""
@@ -101,11 +127,74 @@ def open_stage(mode: LockingMode, key: str, timeout_s: float) -> Stage:
     lock_fd = acquire(lock_path, timeout_s) if mode == "os" else -1
     path = f"{key}_{secrets.token_hex(8)}{LOCK_SUFFIX}"
     try:
-        return Stage(os.open(path, CREATE_FLAGS | os.O_EXCL, 0o666), path, lock_fd, lock_path)
+        return Stage(os.open(path, CREATE_FLAGS, 0o666), path, lock_fd, lock_path)
     except BaseException:
         if lock_fd >= 0:
             os.close(lock_fd)
         raise
+
+
+def open_in_place(key: str, present: Present) -> int:
+    """Open the file of a key, emptied, to be written where it is.
+
+    A name of a file that has others, and a link, get a file of their own.
+
+    Args:
+        key: the path.
+        present: what is there.
+
+    Raises:
+        FileNotFoundError: its directory does not exist.
+        FailedPreconditionError: it is no file.
+        UnavailableError: others replace it again and again.
+    """
+    if present.status is not None:
+        check_replaceable(key, present.status)
+    for _ in range(_IN_PLACE_ATTEMPTS):
+        try:
+            fd = os.open(key, CREATE_FLAGS, 0o666)
+        except FileExistsError:
+            if (own := _open_own(key)) is not None:
+                return own
+            continue
+        try:
+            if present.status is not None:
+                bits = keep_access(fd, present.status, link=present.link)
+                if bits is not None:
+                    set_bits(fd, bits)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+    raise UnavailableError(
+        f'cannot write "{key}" in place: others replaced it {_IN_PLACE_ATTEMPTS} times meanwhile; '
+        'use another mode of file_io_locking than "non_atomic"',
+        _IN_PLACE_ATTEMPTS,
+    )
+
+
+def _open_own(key: str) -> int | None:
+    """A file that has no other name, emptied; None where there is none, or none any more."""
+    try:
+        if stat.S_ISLNK(os.lstat(key).st_mode):
+            os.unlink(key)
+            return None
+        fd = os.open(key, WRITE_FLAGS)
+    except FileNotFoundError:
+        return None
+    alone = False
+    try:
+        status = os.fstat(fd)
+        check_replaceable(key, status)
+        if status.st_nlink > 1:
+            os.unlink(key)
+            return None
+        os.ftruncate(fd, 0)
+        alone = True
+        return fd
+    finally:
+        if not alone:
+            os.close(fd)
 
 
 def write_all(fd: int, value: Buffer) -> None:
@@ -218,8 +307,9 @@ def _create_when_absent(path: str, timeout_s: float) -> int:
     backoff = Backoff(timeout_s, longest_s=1.0)
     while True:
         try:
-            return os.open(path, CREATE_FLAGS | os.O_EXCL, 0o666)
+            return os.open(path, CREATE_FLAGS, 0o666)
         except FileExistsError:
+            check_lock_file(path)
             backoff.wait(path)
 
 

@@ -12,8 +12,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Final, TypeVar
 
-from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at, generation_of
-from tensorstore_py.kvstores.file.locking import CREATE_FLAGS
+from tensorstore_py.kvstores.file.generations import advance_mtime, generation_of, present_at
 from tensorstore_py.kvstores.file.paths import check_key
 from tensorstore_py.kvstores.file.reading import open_file
 from tensorstore_py.kvstores.file.reads import FileReads
@@ -21,6 +20,7 @@ from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, Fi
 from tensorstore_py.kvstores.file.staging import (
     Stage,
     make_parents,
+    open_in_place,
     open_stage,
     sync_directory,
     write_all,
@@ -175,15 +175,16 @@ class FileStore(FileReads):
         if stage is None:
             return UNKNOWN
         try:
-            present, mtime_ns = generation_at(key)
-            if if_equal not in (None, UNKNOWN, present):
+            present = present_at(key)
+            if if_equal not in (None, UNKNOWN, present.generation):
                 return UNKNOWN
+            stage.keep_access(key, present)
             if any(isinstance(part, Kept) for part in parts):
-                if not _splice(stage.fd, key, parts, present):
+                if not _splice(stage.fd, key, parts, present.generation):
                     return UNKNOWN
             else:
                 write_parts(stage.fd, parts)
-            generation = advance_mtime(stage.fd, stage.path, mtime_ns)
+            generation = advance_mtime(stage.fd, stage.path, present.mtime_ns)
             if self._sync:
                 os.fsync(stage.fd)
             stage.publish(key)
@@ -195,17 +196,17 @@ class FileStore(FileReads):
             stage.release()
 
     def _write_in_place(self, key: str, value: Buffer, if_equal: bytes | None) -> bytes:
-        present, mtime_ns = generation_at(key)
-        if if_equal not in (None, UNKNOWN, present):
+        present = present_at(key)
+        if if_equal not in (None, UNKNOWN, present.generation):
             return UNKNOWN
         try:
-            fd = os.open(key, CREATE_FLAGS | os.O_TRUNC, 0o666)
+            fd = open_in_place(key, present)
         except FileNotFoundError:
             make_parents(key, sync=self._sync)
-            fd = os.open(key, CREATE_FLAGS | os.O_TRUNC, 0o666)
+            fd = open_in_place(key, present)
         try:
             write_all(fd, value)
-            generation = advance_mtime(fd, key, mtime_ns)
+            generation = advance_mtime(fd, key, present.mtime_ns)
             if self._sync:
                 os.fsync(fd)
         finally:
@@ -218,8 +219,7 @@ class FileStore(FileReads):
         locks = self._mode in ("os", "lockfile")
         stage = self._stage(key, create=False) if locks else None
         try:
-            present, _ = generation_at(key)
-            if if_equal not in (None, UNKNOWN, present):
+            if if_equal not in (None, UNKNOWN, present_at(key).generation):
                 return UNKNOWN
             try:
                 os.unlink(key)

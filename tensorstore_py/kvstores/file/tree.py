@@ -2,16 +2,18 @@
 
 A walk starts at the deepest directory that every key of the range lies in, and enters only
 directories that can hold keys of the range. Lock files are no keys. What other processes remove
-meanwhile is not an error. Symbolic links to directories are not followed: no walk is endless.
+meanwhile is not an error, nor are links that lead nowhere. Symbolic links to directories are not
+followed: no walk is endless.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 
-from tensorstore_py.errors import UnavailableError
+from tensorstore_py.errors import FailedPreconditionError, UnavailableError
 from tensorstore_py.kvstores.file.locking import acquire
 from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX
 from tensorstore_py.plugin import KeyRange, ListEntry, encode_key
@@ -39,7 +41,7 @@ def names_in(directory: str) -> Iterator[str]:
                 inner = f"{entry.name}/"
                 if next(_walk(directory + inner, KeyRange.prefix(directory + inner)), None):
                     yield inner
-            elif not entry.name.endswith(LOCK_SUFFIX) and stat.S_ISREG(entry.stat().st_mode):
+            elif not entry.name.endswith(LOCK_SUFFIX) and _size(entry) is not None:
                 yield entry.name
         except _GONE:
             continue
@@ -73,9 +75,9 @@ def _walk(directory: str, key_range: KeyRange) -> Iterator[ListEntry]:
                 if _may_hold(key + "/", key_range):
                     yield from _walk(key + "/", key_range)
             elif key in key_range and not key.endswith(LOCK_SUFFIX):
-                status = entry.stat()
-                if stat.S_ISREG(status.st_mode):
-                    yield ListEntry(key, status.st_size)
+                size = _size(entry)
+                if size is not None:
+                    yield ListEntry(key, size)
         except _GONE:
             continue
 
@@ -109,6 +111,17 @@ def _scan(directory: str) -> list[os.DirEntry[str]]:
     return sorted(found, key=lambda entry: entry.name + "/" * entry.is_dir(follow_symlinks=False))
 
 
+def _size(entry: os.DirEntry[str]) -> int | None:
+    """The size of a file, behind links; None: it is none, or its links lead nowhere."""
+    try:
+        status = entry.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
 def _may_hold(directory: str, key_range: KeyRange) -> bool:
     """Whether some key below `directory` (with its final `/`) can be in the range."""
     low = encode_key(directory)
@@ -137,6 +150,9 @@ def _remove_if_unheld(path: str) -> None:
     try:
         fd = acquire(path, 0)
     except UnavailableError:
+        return
+    except FailedPreconditionError:
+        os.unlink(path)  # whatever it is, no writer holds it
         return
     try:
         os.unlink(path)

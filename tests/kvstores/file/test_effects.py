@@ -185,8 +185,8 @@ class TestRetries:
     @pytest.mark.parametrize(
         ("name", "work"),
         [
-            ("generation_at", lambda store: store.write("a", b"2")),
-            ("generation_at", lambda store: store.write("a", None)),
+            ("present_at", lambda store: store.write("a", b"2")),
+            ("present_at", lambda store: store.write("a", None)),
             ("delete_tree", lambda store: store.delete_range(ts.KvStore.KeyRange("a", "b"))),
         ],
         ids=["write", "delete", "delete_range"],

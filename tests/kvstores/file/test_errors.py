@@ -40,6 +40,14 @@ def test_says_what_to_do():
     assert str(error) == 'cannot write "/a": No space left on device; free some space'
 
 
+def test_names_another_file_that_is_in_the_way():
+    error = PermissionError(errno.EPERM, "Operation not permitted", "/data/a.__lock")
+
+    assert 'not permitted at "/data/a.__lock"; check' in str(translate(error, "write", "/data/a"))
+    assert " at " not in str(translate(error, "write", "/data/a.__lock"))
+    assert " at " not in str(translate(OSError(errno.EIO, "I/O error", 3), "write", "/data/a"))
+
+
 def test_counts_the_attempts():
     error = translate(OSError(errno.EIO, "I/O error"), "read", "/a", attempts=3)
 

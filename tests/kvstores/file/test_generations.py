@@ -4,7 +4,7 @@ import struct
 import pytest
 import tensorstore as reference
 
-from tensorstore_py.kvstores.file.generations import advance_mtime, generation_at, generation_of
+from tensorstore_py.kvstores.file.generations import advance_mtime, generation_of, present_at
 from tensorstore_py.plugin import NO_VALUE
 
 
@@ -30,15 +30,15 @@ def test_packs_device_inode_and_time_like_the_reference(path):
 def test_files_from_before_the_epoch_have_a_generation(path):
     os.utime(path, ns=(0, -1_500_000_000))
 
-    generation, mtime_ns = generation_at(path)
+    present = present_at(path)
 
-    assert mtime_ns == -1_500_000_000
-    assert generation[17:] == struct.pack("<q", -1_500_000_000)
+    assert present.mtime_ns == -1_500_000_000
+    assert present.generation[17:] == struct.pack("<q", -1_500_000_000)
 
 
 def test_where_no_file_is_there_is_no_value(tmp_path, path):
     for absent in (tmp_path, tmp_path / "b", tmp_path / "b/c", path + "/c"):
-        assert generation_at(str(absent)) == (NO_VALUE, 0)
+        assert present_at(str(absent))[:2] == (NO_VALUE, 0)
 
 
 def advance(path, previous_ns):
@@ -56,7 +56,7 @@ def test_a_new_value_is_dated_after_the_old_one(path):
     generation = advance(path, future_ns)
 
     assert os.stat(path).st_mtime_ns == future_ns + 1
-    assert generation == generation_at(path)[0]
+    assert generation == present_at(path).generation
 
 
 def test_quick_values_are_told_apart_by_the_precise_clock(path):

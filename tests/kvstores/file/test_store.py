@@ -19,7 +19,7 @@ from tensorstore_py.errors import (
 )
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.file import store as store_module
-from tensorstore_py.kvstores.file.generations import generation_at
+from tensorstore_py.kvstores.file.generations import present_at
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import write_parts
 from tensorstore_py.plugin import (
@@ -611,7 +611,7 @@ class TestUpdatingSeveral:
         left = [0]
         of, name = {
             "read": (store, "_open"),
-            "write": (store_module, "generation_at"),
+            "write": (store_module, "present_at"),
         }[request.param]
         usual = getattr(of, name)
 
@@ -681,8 +681,8 @@ class TestUpdatingSeveral:
             return run
 
         monkeypatch.setattr(store, "_open", noted("read", store._open))
-        present = noted("write", generation_at)
-        monkeypatch.setattr(store_module, "generation_at", present)
+        present = noted("write", present_at)
+        monkeypatch.setattr(store_module, "present_at", present)
         self.update(store, tmp_path, {"a": Append(b"1"), "b": Append(b"2")})
 
         alone = ["read a", "write a", "read b", "write b"]
@@ -745,14 +745,14 @@ class TestSplicing:
         theirs = [b"theirs, as long"]
 
         def replaced(key):
-            found = generation_at(key)
+            found = present_at(key)
             if theirs:
                 with open(f"{key}.new", "wb") as file:
                     file.write(theirs.pop())
                 os.replace(f"{key}.new", key)
             return found
 
-        monkeypatch.setattr(store_module, "generation_at", replaced)
+        monkeypatch.setattr(store_module, "present_at", replaced)
         self.splice(store, tmp_path, [b"new", Kept(3, 10)], before)
 
         assert shown(tmp_path)["a"] in (b"new" + VALUE[3:], b"theirs, as long")

@@ -156,6 +156,22 @@ def test_removes_locks_that_nobody_holds(root):
     assert left(root) == []
 
 
+def test_removes_what_is_in_the_place_of_a_lock(root):
+    os.mkfifo(root + "a/1.__lock")
+    os.symlink("1", root + "a/2.__lock")
+
+    delete(root)
+
+    assert left(root) == []
+
+
+def test_links_that_go_round_in_a_circle_are_no_keys(root):
+    os.symlink("circle", root + "circle")
+
+    assert "circle" not in keys(root)
+    assert "circle" not in names_in(root)
+
+
 def test_leaves_locks_where_existing_is_holding(root):
     open(root + "a/1.__lock", "w").close()
 
