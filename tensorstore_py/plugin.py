@@ -57,6 +57,7 @@ from tensorstore_py._interface.codec import (
     BytesToBytesSpec,
     ChunkType,
     CodecModel,
+    TooLargeError,
     size_error,
 )
 from tensorstore_py._interface.codec_chain import CodecChain
@@ -104,6 +105,7 @@ from tensorstore_py._interface.kept import Kept, Stretch, coalesced
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.listed_elements import listed_elements
+from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.number_json import number_to_json, parse_number
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.overlay import Overlay
@@ -310,6 +312,7 @@ __all__ = [
     "StreamDecoder",
     "Stretch",
     "TimestampedStorageGeneration",
+    "TooLargeError",
     "Transaction",
     "Turns",
     "Unit",
@@ -378,6 +381,7 @@ __all__ = [
     "model_validator",
     "native_type",
     "needed_since",
+    "new_array",
     "new_domain",
     "normalised",
     "number_to_json",

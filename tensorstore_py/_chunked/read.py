@@ -7,7 +7,7 @@ whole is decoded straight to its destination where memory order allows.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,9 +21,16 @@ from tensorstore_py._chunked.shard import (
     inner_array,
 )
 from tensorstore_py._chunked.uneven import EachShape
+from tensorstore_py._interface.new_array import exhausted
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.scratch import scratch
-from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
+from tensorstore_py.errors import (
+    AbortedError,
+    DataLossError,
+    NotFoundError,
+    ResourceExhaustedError,
+    TensorStoreError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.admission import Bytes
 
 __all__ = [
+    "CHUNK_FAILURES",
     "Reader",
     "ShardReader",
     "corrupt_chunk",
@@ -49,6 +57,9 @@ __all__ = [
 ]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+#: What may be wrong with one chunk: its bytes, or that there is no memory for what they say.
+CHUNK_FAILURES: Final = (DataLossError, MemoryError)
 
 #: How often a shard that keeps being replaced under a reader is begun again.
 _SHARD_ATTEMPTS = 32
@@ -183,7 +194,7 @@ class Reader:
                     continue
                 try:
                     chain.decode_to(data, memory[number * size : (number + 1) * size])
-                except DataLossError as error:
+                except CHUNK_FAILURES as error:
                     raise self.corrupt(cells[number], error) from error
             side_by_side(self._view, row)[...] = chunks[(slice(None), *row.inside)]
 
@@ -240,7 +251,7 @@ class Reader:
                 chain.decode_into(data, self._view[(..., *step.outside)])
             else:
                 self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise self.corrupt(step.cell, error) from error
         finally:
             self._copying.leave()
@@ -248,11 +259,11 @@ class Reader:
     def decoded(self, step: Step, data: Buffer) -> Array:
         """One chunk, whole, as it can be kept: nobody writes to it."""
         chain = self._array.chain
-        chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
         try:
+            chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
             with self._copying:
                 chain.decode_into(data, chunk)
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise self.corrupt(step.cell, error) from error
         chunk.flags.writeable = False
         return chunk
@@ -274,14 +285,24 @@ class Reader:
             raise missing_chunk(self._array, cell)
         return self._array.chain.chunk.fill_value
 
-    def corrupt(self, cell: Cell, error: DataLossError) -> DataLossError:
+    def corrupt(self, cell: Cell, error: Exception) -> TensorStoreError:
         """The codec's complaint, with the key in front."""
         return corrupt_chunk(self._array, cell, error)
 
 
-def corrupt_chunk(array: ChunkedArray, cell: Cell, error: DataLossError) -> DataLossError:
-    """The codec's complaint, with the key in front."""
-    return DataLossError(f"Error reading {array.source.describe(cell)}: {error}")
+def corrupt_chunk(array: ChunkedArray, cell: Cell, error: Exception) -> TensorStoreError:
+    """The codec's complaint, or that memory is out, with the key in front.
+
+    Args:
+        array: what is read.
+        cell: the chunk.
+        error: one of `CHUNK_FAILURES`.
+    """
+    kind = DataLossError if isinstance(error, DataLossError) else ResourceExhaustedError
+    if not isinstance(error, TensorStoreError):
+        chunk = array.chain.chunk
+        error = exhausted(chunk.shape, chunk.dtype)
+    return kind(f"Error reading {array.source.describe(cell)}: {error}")
 
 
 def missing_chunk(array: ChunkedArray, cell: Cell) -> NotFoundError:
@@ -335,7 +356,7 @@ class ShardReader(Reader):
         describe = partial(self._array.source.describe, step.cell)
         try:
             await unchanged(partial(self.read_shard, step), describe)
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise self.corrupt(step.cell, error) from error
 
     async def read_shard(self, step: Step) -> None:

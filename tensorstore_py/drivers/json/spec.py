@@ -44,6 +44,7 @@ from tensorstore_py.plugin import (
     dtype,
     encode_path,
     model_validator,
+    new_array,
     propagate_bounds,
 )
 
@@ -201,7 +202,7 @@ class JsonDriver(Driver):
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         shape = propagate_bounds(self.domain, transform).input_shape
-        out = np.empty(shape, object, order="F" if order == "F" else "C")
+        out = new_array(shape, np.dtype(object), order)
         if out.size:
             value = self._found(await self._document.read())
             flat = out.reshape(-1, order="A")
