@@ -162,6 +162,7 @@ from tensorstore_py._spec.model import (
 )
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.options import OptionsModel, cause_of, schemes_with_password
+from tensorstore_py._spec.parametric import LARGEST_ELEMENT
 from tensorstore_py._spec.registered import ParsedOnce
 from tensorstore_py._spec.registry import (
     chunk_grid,
@@ -191,6 +192,7 @@ from tensorstore_py._spec.url_path import (
 
 __all__ = [
     "ALL",
+    "LARGEST_ELEMENT",
     "LARGE_BYTES",
     "MISSING",
     "NO_VALUE",
