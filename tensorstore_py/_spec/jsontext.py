@@ -1,7 +1,7 @@
 """JSON text to objects, strictly: what a person may get wrong is an error with its place.
 
-Two members of one name, NaN and infinities, and syntax errors are refused. Numbers and strings are
-otherwise as the standard library reads them.
+Two members of one name, NaN and infinities, text that is none, and syntax errors are refused.
+Numbers and strings are otherwise as the standard library reads them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import NoReturn
 
+from tensorstore_py._spec.json_value import check_text
 from tensorstore_py.errors import SpecError
 
 __all__ = ["parse_json_text"]
@@ -29,7 +30,7 @@ def parse_json_text(text: str | bytes) -> object:
 
     Raises:
         SpecError: not JSON (with line and column), a repeated member (with its path), NaN or
-            Infinity.
+            Infinity, text with half of a surrogate pair (with its path).
 
     Example:
         >>> parse_json_text('{"driver": "zarr3"}')
@@ -50,9 +51,14 @@ def parse_json_text(text: str | bytes) -> object:
         raise SpecError(
             f"not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         ) from None
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise SpecError(f"not valid JSON here: {error}") from None
     except RecursionError:
         raise SpecError("not valid here: the JSON is nested too deeply") from None
-    _raise_duplicates(value, ())
+    try:
+        _raise_errors(value, ())
+    except RecursionError:
+        raise SpecError("not valid here: the JSON is nested too deeply") from None
     return value
 
 
@@ -72,12 +78,22 @@ def _constant(name: str) -> NoReturn:
     raise SpecError(f'{name} is not JSON; write it as a string, "{name}", where a number may be so')
 
 
-def _raise_duplicates(value: object, path: tuple[str | int, ...]) -> None:
+def _check_text(text: str, path: tuple[str | int, ...]) -> None:
+    try:
+        check_text(text)
+    except SpecError as error:
+        raise SpecError(error.problem, path) from None
+
+
+def _raise_errors(value: object, path: tuple[str | int, ...]) -> None:
     if isinstance(value, _Duplicate):
         raise SpecError("this member is given twice; remove one", path)
+    if isinstance(value, str):
+        _check_text(value, path)
     if isinstance(value, dict):
         for name, inner in value.items():
-            _raise_duplicates(inner, (*path, name))
+            _check_text(name, path)
+            _raise_errors(inner, (*path, name))
     elif isinstance(value, list):
         for position, inner in enumerate(value):
-            _raise_duplicates(inner, (*path, position))
+            _raise_errors(inner, (*path, position))
