@@ -243,8 +243,8 @@ class CodecChain:
         except TooLargeError:
             raise ResourceExhaustedError(
                 f"{len(data)} bytes unpack to more than {limit}, the limit for data of variable "
-                'length; if they are to be trusted, raise the context resource "unpacking_limit": '
-                f'{{"limit_bytes": {limit}}}'
+                'length; if they are to be trusted, raise "limit_bytes" of the context resource '
+                '"unpacking_limit" above that'
             ) from None
 
     def _from_bytes(self, data: Buffer) -> Array:
