@@ -140,7 +140,7 @@ from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.fill_value import array_from_json, element_from_json
 from tensorstore_py._spec.fill_value import fill_value_to_json as array_to_json
 from tensorstore_py._spec.json_value import Unset, describe, freeze, same_json, thaw
-from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._spec.jsontext import parse_json_text, parse_stored_json
 from tensorstore_py._spec.limits import (
     ConcurrencyModel,
     RateModel,
@@ -394,6 +394,7 @@ __all__ = [
     "parse_codec_list",
     "parse_json_text",
     "parse_number",
+    "parse_stored_json",
     "parts",
     "propagate_bounds",
     "range_header",

@@ -7,12 +7,19 @@ Numbers and strings are otherwise as the standard library reads them.
 from __future__ import annotations
 
 import json
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tensorstore_py._spec.json_value import check_text
 from tensorstore_py.errors import SpecError
 
-__all__ = ["parse_json_text"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["parse_json_text", "parse_stored_json"]
+
+
+#: How deep it is looked into.
+_DEEPEST = 200
 
 
 class _Duplicate:
@@ -60,6 +67,50 @@ def parse_json_text(text: str | bytes) -> object:
     except RecursionError:
         raise SpecError("not valid here: the JSON is nested too deeply") from None
     return value
+
+
+def parse_stored_json(data: bytes) -> object:
+    """The value of a document that a program wrote: as the standard library reads it, but text.
+
+    Args:
+        data: the document.
+
+    Raises:
+        SpecError: not JSON; text with half of a surrogate pair, with the path to it.
+
+    Example:
+        >>> parse_stored_json(b'{"fill_value": NaN}')
+        {'fill_value': nan}
+    """
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"not a JSON document: {error}") from error
+    # Text that is none needs an escape, or bytes that are no ASCII.
+    if b"\\u" in data or b"\0" in data or not data.isascii():
+        _check_texts(value, ())
+    return value
+
+
+def _check_texts(value: object, path: tuple[str | int, ...]) -> None:
+    inner: Iterable[tuple[str | int, object]] = ()
+    if isinstance(value, str):
+        _check_characters(value, path)
+    elif isinstance(value, dict):
+        for name in value:
+            _check_characters(name, path)
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
+    if len(path) > _DEEPEST:
+        return  # what is nested so deeply is refused by whoever takes it
+    for step, member in inner:
+        _check_texts(member, (*path, step))
+
+
+def _check_characters(text: str, path: tuple[str | int, ...]) -> None:
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise SpecError(f"{text!a} has half of a surrogate pair, which is no character", path)
 
 
 def _object(pairs: list[tuple[str, object]]) -> object:

@@ -166,7 +166,11 @@ def _bomb(packer: int) -> bytes:
 def is_document(key: str) -> bool:
     """Whether a key holds JSON."""
     name = key.rpartition("/")[2]
-    return not name or name.endswith(".json") or name in (".zarray", ".zattrs", ".zgroup", ".zmetadata")
+    return (
+        not name
+        or name.endswith(".json")
+        or name in (".zarray", ".zattrs", ".zgroup", ".zmetadata")
+    )
 
 
 def mutate_seed(rng: Random, seed: Seed) -> Seed:

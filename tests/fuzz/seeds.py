@@ -81,7 +81,9 @@ def kept(folder: Path) -> Iterator[Seed]:
     """The seeds that a folder holds, in the order of their names."""
     for place in sorted(folder.glob("*/spec.json")):
         spec = json.loads(place.read_text(encoding="utf-8"))
-        files = {unquote(each.name): each.read_bytes() for each in (place.parent / "keys").iterdir()}
+        files = {
+            unquote(each.name): each.read_bytes() for each in (place.parent / "keys").iterdir()
+        }
         yield Seed(place.parent.name, spec["driver"], files, spec["archive"])
 
 

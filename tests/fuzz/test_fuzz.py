@@ -2,8 +2,8 @@ import random
 
 import pytest
 
-from tests.fuzz.mutations import mutate, mutate_bytes, mutate_seed, mutate_text
-from tests.fuzz.seeds import keep, kept, seeds
+from tests.fuzz.mutations import mutate_seed
+from tests.fuzz.seeds import seeds
 from tests.fuzz.trial import attempt
 
 SEEDS = seeds()

@@ -28,7 +28,7 @@ from tensorstore_py.drivers.zarr3.members import (
     require,
     without_empty_units,
 )
-from tensorstore_py.errors import DataLossError, MismatchError, SpecError, did_you_mean
+from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
 from tensorstore_py.plugin import (
     ChunkGridModel,
     CodecModel,
@@ -37,6 +37,7 @@ from tensorstore_py.plugin import (
     describe,
     freeze,
     parse_codec_list,
+    parse_stored_json,
     thaw,
 )
 
@@ -213,14 +214,10 @@ class Metadata(NamedTuple):
         """The metadata for a stored document.
 
         Raises:
-            DataLossError: not JSON.
             MismatchError: the document of a group.
-            SpecError: a member is missing, unknown or not possible; has the path to it.
+            SpecError: this is not JSON, or a member is missing, unknown or not possible; has the path to it.
         """
-        try:
-            json = json_module.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise DataLossError(f"not a JSON document: {error}") from error
+        json = parse_stored_json(data)
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
         if json.get("node_type") == "group":
