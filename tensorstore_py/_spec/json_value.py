@@ -229,9 +229,11 @@ def describe(value: object, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _number(value: float) -> str:
+def _number(value: object) -> str:
     # Python does not print integers of more than some thousand digits.
-    return repr(value) if isinstance(value, float) or value.bit_length() < 4096 else hex(value)
+    if isinstance(value, int) and value.bit_length() >= 4096:
+        return hex(value)
+    return repr(value)
 
 
 def _text(value: object, depth: int) -> str:

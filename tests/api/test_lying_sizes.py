@@ -10,6 +10,11 @@ import tensorstore_py as ts
 from tensorstore_py.errors import DataLossError, ResourceExhaustedError, SpecError
 
 LE = {"name": "bytes", "configuration": {"endian": "little"}}
+SCALED = {
+    "name": "numcodecs.fixedscaleoffset",
+    "configuration": {"scale": 1, "offset": 0, "astype": "<f8"},
+}
+SCALED_V2 = {"id": "fixedscaleoffset", "dtype": "<u2", "scale": 1, "offset": 0}
 KEYS = {"zarr3": "zarr.json", "zarr": ".zarray", "n5": "attributes.json"}
 
 
@@ -92,9 +97,9 @@ def test_elements_that_are_too_large_are_refused(peak):
     ("driver", "document"),
     [
         ("zarr3", zarr3([2**40], [2**40])),
-        ("zarr3", zarr3([2**40], [2**40], codecs=[{"name": "numcodecs.fixedscaleoffset", "configuration": {"scale": 1, "offset": 0, "astype": "<f8"}}, LE])),
+        ("zarr3", zarr3([2**40], [2**40], codecs=[SCALED, LE])),
         ("zarr", zarr2([2**40], [2**40], [["x", "<i4"], ["y", "|S4"]])),
-        ("zarr", zarr2([2**40], [2**40], filters=[{"id": "fixedscaleoffset", "dtype": "<u2", "scale": 1, "offset": 0}])),
+        ("zarr", zarr2([2**40], [2**40], filters=[SCALED_V2])),
     ],
 )  # fmt: skip
 def test_a_huge_chunk_takes_nothing_before_it_is_read(driver, document, peak):

@@ -98,7 +98,7 @@ def test_specs_say_where_it_is():
         lambda: ts.KvStore.open(f"http://localhost:1/{BAD}"),
         lambda: ts.Spec({"driver": "zarr3", BAD: 1}),
         lambda: ts.Spec({"driver": BAD}),
-        lambda: ts.Schema(domain={"labels": [BAD]}),
+        lambda: ts.Schema({"domain": {"labels": [BAD]}}),
         lambda: ts.Schema({"dimension_units": [f"3 {BAD}"]}),
         lambda: ts.CodecSpec({"driver": "zarr3", "codecs": [BAD]}),
         lambda: ts.Context({f"cache_pool#{BAD}": {}}),

@@ -10,7 +10,7 @@ several elements, to a view that was broadcast, leaves the last.
 from __future__ import annotations
 
 import copy
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -205,7 +205,7 @@ class JsonDriver(Driver):
         out = new_array(shape, np.dtype(object), order)
         if out.size:
             value = self._found(await self._document.read())
-            flat = out.reshape(-1, order="A")
+            flat: np.ndarray[tuple[int, ...], np.dtype[Any]] = out.reshape(-1, order="A")
             flat[0] = value
             for place in range(1, flat.size):
                 flat[place] = copy.deepcopy(value)  # whoever changes one changes one

@@ -46,7 +46,7 @@ _BY_NAME = frozenset(
         "uint4",
     ]
 )
-_PATTERN = re.compile(r"([<>|])([biufcSVU])(\d{1,9})", re.ASCII)
+_PATTERN = re.compile(r"([<>|])([biufcSVU])(\d{1,18})", re.ASCII)
 _TIME = re.compile(r"[<>][mM]8\[([1-9]\d{0,8})?(Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as)\]")
 _OBJECT = "|O"
 _HINTS = {

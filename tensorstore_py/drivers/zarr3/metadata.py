@@ -215,7 +215,8 @@ class Metadata(NamedTuple):
 
         Raises:
             MismatchError: the document of a group.
-            SpecError: this is not JSON, or a member is missing, unknown or not possible; has the path to it.
+            SpecError: this is not JSON, or a member is missing, unknown or not possible; has the
+                path to it.
         """
         json = parse_stored_json(data)
         if not isinstance(json, dict):
