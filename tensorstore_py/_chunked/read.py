@@ -7,10 +7,11 @@ whole is decoded straight to its destination where memory order allows.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.rows import grouped, row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import (
@@ -21,14 +22,10 @@ from tensorstore_py._chunked.shard import (
     inner_array,
 )
 from tensorstore_py._chunked.uneven import EachShape
-from tensorstore_py._interface.new_array import exhausted
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.scratch import scratch
 from tensorstore_py.errors import (
     AbortedError,
-    DataLossError,
-    NotFoundError,
-    ResourceExhaustedError,
     TensorStoreError,
 )
 
@@ -46,20 +43,14 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.admission import Bytes
 
 __all__ = [
-    "CHUNK_FAILURES",
     "Reader",
     "ShardReader",
-    "corrupt_chunk",
-    "missing_chunk",
     "read_into",
     "unchanged",
     "work_of_each_shape",
 ]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
-
-#: What may be wrong with one chunk: its bytes, or that there is no memory for what they say.
-CHUNK_FAILURES: Final = (DataLossError, MemoryError)
 
 #: How often a shard that keeps being replaced under a reader is begun again.
 _SHARD_ATTEMPTS = 32
@@ -288,29 +279,6 @@ class Reader:
     def corrupt(self, cell: Cell, error: Exception) -> TensorStoreError:
         """The codec's complaint, with the key in front."""
         return corrupt_chunk(self._array, cell, error)
-
-
-def corrupt_chunk(array: ChunkedArray, cell: Cell, error: Exception) -> TensorStoreError:
-    """The codec's complaint, or that memory is out, with the key in front.
-
-    Args:
-        array: what is read.
-        cell: the chunk.
-        error: one of `CHUNK_FAILURES`.
-    """
-    kind = DataLossError if isinstance(error, DataLossError) else ResourceExhaustedError
-    if not isinstance(error, TensorStoreError):
-        chunk = array.chain.chunk
-        error = exhausted(chunk.shape, chunk.dtype)
-    return kind(f"Error reading {array.source.describe(cell)}: {error}")
-
-
-def missing_chunk(array: ChunkedArray, cell: Cell) -> NotFoundError:
-    """What is said of a chunk that is missing, where it must not be."""
-    return NotFoundError(
-        f"chunk {cell} stored at {array.source.describe(cell)} is missing; "
-        'with "fill_missing_data_reads": true it would read as the fill value'
-    )
 
 
 async def unchanged(

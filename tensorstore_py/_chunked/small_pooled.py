@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py._chunked.cache import CachedChunk, needed_since
-from tensorstore_py._chunked.read import CHUNK_FAILURES, corrupt_chunk
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk
 from tensorstore_py._chunked.small_reads import SmallReads
 from tensorstore_py._chunked.small_shard import SmallShardReads
 from tensorstore_py._chunked.wanted import fill_wanted

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tensorstore_py._chunked.box import box_of, cells_of
-from tensorstore_py._chunked.read import CHUNK_FAILURES, corrupt_chunk
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk
 from tensorstore_py._chunked.small_read import SERVED, SERVING, WANTED, SmallRead
 from tensorstore_py._chunked.wanted import copy_wanted, fetch_wanted, fill_wanted
 from tensorstore_py._interface.new_array import new_array

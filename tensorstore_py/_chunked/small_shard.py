@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorstore_py._chunked.read import CHUNK_FAILURES, corrupt_chunk, missing_chunk, unchanged
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
+from tensorstore_py._chunked.read import unchanged
 from tensorstore_py._chunked.shard import OpenShard, batches, inner_array
 from tensorstore_py._chunked.small_reads import SmallReads
 from tensorstore_py._chunked.wanted import copy_wanted, fill_wanted

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk
 from tensorstore_py._chunked.plan import make_plan
-from tensorstore_py._chunked.read import CHUNK_FAILURES, corrupt_chunk
 from tensorstore_py._chunked.rows import row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import (
     OpenShard,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tensorstore_py._chunked.read import CHUNK_FAILURES, corrupt_chunk, missing_chunk
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
 from tensorstore_py._interface.byte_range import ByteRange
 
 if TYPE_CHECKING:

@@ -171,13 +171,10 @@ def test_a_codec_that_asks_for_more_memory_than_there_is_is_refused():
 def test_numbers_that_nothing_counts(number):
     context = ts.Context()
     store = ts.KvStore.open("memory://", context=context).result()
+    n5 = {"dimensions": [77], "blockSize": [2], "dataType": "uint8", "compression": {"type": "raw"}}
+    documents = {"zarr3": zarr3([77], [2]), "zarr": zarr2([77], [2]), "n5": n5}
     for driver, key in KEYS.items():
-        store[key] = (
-            json.dumps({"zarr3": zarr3, "zarr": zarr2}.get(driver, lambda *_: {
-                "dimensions": [77], "blockSize": [2], "dataType": "uint8",
-                "compression": {"type": "raw"},
-            })([77], [2])).replace("77", number)
-        )  # fmt: skip
+        store[key] = json.dumps(documents[driver]).replace("77", number)
         with pytest.raises(DataLossError):
             ts.open({"driver": driver, "kvstore": "memory://"}, context=context).result()
     store["document"] = number

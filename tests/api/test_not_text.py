@@ -9,7 +9,7 @@ from tensorstore_py.errors import DataLossError, SpecError, TensorStoreError
 
 BAD = "a\ud800b"
 KEYS = {"zarr3": "zarr.json", "zarr": ".zarray", "n5": "attributes.json"}
-DOCUMENTS = {
+DOCUMENTS: dict[str, dict[str, object]] = {
     "zarr3": {
         "zarr_format": 3, "node_type": "array", "shape": [4, 4], "data_type": "uint16",
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 2]}},

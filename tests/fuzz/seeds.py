@@ -2,8 +2,8 @@
 
 `seeds()` gives each as a `Seed`: its name, how it is opened, and its keys and values.
 `kept(folder)` gives those of a folder, one folder a seed, each with `spec.json` and the values in
-`keys/`, named by their percent-encoded keys; `keep` writes such a folder. So a program that fuzzes
-for hours can start from what it found before.
+`keys/`, named by "_" and their percent-encoded keys; `keep` writes such a folder. So a program that
+fuzzes for hours can start from what it found before.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def keep(folder: Path, seed: Seed) -> Path:
     spec = {"driver": seed.driver, "archive": seed.archive}
     (place / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
     for key, value in seed.files.items():
-        (place / "keys" / quote(key, safe="")).write_bytes(value)
+        (place / "keys" / f"_{quote(key, safe='')}").write_bytes(value)
     return place
 
 
