@@ -111,10 +111,9 @@ class _PartsUpdate(Update, Generic[P]):
     def _corrupt(self, error: Exception) -> TensorStoreError:
         if not isinstance(error, DataLossError):
             return corrupt_chunk(self.array, self._cell, error)
-        return DataLossError(
-            f"Error updating {self._source.describe(self._cell)}: what is stored there is "
-            f"corrupt: {error}; write the whole chunk to replace it"
-        )
+        where = self._source.describe(self._cell)
+        what = f"what is stored there is corrupt: {error}; write the whole chunk to replace it"
+        return DataLossError(f"Error updating {where}: {what}")
 
     @abstractmethod
     async def _apply(self, stored: Buffer | None) -> Buffer | None:

@@ -1,14 +1,13 @@
-import numpy as np
 import pytest
 
 from tensorstore_py._chunked.array import ChunkedArray
 from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
 from tensorstore_py.errors import DataLossError, NotFoundError, ResourceExhaustedError
-from tests.chunked.arrays import Opened, codecs_named
+from tests.chunked.arrays import Opened
 
 
 def chunked() -> ChunkedArray:
-    return Opened(np.zeros((4, 6), "uint16"), (2, 3), codecs_named("bytes")).array
+    return Opened((4, 6), (2, 3)).array
 
 
 @pytest.mark.parametrize(

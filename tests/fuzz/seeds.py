@@ -82,7 +82,7 @@ def kept(folder: Path) -> Iterator[Seed]:
     for place in sorted(folder.glob("*/spec.json")):
         spec = json.loads(place.read_text(encoding="utf-8"))
         files = {
-            unquote(each.name): each.read_bytes() for each in (place.parent / "keys").iterdir()
+            unquote(each.name[1:]): each.read_bytes() for each in (place.parent / "keys").iterdir()
         }
         yield Seed(place.parent.name, spec["driver"], files, spec["archive"])
 
