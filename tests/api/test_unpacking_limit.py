@@ -39,7 +39,7 @@ def in_pieces(made, size: int) -> bytes:
     return b"".join(made.compress(piece) for _ in range(size >> 20)) + made.flush()
 
 
-PACKERS = {
+PACKERS: dict[str, tuple[dict, Callable[[int], bytes]]] = {
     "zstd_streamed": (ZSTD, streamed_zstd),
     "zstd": (ZSTD, lambda size: bytes(numcodecs.Zstd(1).encode(bytes(size)))),
     "gzip": (GZIP, lambda size: in_pieces(zlib.compressobj(9, wbits=31), size)),
