@@ -85,7 +85,7 @@ def parse_stored_json(data: bytes) -> object:
     try:
         value: object = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise SpecError(f"not a JSON document: {error}") from error
+        raise SpecError(f"this is no JSON: {error}") from error
     # Text that is none needs an escape, or bytes that are no ASCII.
     if b"\\u" in data or b"\0" in data or not data.isascii():
         _check_texts(value, ())

@@ -46,7 +46,7 @@ _BY_NAME = frozenset(
         "uint4",
     ]
 )
-_PATTERN = re.compile(r"([<>|])([biufcSVU])(\d{1,18})", re.ASCII)
+_PATTERN = re.compile(r"([<>|])([biufcSVU])(\d{1,10})", re.ASCII)
 _TIME = re.compile(r"[<>][mM]8\[([1-9]\d{0,8})?(Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as)\]")
 _OBJECT = "|O"
 _HINTS = {
@@ -340,7 +340,7 @@ def _named(json: object, offset: int) -> StoredField:
 
 def _shape(json: object) -> tuple[int, ...]:
     if not isinstance(json, list | tuple) or not all(
-        isinstance(extent, int) and not isinstance(extent, bool) and 0 < extent <= LARGEST_ELEMENT
+        isinstance(extent, int) and not isinstance(extent, bool) and 0 < extent < 2**31
         for extent in json
     ):
         raise SpecError(f"expected an array of positive integers, but found {describe(json)}", (2,))

@@ -28,7 +28,7 @@ from tensorstore_py.drivers.zarr3.members import (
     require,
     without_empty_units,
 )
-from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
+from tensorstore_py.errors import DataLossError, MismatchError, SpecError, did_you_mean
 from tensorstore_py.plugin import (
     ChunkGridModel,
     CodecModel,
@@ -215,10 +215,13 @@ class Metadata(NamedTuple):
 
         Raises:
             MismatchError: the document of a group.
-            SpecError: this is not JSON, or a member is missing, unknown or not possible; has the
-                path to it.
+            DataLossError: not JSON, or with text that is none.
+            SpecError: a member is missing, unknown or not possible; has the path to it.
         """
-        json = parse_stored_json(data)
+        try:
+            json = parse_stored_json(data)
+        except SpecError as error:
+            raise DataLossError(f"not a JSON document: {error}") from error
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
         if json.get("node_type") == "group":
