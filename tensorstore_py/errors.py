@@ -24,6 +24,7 @@ __all__ = [
     "NotFoundError",
     "OutOfRangeError",
     "PermissionDeniedError",
+    "ResourceExhaustedError",
     "SpecError",
     "TensorStoreError",
     "UnavailableError",
@@ -114,6 +115,10 @@ class OutOfRangeError(TensorStoreError, IndexError, ValueError):
 
 class IndexingError(TensorStoreError, IndexError, ValueError):
     """An index expression does not fit the domain at all. Remedy: correct the expression."""
+
+
+class ResourceExhaustedError(TensorStoreError, MemoryError, ValueError):
+    """There is not the memory that this takes. Remedy: ask for less at a time."""
 
 
 class UnsupportedError(TensorStoreError, NotImplementedError):

@@ -57,6 +57,7 @@ from tensorstore_py._interface.codec import (
     BytesToBytesSpec,
     ChunkType,
     CodecModel,
+    TooLargeError,
     size_error,
 )
 from tensorstore_py._interface.codec_chain import CodecChain
@@ -104,6 +105,7 @@ from tensorstore_py._interface.kept import Kept, Stretch, coalesced
 from tensorstore_py._interface.key_range import ALL, KeyRange, decode_key, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._interface.listed_elements import listed_elements
+from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.number_json import number_to_json, parse_number
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.overlay import Overlay
@@ -139,7 +141,7 @@ from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.fill_value import array_from_json, element_from_json
 from tensorstore_py._spec.fill_value import fill_value_to_json as array_to_json
 from tensorstore_py._spec.json_value import Unset, describe, freeze, same_json, thaw
-from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._spec.jsontext import parse_json_text, parse_stored_json
 from tensorstore_py._spec.limits import (
     ConcurrencyModel,
     RateModel,
@@ -161,6 +163,7 @@ from tensorstore_py._spec.model import (
 )
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.options import OptionsModel, cause_of, schemes_with_password
+from tensorstore_py._spec.parametric import LARGEST_ELEMENT
 from tensorstore_py._spec.registered import ParsedOnce
 from tensorstore_py._spec.registry import (
     chunk_grid,
@@ -190,6 +193,7 @@ from tensorstore_py._spec.url_path import (
 
 __all__ = [
     "ALL",
+    "LARGEST_ELEMENT",
     "LARGE_BYTES",
     "MISSING",
     "NO_VALUE",
@@ -311,6 +315,7 @@ __all__ = [
     "StreamDecoder",
     "Stretch",
     "TimestampedStorageGeneration",
+    "TooLargeError",
     "Transaction",
     "Turns",
     "Unit",
@@ -379,6 +384,7 @@ __all__ = [
     "model_validator",
     "native_type",
     "needed_since",
+    "new_array",
     "new_domain",
     "normalised",
     "number_to_json",
@@ -389,6 +395,7 @@ __all__ = [
     "parse_codec_list",
     "parse_json_text",
     "parse_number",
+    "parse_stored_json",
     "parts",
     "pause",
     "propagate_bounds",

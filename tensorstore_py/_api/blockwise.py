@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorstore_py._api.blocks import Block, Blocks
 from tensorstore_py._index import IndexDomain, propagate_bounds
+from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._runtime.fan_out import fan_out
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ async def read_blockwise(
     dtype = driver.data_type.array_dtype
     sizes = limits(dtype.itemsize, driver.memory)
     blocks = Blocks.of_read(driver, view, **sizes)
-    out = np.empty(view.input_shape, dtype, order="F" if order == "F" else "C")
+    out = new_array(view.input_shape, dtype, order)
 
     async def work(block: Block) -> None:
         out[_slices(block, view)] = await driver.read(view[selected(block.bounds)], order)

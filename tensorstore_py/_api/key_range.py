@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from tensorstore_py._interface.key_range import KeyRange as PlainRange
 from tensorstore_py._interface.key_range import decode_key, encode_key
+from tensorstore_py._spec.json_value import check_text
+from tensorstore_py.errors import SpecError
 
 __all__ = ["KeyRange", "as_key"]
 
@@ -17,10 +19,14 @@ def as_key(key: object, what: str = "key") -> str:
 
     Raises:
         TypeError: it is neither `str` nor `bytes`.
+        SpecError: text with half of a surrogate pair.
     """
     if not isinstance(key, str | bytes):
         raise TypeError(f"{what} must be str or bytes, not {type(key).__name__}")
-    return decode_key(key)
+    try:
+        return check_text(decode_key(key))
+    except SpecError as error:
+        raise SpecError(f"{what}: {error}") from None
 
 
 class KeyRange:

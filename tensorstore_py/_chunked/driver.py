@@ -32,6 +32,7 @@ from tensorstore_py._chunked.write import Destination, chosen, write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, ResizeRequest
 from tensorstore_py._interface.given import Given
+from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, TensorStoreError
@@ -126,7 +127,7 @@ class ChunkedDriver(Driver, Generic[M]):
         array = ChunkedArray(
             source,
             state.layout.grid,
-            state.layout.chain,
+            state.layout.chain.unpacking(spec.unpacking_limit.value),
             spec.fill_missing_data_reads,
             spec.store_data_equal_to_fill_value or state.layout.always_store,
             limits,
@@ -240,7 +241,7 @@ class ChunkedDriver(Driver, Generic[M]):
         array = known.array
         resolved = propagate_bounds(known.bounds, transform)
         dtype = array.chain.chunk.dtype
-        out = np.empty(resolved.input_shape, dtype, order="F" if order == "F" else "C")
+        out = new_array(resolved.input_shape, dtype, order)
         if not out.size:
             return out
         selection = select(resolved)

@@ -13,6 +13,7 @@ import numpy as np
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._interface.chunk_grid import RegularAxis
+from tensorstore_py._interface.new_array import new_array
 
 if TYPE_CHECKING:
     from tensorstore_py._index import IndexTransform
@@ -30,7 +31,7 @@ def read_array(array: Array, transform: IndexTransform, order: str) -> Array:
         transform: to positions in `array`, its bounds resolved and inside.
         order: memory order of the result, `"C"` or `"F"`.
     """
-    out = np.empty(transform.input_shape, array.dtype, order="F" if order == "F" else "C")
+    out = new_array(transform.input_shape, array.dtype, order)
     if not out.size:
         return out
     selection = select(transform)

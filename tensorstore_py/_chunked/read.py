@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.rows import grouped, row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import (
@@ -23,7 +24,10 @@ from tensorstore_py._chunked.shard import (
 from tensorstore_py._chunked.uneven import EachShape
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.scratch import scratch
-from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
+from tensorstore_py.errors import (
+    AbortedError,
+    TensorStoreError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -41,8 +45,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Reader",
     "ShardReader",
-    "corrupt_chunk",
-    "missing_chunk",
     "read_into",
     "unchanged",
     "work_of_each_shape",
@@ -183,7 +185,7 @@ class Reader:
                     continue
                 try:
                     chain.decode_to(data, memory[number * size : (number + 1) * size])
-                except DataLossError as error:
+                except CHUNK_FAILURES as error:
                     raise self.corrupt(cells[number], error) from error
             side_by_side(self._view, row)[...] = chunks[(slice(None), *row.inside)]
 
@@ -243,17 +245,17 @@ class Reader:
                 chain.decode_into(data, self._view[(..., *step.outside)])
             else:
                 self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise self.corrupt(step.cell, error) from error
 
     def decoded(self, step: Step, data: Buffer) -> Array:
         """One chunk, whole, as it can be kept: nobody writes to it."""
         chain = self._array.chain
-        chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
         try:
+            chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
             with self._copying:
                 chain.decode_into(data, chunk)
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise self.corrupt(step.cell, error) from error
         chunk.flags.writeable = False
         return chunk
@@ -275,22 +277,9 @@ class Reader:
             raise missing_chunk(self._array, cell)
         return self._array.chain.chunk.fill_value
 
-    def corrupt(self, cell: Cell, error: DataLossError) -> DataLossError:
+    def corrupt(self, cell: Cell, error: Exception) -> TensorStoreError:
         """The codec's complaint, with the key in front."""
         return corrupt_chunk(self._array, cell, error)
-
-
-def corrupt_chunk(array: ChunkedArray, cell: Cell, error: DataLossError) -> DataLossError:
-    """The codec's complaint, with the key in front."""
-    return DataLossError(f"Error reading {array.source.describe(cell)}: {error}")
-
-
-def missing_chunk(array: ChunkedArray, cell: Cell) -> NotFoundError:
-    """What is said of a chunk that is missing, where it must not be."""
-    return NotFoundError(
-        f"chunk {cell} stored at {array.source.describe(cell)} is missing; "
-        'with "fill_missing_data_reads": true it would read as the fill value'
-    )
 
 
 async def unchanged(
@@ -336,7 +325,7 @@ class ShardReader(Reader):
         describe = partial(self._array.source.describe, step.cell)
         try:
             await unchanged(partial(self.read_shard, step), describe)
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise self.corrupt(step.cell, error) from error
 
     async def read_shard(self, step: Step) -> None:

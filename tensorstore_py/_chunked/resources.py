@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 from tensorstore_py._chunked.cache import ChunkCache
+from tensorstore_py._interface.codec_chain import UNPACKED_BYTES
 from tensorstore_py._runtime.admission import Bytes
 from tensorstore_py._runtime.workers import width
 from tensorstore_py._spec.limits import ConcurrencyModel
@@ -18,7 +19,7 @@ from tensorstore_py._spec.model import NonNegativeInt, PositiveInt
 from tensorstore_py._spec.registry import context_resource
 from tensorstore_py._spec.resource import ResourceModel
 
-__all__ = ["CachePool", "DataCopyConcurrency", "MemoryLimit", "memory_bytes"]
+__all__ = ["CachePool", "DataCopyConcurrency", "MemoryLimit", "UnpackingLimit", "memory_bytes"]
 
 _LEAST_BYTES: Final = 64 * 2**20
 #: Where the system does not say.
@@ -65,6 +66,23 @@ class MemoryLimit(ResourceModel):
 
     def create(self) -> Bytes:
         return _shared_memory() if self.limit_bytes == "shared" else Bytes(self.limit_bytes)
+
+
+@context_resource("unpacking_limit")
+class UnpackingLimit(ResourceModel):
+    """To how much compressed data may unpack where the chunk does not say: text, objects.
+
+    Attributes:
+        limit_bytes: what a chunk may unpack to in any case. More is allowed for large chunks: a
+            hundred times what is stored, and 64 bytes for each element.
+    """
+
+    unseen: ClassVar[bool] = True
+
+    limit_bytes: PositiveInt = UNPACKED_BYTES
+
+    def create(self) -> int:
+        return self.limit_bytes
 
 
 @cache

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py._chunked.cache import CachedChunk, needed_since
-from tensorstore_py._chunked.read import corrupt_chunk
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk
 from tensorstore_py._chunked.small_reads import SmallReads
 from tensorstore_py._chunked.small_shard import SmallShardReads
 from tensorstore_py._chunked.wanted import fill_wanted
 from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.fan_out import offload
-from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,11 +87,11 @@ class PooledSmallReads(SmallReads):
 
     def _decoded(self, cell: Cell, data: Buffer) -> Array:
         chain = self.array.chain
-        chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
         try:
+            chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
             with self.array.limits.copying:
                 chain.decode_into(data, chunk)
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise corrupt_chunk(self.array, cell, error) from error
         chunk.flags.writeable = False
         return chunk

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tensorstore_py._chunked.box import box_of, cells_of
-from tensorstore_py._chunked.read import corrupt_chunk
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk
 from tensorstore_py._chunked.small_read import SERVED, SERVING, WANTED, SmallRead
 from tensorstore_py._chunked.wanted import copy_wanted, fetch_wanted, fill_wanted
+from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py._runtime.handover import Pace
 from tensorstore_py._runtime.scratch import row_scratch
 from tensorstore_py._runtime.workers import width
-from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +117,7 @@ class SmallReads(Forkable):
         cells = cells_of(box, self._shape)
         if len(cells) > _MOST_CHUNKS or 2 * elements > len(cells) * self._elements:
             return None
-        out = np.empty(shape, self._dtype, "F" if order == "F" else "C")
+        out = new_array(shape, self._dtype, order)
         read = SmallRead(self, out, box, cells)
         self._announce(read.wants)
         return read
@@ -294,5 +294,5 @@ class SmallReads(Forkable):
     def _decode(self, cell: Cell, wants: Sequence[Want], data: Buffer) -> None:
         try:
             copy_wanted(self.array, data, self.parts(wants))
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise corrupt_chunk(self.array, cell, error) from error

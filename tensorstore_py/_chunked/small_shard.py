@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorstore_py._chunked.read import corrupt_chunk, missing_chunk, unchanged
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
+from tensorstore_py._chunked.read import unchanged
 from tensorstore_py._chunked.shard import OpenShard, batches, inner_array
 from tensorstore_py._chunked.small_reads import SmallReads
 from tensorstore_py._chunked.wanted import copy_wanted, fill_wanted
 from tensorstore_py._runtime.fan_out import fan_out, offload
-from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,7 +72,7 @@ class SmallShardReads(SmallReads):
             await unchanged(
                 partial(self._read_shard, cell, wants), partial(array.source.describe, cell)
             )
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise corrupt_chunk(array, cell, error) from error
 
     async def _read_shard(self, cell: Cell, wants: Sequence[Want]) -> None:
@@ -136,7 +136,7 @@ class SmallShardReads(SmallReads):
                     part = data[start - batch.start : stop - batch.start]
                     try:
                         copy_wanted(inner, part, each.wanted)
-                    except DataLossError as error:
+                    except CHUNK_FAILURES as error:
                         raise corrupt_chunk(inner, each.cell, error) from error
 
             await offload(shard.inline, decode)

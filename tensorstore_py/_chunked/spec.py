@@ -75,6 +75,7 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         metadata_cache_pool: where metadata is kept; the cache pool by default.
         data_copy_concurrency: how many threads encode, decode and copy.
         memory_limit: how many bytes of chunks may be in flight.
+        unpacking_limit: to how much compressed data of variable length may unpack.
         recheck_cached_metadata: when metadata that is known is checked again: true (always),
             false (never), "open" (when opened), or a time in seconds since 1970.
         recheck_cached_data: when chunks that are cached are checked again; as above.
@@ -93,6 +94,7 @@ class ChunkedSpec(DriverSpec, Generic[M]):
     metadata_cache_pool: Resource[ChunkCache] | None = ResourceField("cache_pool", optional=True)
     data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
     memory_limit: Resource[Bytes] = ResourceField("memory_limit")
+    unpacking_limit: Resource[int] = ResourceField("unpacking_limit")
     recheck_cached_metadata: RecheckBound = "open"
     recheck_cached_data: RecheckBound = True
     fill_missing_data_reads: bool = True

@@ -76,8 +76,10 @@ class ArraysByShape:
 
     def of(self, array: ChunkedArray, shape: tuple[int, ...]) -> ChunkedArray:
         """The one for chunks of a shape of `array`, which has this as its `shapes`."""
+        limit = array.chain.unpacked_bytes
         return self._arrays.get(
-            shape, lambda: replace(array, chain=self._chains.of(shape), shapes=None)
+            shape,
+            lambda: replace(array, chain=self._chains.of(shape).unpacking(limit), shapes=None),
         )
 
 

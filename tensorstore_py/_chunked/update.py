@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.rows import row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import (
@@ -32,7 +33,7 @@ from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._interface.update import Update
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.large import joined
-from tensorstore_py.errors import DataLossError
+from tensorstore_py.errors import DataLossError, TensorStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -104,14 +105,15 @@ class _PartsUpdate(Update, Generic[P]):
     async def apply(self, stored: Buffer | None) -> Buffer | None:
         try:
             return await self._apply(stored)
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise self._corrupt(error) from error
 
-    def _corrupt(self, error: DataLossError) -> DataLossError:
-        return DataLossError(
-            f"Error updating {self._source.describe(self._cell)}: what is stored there is "
-            f"corrupt: {error}; write the whole chunk to replace it"
-        )
+    def _corrupt(self, error: Exception) -> TensorStoreError:
+        if not isinstance(error, DataLossError):
+            return corrupt_chunk(self.array, self._cell, error)
+        where = self._source.describe(self._cell)
+        what = f"what is stored there is corrupt: {error}; write the whole chunk to replace it"
+        return DataLossError(f"Error updating {where}: {what}")
 
     @abstractmethod
     async def _apply(self, stored: Buffer | None) -> Buffer | None:
@@ -188,7 +190,7 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
                 return shard.generation, await self._assembled(kept)
             except ShardChangedError:
                 continue
-            except DataLossError as error:
+            except CHUNK_FAILURES as error:
                 raise self._corrupt(error) from error
 
     async def splice_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Stretch] | None]:
@@ -211,13 +213,13 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
                 return shard.generation, await self._assembled(chunks, kept)
             except ShardChangedError:
                 continue
-            except DataLossError as error:
+            except CHUNK_FAILURES as error:
                 raise self._corrupt(error) from error
 
     async def parts(self, stored: Buffer | None) -> Sequence[Buffer] | None:
         try:
             return await self._assembled(stored_chunks(self._sharded, stored))
-        except DataLossError as error:
+        except CHUNK_FAILURES as error:
             raise self._corrupt(error) from error
 
     async def _apply(self, stored: Buffer | None) -> Buffer | None:

@@ -26,6 +26,7 @@ from tensorstore_py._index import IndexDomain, IndexTransform, inf, propagate_bo
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.driver import Driver, DriverSpec
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration
+from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._runtime.admission import Places
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.gate import Gate
@@ -210,9 +211,7 @@ class VirtualChunked(Driver):
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         resolved = propagate_bounds(self._domain, transform)
-        out = np.empty(
-            resolved.input_shape, self.data_type.array_dtype, order="F" if order == "F" else "C"
-        )
+        out = new_array(resolved.input_shape, self.data_type.array_dtype, order)
         if not out.size:
             return out
         origin, grid = self._grid(resolved)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tensorstore_py._chunked.read import corrupt_chunk, missing_chunk
+from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
 from tensorstore_py._interface.byte_range import ByteRange
-from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,7 +61,7 @@ async def fetch_wanted(array: ChunkedArray, cell: Cell, wanted: Sequence[Wanted]
                     fill_wanted(array, cell, parts)
                 else:
                     _copy_rows(chain.decode_rows(data, high - low), low, parts)
-    except DataLossError as error:
+    except CHUNK_FAILURES as error:
         raise corrupt_chunk(array, cell, error) from error
     return True
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensorstore_py._hierarchy.document import ChangeDocument, parse_document
+from tensorstore_py._spec.json_value import check_text
 from tensorstore_py.errors import DataLossError, NotFoundError, SpecError
 
 if TYPE_CHECKING:
@@ -115,13 +116,23 @@ def as_attributes(attributes: object) -> JsonObject:
     return found
 
 
+def _text(value: str, path: tuple[str | int, ...]) -> str:
+    try:
+        return check_text(value)
+    except SpecError as error:
+        raise SpecError(error.problem, path) from None
+
+
 def _json(value: object, path: tuple[str | int, ...]) -> object:
-    if value is None or isinstance(value, str | bool | int | float):
+    if value is None or isinstance(value, bool | int | float):
         return value
+    if isinstance(value, str):
+        return _text(value, path)
     if isinstance(value, Mapping):
         for name in value:
             if not isinstance(name, str):
                 raise SpecError(f"a name must be text (str), not {name!r}", path)
+            _text(name, path)
         return {name: _json(inner, (*path, name)) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_json(inner, (*path, place)) for place, inner in enumerate(value)]

@@ -34,6 +34,7 @@ __all__ = [
     "BytesToBytesSpec",
     "ChunkType",
     "CodecModel",
+    "TooLargeError",
     "size_error",
 ]
 
@@ -174,9 +175,16 @@ class BytesToBytes(ABC):
     def decode_within(self, data: Buffer, most: int) -> Buffer:
         """`decode` where the size is not known, but that it is not more than `most` bytes.
 
-        Codecs that make little data into much look at it before they allocate.
+        Codecs that make little data into much must not take memory for more than that.
+
+        Raises:
+            TooLargeError: it is more.
+            DataLossError: corrupt or truncated.
         """
-        return self.decode(data)
+        decoded = self.decode(data)
+        if len(decoded) > most:
+            raise TooLargeError(most)
+        return decoded
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         """Decode exactly `out.nbytes` bytes to `out`.
@@ -192,6 +200,25 @@ class BytesToBytes(ABC):
     def encoded_size(self, size: int | None) -> int | None:
         """Encoded size of `size` input bytes, where it does not depend on their values."""
         return None
+
+
+class TooLargeError(DataLossError):
+    """A chunk decodes to more bytes than there may be.
+
+    Args:
+        most: how many there may be.
+
+    Example:
+        >>> str(TooLargeError(100))
+        'decoded to more than 100 bytes'
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"decoded to more than {most} bytes")
+        self.most = most
+
+    def __reduce__(self) -> tuple[type[TooLargeError], tuple[int]]:
+        return TooLargeError, (self.most,)
 
 
 def size_error(found: int, expected: int) -> DataLossError:

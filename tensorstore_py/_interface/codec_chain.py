@@ -9,12 +9,16 @@ except as the documented return of `decode_scratch`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tensorstore_py._interface.codec import TooLargeError
+from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.scratch import scratch
+from tensorstore_py.errors import ResourceExhaustedError, SpecError
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.codec import (
@@ -26,10 +30,19 @@ if TYPE_CHECKING:
     )
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["CodecChain"]
+__all__ = ["UNPACKED_BYTES", "CodecChain"]
 
 _LARGEST_HEADER = 1 << 16
 _LIGHT_BYTES = 1 << 17
+#: What NumPy can number.
+_LARGEST_CHUNK = 2**63 - 1
+
+#: What compressed data of variable length may unpack to, if nothing else is asked for.
+UNPACKED_BYTES: Final = 64 * 2**20
+#: And, where this is more: so many times what is stored, and so much an element, which is about
+#: what the elements take as Python objects.
+_TIMES_STORED = 100
+_AN_ELEMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +54,31 @@ class CodecChain:
         to_array: array-to-array codecs, in encoding order.
         to_bytes: the serializer.
         compressors: bytes-to-bytes codecs, in encoding order.
+        unpacked_bytes: what compressed data may unpack to in any case, where neither a size nor a
+            limit follows from the chunk.
         sizes: what goes into each of them, in bytes; None where that depends on the values.
         limits: what goes into each of them at most, in bytes; None where nothing is known.
         is_light: whether a chunk is small, and to decode it is little more than to copy it.
         row_bytes: the size in bytes of each position of the first axis, where those are stored one
             after the other; None where they are not.
+
+    Raises:
+        SpecError: such chunks are larger than any memory.
     """
 
     chunk: ChunkType
     to_array: tuple[ArrayToArray, ...]
     to_bytes: ArrayToBytes
     compressors: tuple[BytesToBytes, ...]
+    unpacked_bytes: int = field(default=UNPACKED_BYTES, compare=False)
     sizes: tuple[int | None, ...] = field(init=False, compare=False)
     limits: tuple[int | None, ...] = field(init=False, compare=False)
     is_light: bool = field(init=False, compare=False)
     row_bytes: int | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        for chunk in (self.chunk, *(codec.encoded for codec in self.to_array)):
+            _check_believable(chunk)
         sizes: list[int | None] = []
         limits: list[int | None] = []
         size = self.to_bytes.encoded_size
@@ -75,6 +96,15 @@ class CodecChain:
         plain = not self.to_array and not self.compressors and bool(self.chunk.size_bytes)
         row = self.to_bytes.of_rows(1) if plain else None
         object.__setattr__(self, "row_bytes", None if row is None else row.encoded_size)
+
+    def unpacking(self, unpacked_bytes: int) -> CodecChain:
+        """The chain with another limit for data of variable length; in shards, too."""
+        to_bytes = self.to_bytes
+        if isinstance(to_bytes, Sharded):
+            to_bytes = to_bytes.with_inner(to_bytes.inner.unpacking(unpacked_bytes))
+        if unpacked_bytes == self.unpacked_bytes and to_bytes is self.to_bytes:
+            return self
+        return replace(self, to_bytes=to_bytes, unpacked_bytes=unpacked_bytes)
 
     def encode(self, array: Array) -> Buffer:
         """The stored bytes of a whole chunk.
@@ -195,11 +225,27 @@ class CodecChain:
             compressor, size, limit = self.compressors[number], self.sizes[number], None
             if size is None:
                 limit = self.limits[number]
-            if limit is None:
+            if size is not None:
                 data = compressor.decode(data, size)
-            else:
+            elif limit is not None:
                 data = compressor.decode_within(data, limit)
+            else:
+                data = self._unpacked(compressor, data)
         return data
+
+    def _unpacked(self, compressor: BytesToBytes, data: Buffer) -> Buffer:
+        """What data of variable length unpacks to, within reason."""
+        limit = max(
+            self.unpacked_bytes, _TIMES_STORED * len(data), _AN_ELEMENT * prod(self.chunk.shape)
+        )
+        try:
+            return compressor.decode_within(data, limit)
+        except TooLargeError:
+            raise ResourceExhaustedError(
+                f"{len(data)} bytes unpack to more than {limit}, the limit for data of variable "
+                'length; if they are to be trusted, raise "limit_bytes" of the context resource '
+                '"unpacking_limit" above that'
+            ) from None
 
     def _from_bytes(self, data: Buffer) -> Array:
         array = self.to_bytes.decode(data)
@@ -232,6 +278,14 @@ class CodecChain:
             # Each is told what must come out, so that none unpacks more than a chunk can need.
             data = self._to_serialized(data, 1)
         self.compressors[0].decode_into(data, memory)
+
+
+def _check_believable(chunk: ChunkType) -> None:
+    if chunk.size_bytes > _LARGEST_CHUNK:
+        raise SpecError(
+            f"chunks of shape {list(chunk.shape)} and type {chunk.dtype} take {chunk.size_bytes} "
+            "bytes, more than any memory; use smaller chunks"
+        )
 
 
 def _expanded(size: int | None) -> int | None:

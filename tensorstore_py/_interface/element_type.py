@@ -16,6 +16,7 @@ import numpy as np
 from tensorstore_py._interface.codec import Array, ChunkType
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import BeforeValidator, JsonForm
+from tensorstore_py._spec.parametric import LARGEST_ELEMENT
 from tensorstore_py.errors import DataLossError, SpecError
 
 __all__ = [
@@ -49,7 +50,7 @@ def element_type(json: object) -> str:
             found = np.dtype(json)
         except TypeError:
             found = np.dtype("V0")
-        if found.itemsize:
+        if 0 < found.itemsize <= LARGEST_ELEMENT:
             return found.str
     raise SpecError(f'expected an element type such as "<i4", but found {describe(json)}')
 

@@ -39,7 +39,7 @@ class FieldBytes(ArrayToBytes):
         self._view = view
         self._chunks = chunks
         self._strides = _strides(chunks, len(fill_value), order)
-        self._filled = fill_value * prod(chunks)
+        self._fill_value = fill_value
         # Whether stored elements are those in memory, bit for bit.
         self._plain = (
             not self.partial
@@ -49,16 +49,16 @@ class FieldBytes(ArrayToBytes):
         )
 
     def encode(self, array: Array) -> Buffer:
-        data = bytearray(self._filled)
+        data = self._filled()
         self._of(data)[...] = array
         return data
 
     def encode_over(self, array: Array, stored: Buffer | None, *, keep_fill: bool) -> Buffer | None:
-        data = bytearray(self._filled if stored is None else stored)
+        data = self._filled() if stored is None else bytearray(stored)
         if len(data) != self.encoded_size:
             raise size_error(len(data), self.encoded_size)
         self._of(data)[...] = array
-        if not keep_fill and data == self._filled:
+        if not keep_fill and data == self._filled():
             return None
         return data
 
@@ -75,6 +75,10 @@ class FieldBytes(ArrayToBytes):
         if not self._plain or not out.flags.carray or not self.encoded_size:
             return None
         return out.reshape(-1).view(np.uint8).data
+
+    def _filled(self) -> bytearray:
+        # Not kept: how large it is may be a lie of the metadata, and only writing needs it.
+        return bytearray(self._fill_value) * (self.encoded_size // len(self._fill_value))
 
     def _of(self, data: Buffer) -> Array:
         return self._view.of(data, self._chunks, self._strides)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sized
-from typing import TYPE_CHECKING, Final, TypeVar
+from copy import copy
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from tensorstore_py._interface.codec import ArrayToBytes, ArrayToBytesSpec, CodecModel
 from tensorstore_py._spec.model import PositiveInt
@@ -43,6 +44,12 @@ class Sharded(ArrayToBytes):
     inner: CodecChain
     grid_shape: tuple[int, ...]
     index_size: int
+
+    def with_inner(self, inner: CodecChain) -> Self:
+        """The codec with another chain for the same inner chunks."""
+        codec = copy(self)
+        codec.inner = inner
+        return codec
 
     @abstractmethod
     def index_range(self) -> ByteRange:

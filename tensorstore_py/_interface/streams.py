@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from tensorstore_py._interface.codec import BytesToBytes, size_error
+from tensorstore_py._interface.codec import BytesToBytes, TooLargeError, size_error
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def decode_streams(
         part = decoder.decompress(data, limit)
         found += len(part)
         if most is not None and found > most:
-            raise DataLossError(f"decoded to more than {most} bytes")
+            raise TooLargeError(most)
         if not decoder.eof:
             raise DataLossError(f"truncated after {found} decoded bytes")
         parts.append(part)

@@ -10,6 +10,10 @@ from __future__ import annotations
 from threading import local
 from typing import Final
 
+import numpy as np
+
+from tensorstore_py.errors import ResourceExhaustedError
+
 __all__ = ["KEEP_BYTES", "row_scratch", "scratch"]
 
 KEEP_BYTES: Final = 64 * 2**20
@@ -21,10 +25,20 @@ class _Scratch(local):
     def of(self, size: int) -> memoryview:
         memory = self.memory
         if memory.nbytes < size:
-            memory = memoryview(bytearray(size))
+            memory = _taken(size)
             if size <= KEEP_BYTES:
                 self.memory = memory
         return memory[:size]
+
+
+def _taken(size: int) -> memoryview:
+    """Memory that costs nothing before it is written to, so that corrupt data costs nothing."""
+    try:
+        return np.empty(size, np.uint8).data
+    except (MemoryError, ValueError, OverflowError):
+        raise ResourceExhaustedError(
+            f"a chunk takes {size} bytes of memory, which cannot be had; use smaller chunks"
+        ) from None
 
 
 _chunk = _Scratch()
@@ -33,6 +47,9 @@ _row = _Scratch()
 
 def scratch(size: int) -> memoryview:
     """Writable memory of exactly `size` bytes, valid until this thread's next call here.
+
+    Raises:
+        ResourceExhaustedError: so much cannot be had.
 
     Example:
         >>> len(scratch(100))

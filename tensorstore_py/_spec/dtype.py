@@ -264,7 +264,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
     """The nearest name; NumPy's own and Python's names are told by what they stand for."""
     try:
         meant = np.dtype(name) if name not in ("str", "object") else None
-    except TypeError:
+    except (TypeError, ValueError):
         meant = None
     found = None if meant is None else _NUMPY_NAMES.get(meant)
     if found is not None:

@@ -19,7 +19,17 @@ import numpy as np
 
 from tensorstore_py.errors import SpecError
 
-__all__ = ["Json", "SpecValue", "Unset", "describe", "freeze", "same_json", "thaw"]
+__all__ = [
+    "Json",
+    "SpecValue",
+    "Unset",
+    "check_text",
+    "describe",
+    "freeze",
+    "is_text",
+    "same_json",
+    "thaw",
+]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -33,6 +43,43 @@ class Unset(Enum):
     UNSET = "unset"
 
 
+class NotTextError(SpecError):
+    """A string that no file and no other program could hold."""
+
+
+class IntegerError(SpecError, OverflowError):
+    """An integer that 64 bits cannot hold."""
+
+
+def is_text(text: str) -> bool:
+    r"""Whether a string stands for bytes: it has no halves of surrogate pairs.
+
+    Those pass that stand for bytes which are no UTF-8, as Python has them in names of files.
+
+    Example:
+        >>> is_text("ä"), is_text("\udcff"), is_text("\ud800")
+        (True, True, False)
+    """
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_text(text: str) -> str:
+    """The string, if it `is_text`.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if not is_text(text):
+        raise NotTextError(f"{text!a} has half of a surrogate pair, which is no character")
+    return text
+
+
 class SpecValue(Protocol):
     """A typed value that passes `freeze` as it is and prints itself; told by its method."""
 
@@ -44,16 +91,44 @@ def freeze(value: object, depth: int = _DEEPEST) -> object:
     """`value` as plain JSON with tuples for arrays.
 
     Raises:
-        SpecError: a mapping or sequence that contains itself, or is nested too deeply.
-        OverflowError: an integer that 64 bits cannot hold.
+        SpecError: a mapping or sequence that contains itself, or is nested too deeply; a string
+            with half of a surrogate pair, with the path to it; an integer that 64 bits cannot
+            hold, which is an OverflowError, too.
         TypeError: an object that has no JSON form.
 
     Example:
         >>> freeze({"shape": [np.int64(3), 4], "order": "C"})
         {'shape': (3, 4), 'order': 'C'}
     """
+    try:
+        return _frozen(value, depth)
+    except NotTextError as error:
+        raise SpecError(error.problem, _path_to_bad_text(value)) from None
+
+
+def _path_to_bad_text(value: object) -> tuple[str | int, ...]:
+    """Where the first string is that is none; empty if it is not within mappings and sequences."""
+    inner: list[tuple[str | int, object]] = []
+    if isinstance(value, Mapping):
+        inner = [(str(key), member) for key, member in value.items()]
+    elif isinstance(value, list | tuple):
+        inner = list(enumerate(value))
+    for step, member in inner:
+        if isinstance(step, str) and not is_text(step):
+            return ()
+        if isinstance(member, str) and not is_text(member):
+            return (step,)
+        path = _path_to_bad_text(member)
+        if path or (isinstance(member, Mapping) and not all(map(is_text, map(str, member)))):
+            return (step, *path)
+    return ()
+
+
+def _frozen(value: object, depth: int) -> object:
     kind = type(value)
-    if kind is str or kind is float or kind is bool or value is None:
+    if kind is str:
+        return check_text(value)  # type: ignore[arg-type]
+    if kind is float or kind is bool or value is None:
         return value
     if isinstance(value, int):
         return _integer(int(value))
@@ -61,36 +136,37 @@ def freeze(value: object, depth: int = _DEEPEST) -> object:
         raise SpecError("nested too deeply to be JSON; does the value contain itself?")
     if isinstance(value, dict):
         return {
-            key if type(key) is str else str(key): freeze(inner, depth - 1)
+            check_text(key if type(key) is str else str(key)): _frozen(inner, depth - 1)
             for key, inner in value.items()
         }
     if isinstance(value, tuple | list):
-        return tuple([freeze(inner, depth - 1) for inner in value])
+        return tuple([_frozen(inner, depth - 1) for inner in value])
     return _freeze_other(value, depth)
 
 
 def _integer(value: int) -> int:
     if not -(2**63) <= value < 2**64:
-        raise OverflowError(f"{value} does not fit 64 bits, so it has no JSON form here")
+        shown = describe(value) if value.bit_length() < 2**10 else "an integer of many digits"
+        raise IntegerError(f"{shown} does not fit 64 bits, so it has no JSON form here")
     return value
 
 
 def _freeze_other(value: object, depth: int) -> object:
     if isinstance(value, float | str):
-        return float(value) if isinstance(value, float) else str(value)
+        return float(value) if isinstance(value, float) else check_text(str(value))
     if isinstance(value, np.generic):
-        return freeze(value.item(), depth - 1)
+        return _frozen(value.item(), depth - 1)
     if hasattr(value, "spec_json") or isinstance(value, PathLike):
         return value  # what a local path means depends on the member
     to_json = getattr(value, "to_json", None)
     if callable(to_json):
-        return freeze(to_json(), depth - 1)
+        return _frozen(to_json(), depth - 1)
     if isinstance(value, np.ndarray):
-        return freeze(value.tolist(), depth - 1)
+        return _frozen(value.tolist(), depth - 1)
     if isinstance(value, Mapping):
-        return freeze(dict(value), depth - 1)
+        return _frozen(dict(value), depth - 1)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return tuple([freeze(inner, depth - 1) for inner in value])
+        return tuple([_frozen(inner, depth - 1) for inner in value])
     if hasattr(value, "__index__"):
         return _integer(int(value))
     raise TypeError(f"an object of type {type(value).__name__!r} cannot be converted to JSON")
@@ -153,15 +229,24 @@ def describe(value: object, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
+def _number(value: object) -> str:
+    # Python does not print integers of more than some thousand digits.
+    if isinstance(value, int) and value.bit_length() >= 4096:
+        return hex(value)
+    return repr(value)
+
+
 def _text(value: object, depth: int) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
+        if not is_text(value):
+            return ascii(value)
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, int | float):
-        return repr(value)
+        return _number(value)
     if depth <= 0:
         return "…"
     if isinstance(value, Mapping):

@@ -151,6 +151,8 @@ class Model(BaseModel):
             return cls.model_validate(json)
         except ValidationError as error:
             raise spec_error(error, json) from None
+        except UnicodeEncodeError as error:
+            raise SpecError(f"{error.object!a} is no text: {error.reason}") from None
 
     def to_json(self, include_defaults: bool = False) -> dict[str, object]:
         """The JSON object, members sorted by name.

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from tensorstore_py.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["field_types_json", "numpy_of_name", "parametric_name"]
+__all__ = ["LARGEST_ELEMENT", "field_types_json", "numpy_of_name", "parametric_name"]
 
 NumpyType = np.dtype[np.generic]
 
@@ -29,6 +30,8 @@ _TIME = re.compile(
     r"(datetime64|timedelta64)(\[([1-9]\d{0,8})?(Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as)\])?"
 )
 _FIXED = re.compile(r"([USV])([1-9]\d{0,8})", re.ASCII)
+#: Bytes of an element. More is a mistake, and would take memory before anything is read.
+LARGEST_ELEMENT: Final = 2**26
 _LETTERS = {"datetime64": "M8", "timedelta64": "m8"}
 
 
@@ -78,7 +81,8 @@ def numpy_of_name(name: object, type_of: Callable[[str], NumpyType]) -> NumpyTyp
         type_of: the NumPy type for a field's type name.
 
     Raises:
-        SpecError: a record without fields, with a field named twice, or of a wrong form.
+        SpecError: a record without fields, with a field named twice, or of a wrong form; elements
+            of more than `LARGEST_ELEMENT` bytes.
 
     Example:
         >>> numpy_of_name("timedelta64[ms]", np.dtype)
@@ -90,13 +94,15 @@ def numpy_of_name(name: object, type_of: Callable[[str], NumpyType]) -> NumpyTyp
         time = _TIME.fullmatch(name)
         if time is not None:
             return np.dtype(_LETTERS[time[1]] + (time[2] or ""))
-        if _FIXED.fullmatch(name):
+        fixed = _FIXED.fullmatch(name)
+        if fixed is not None:
+            _check_size(int(fixed[2]) * (4 if fixed[1] == "U" else 1))
             return np.dtype(name)
         if not name.startswith("[["):
             return None
         try:
             name = json.loads(name)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SpecError(f"a record's data type is not valid JSON: {error}") from None
     if not isinstance(name, list | tuple):
         return None
@@ -109,6 +115,7 @@ def _record(
     if not fields:
         raise SpecError("a record needs at least one field")
     members: list[tuple[str, NumpyType, tuple[int, ...]]] = []
+    size = 0
     for position, field in enumerate(fields):
         if (
             not isinstance(field, list | tuple)
@@ -123,10 +130,19 @@ def _record(
             )
         if any(field[0] == known for known, _, _ in members):
             raise SpecError(f'the field "{field[0]}" is there twice', (position, 0))
-        members.append(
-            (field[0], _field_type(field[1], position, type_of), _shape(field, position))
-        )
+        inner, shape = _field_type(field[1], position, type_of), _shape(field, position)
+        size += inner.itemsize * prod(shape)
+        try:
+            _check_size(size)
+        except SpecError as error:
+            raise error.inside(position) from None
+        members.append((field[0], inner, shape))
     return np.dtype(members)
+
+
+def _check_size(size: int) -> None:
+    if size > LARGEST_ELEMENT:
+        raise SpecError(f"an element has more than {LARGEST_ELEMENT} bytes")
 
 
 def _field_type(json: object, position: int, type_of: Callable[[str], NumpyType]) -> NumpyType:

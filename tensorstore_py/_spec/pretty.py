@@ -79,7 +79,7 @@ def escape(text: str) -> str:
     r"""C escapes; everything outside printable ASCII as `\xNN` of its UTF-8 bytes."""
     out: list[str] = []
     after_hex = False
-    for byte in text.encode("utf-8", "surrogateescape"):
+    for byte in _encoded(text):
         known = _ESCAPES.get(byte)
         # a digit right after \xNN would read as part of it
         if known is None and (not 32 <= byte < 127 or (after_hex and byte in _HEX_DIGITS)):
@@ -89,6 +89,13 @@ def escape(text: str) -> str:
         out.append(known or chr(byte))
         after_hex = False
     return "".join(out)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # nothing that can be stored, but a repr shows what there is
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _float(value: float) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tensorstore_py._spec.json_value import check_text
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.url_path import decode_path, encode_path, root_url_rest
@@ -88,7 +89,7 @@ def driver_scheme(driver: str) -> str:
 
 
 def _parts(url: str) -> list[str]:
-    parts = url.split("|")
+    parts = check_text(url).split("|")
     if not all(parts):
         raise SpecError("URL must be non-empty" if not url else f'"{url}" has an empty part')
     return parts

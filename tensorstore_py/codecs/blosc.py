@@ -23,6 +23,7 @@ from tensorstore_py.plugin import (
     BytesToBytesSpec,
     ChunkType,
     Level,
+    TooLargeError,
     codec,
     size_error,
 )
@@ -244,7 +245,7 @@ class Blosc(BytesToBytes):
     def decode_within(self, data: Buffer, most: int) -> bytes:
         stated = _checked_size(data)
         if stated > most:
-            raise DataLossError(f"blosc header states {stated} decoded bytes, more than {most}")
+            raise TooLargeError(most)
         return self.decode(data, stated)
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:

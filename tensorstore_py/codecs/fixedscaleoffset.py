@@ -96,8 +96,10 @@ def _bound(
     if not scale:
         raise SpecError("expected a number other than 0", ("scale",))
     bound = FixedScaleOffset(decoded, stored, offset, scale)
+    one = recast(ChunkType((1,), decoded.dtype, decoded.fill_value), decoded.dtype)
+    probe = FixedScaleOffset(one, stored, offset, scale)
     try:
-        bound.decode(bound.encode(np.zeros(decoded.shape, decoded.dtype)))
+        probe.decode(probe.encode(np.zeros(1, decoded.dtype)))
     except (TypeError, OverflowError) as error:
         raise SpecError(
             f"offset {offset} and scale {scale} are not possible for {decoded.dtype} elements: "

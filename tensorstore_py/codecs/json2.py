@@ -74,7 +74,7 @@ class Json2Spec(ArrayToBytesSpec):
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
         try:
             "".encode(self.encoding)
-        except LookupError as error:
+        except (LookupError, ValueError) as error:
             raise SpecError(f"no such text encoding: {error}", ("encoding",)) from None
         return Json2(self, chunk)
 

@@ -20,6 +20,7 @@ from tensorstore_py.plugin import (
     BytesToBytesSpec,
     ChunkType,
     Level,
+    TooLargeError,
     codec,
     size_error,
 )
@@ -86,7 +87,7 @@ class Lz4(BytesToBytes):
     def decode_within(self, data: Buffer, most: int) -> bytes:
         (stated,) = unpack_from("<I", bytes(data[:_HEADER]).ljust(_HEADER, b"\0"))
         if stated > most:
-            raise DataLossError(f"lz4 header states {stated} decoded bytes, more than {most}")
+            raise TooLargeError(most)
         return self.decode(data)
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:

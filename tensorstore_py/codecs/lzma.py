@@ -63,6 +63,8 @@ class LzmaSpec(BytesToBytesSpec):
         library = _library()
         try:
             bound.decode(bound.encode(b""), 0)
+        except MemoryError:
+            raise SpecError("lzma takes more memory than there is with these members") from None
         except (library.LZMAError, ValueError, TypeError, OverflowError) as error:
             raise SpecError(f"lzma has no such combination of members: {error}") from None
         return bound

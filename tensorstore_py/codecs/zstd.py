@@ -6,11 +6,12 @@ Example: `{"name": "zstd", "configuration": {"level": 3, "checksum": false}}`.
 Limits: none. The frame's header states the decoded size, except in frames written by a streaming
 encoder. It is compared with the size that the chunk must have, or could have at most, before the
 library sees the data: the library checks everything else, the frame's own checksum included. Frames
-without a stated size are decoded to fresh memory, or straight to the destination if one is given.
+without a stated size are decoded to memory of the size that there must or may be, and to no more.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,9 @@ from tensorstore_py.plugin import (
     BytesToBytesSpec,
     ChunkType,
     Level,
+    TooLargeError,
     codec,
+    large_memory,
     size_error,
 )
 
@@ -36,6 +39,12 @@ _MAGIC = b"\x28\xb5\x2f\xfd"
 #: Decoded size of the largest block, and what the smallest one takes: one byte, repeated.
 _LARGEST_BLOCK = 1 << 17
 _SMALLEST_BLOCK = 4
+#: How much memory a frame without a stated size gets at first.
+_LEAST_ROOM = 1 << 20
+_USUAL_RATIO = 16
+#: How the library says that its memory was more than enough, and that it was too little.
+_TOO_MUCH = re.compile(r", got (\d+)$")
+_TOO_LITTLE = "too small"
 
 
 @codec("zstd", family="zarr3")
@@ -133,24 +142,52 @@ class Zstd(BytesToBytes):
     def encode(self, data: Buffer) -> bytes:
         return self._compress(data, self._level, self._checksum)
 
-    def decode(self, data: Buffer, size: int | None = None) -> bytes:
-        if size is not None:
-            _check_size(data, size)
-        else:
-            _check_credible(data)
-        try:
-            decoded = self._decompress(data)
-        except (RuntimeError, ValueError) as error:
-            raise DataLossError(f"corrupt zstd data: {error}") from error
-        if size is not None and len(decoded) != size:
-            raise size_error(len(decoded), size)
-        return decoded
+    def decode(self, data: Buffer, size: int | None = None) -> Buffer:
+        if size is None:
+            return self._decoded(data, _credible_size(data))
+        _check_size(data, size)
+        out = large_memory(size)
+        self.decode_into(data, out)
+        return out
 
-    def decode_within(self, data: Buffer, most: int) -> bytes:
+    def decode_within(self, data: Buffer, most: int) -> Buffer:
         stated = stated_size(data)
         if stated is not None and stated > most:
-            raise DataLossError(f"zstd frame states {stated} decoded bytes, more than {most}")
-        return self.decode(data, stated)
+            raise TooLargeError(most)
+        try:
+            return self._decoded(data, min(most, _credible_size(data)))
+        except TooLargeError:
+            raise TooLargeError(most) from None
+
+    def _decoded(self, data: Buffer, most: int) -> Buffer:
+        stated = stated_size(data)
+        if stated is not None:
+            return self.decode(data, stated)
+        room = max(_LEAST_ROOM, _USUAL_RATIO * len(data))
+        while room <= most:
+            found = self._decoded_to(data, room)
+            if found is not None:
+                return found
+            room *= 4
+        found = self._decoded_to(data, most)
+        if found is None:
+            raise TooLargeError(most)
+        return found
+
+    def _decoded_to(self, data: Buffer, most: int) -> Buffer | None:
+        """What was decoded, if that is not more than `most` bytes."""
+        # The library says how much it wrote only where that was not all of the memory.
+        out = large_memory(most + 1)
+        try:
+            self._decompress(data, out)
+        except (RuntimeError, ValueError) as error:
+            found = _TOO_MUCH.search(str(error))
+            if found is not None:
+                return out[: int(found[1])]
+            if _TOO_LITTLE in str(error):
+                return None
+            raise DataLossError(f"corrupt zstd data: {error}") from error
+        return None
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         _check_size(data, out.nbytes)
@@ -166,17 +203,19 @@ def _check_size(data: Buffer, size: int) -> None:
         raise size_error(stated, size)
 
 
-def _check_credible(data: Buffer) -> None:
-    """Whether so little data can stand for as much as the first frame says.
+def _credible_size(data: Buffer) -> int:
+    """How much so little data can stand for.
 
     Raises:
-        DataLossError: it cannot.
+        DataLossError: less than the first frame says.
     """
     stated = stated_size(data) or 0
-    if stated > (len(data) // _SMALLEST_BLOCK + 1) * _LARGEST_BLOCK:
+    most = (len(data) // _SMALLEST_BLOCK + 1) * _LARGEST_BLOCK
+    if stated > most:
         raise DataLossError(
             f"corrupt zstd data: {len(data)} bytes cannot stand for {stated} bytes, as stated"
         )
+    return most
 
 
 def stated_size(data: Buffer) -> int | None:

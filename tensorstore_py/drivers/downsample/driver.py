@@ -29,6 +29,7 @@ from tensorstore_py.plugin import (
     StorageStatistics,
     Unit,
     fan_out,
+    new_array,
     offload,
     output_box,
     parts,
@@ -107,9 +108,7 @@ class Downsample(Driver):
         resolved = propagate_bounds(self._domain.mark_bounds_implicit[False], transform)
         if self._method == "stride" or all(factor == 1 for factor in self._factors):
             return await self._base.read(self._view[self._scaled(resolved)], order)
-        out = np.empty(
-            resolved.input_shape, self.data_type.array_dtype, order="F" if order == "F" else "C"
-        )
+        out = new_array(resolved.input_shape, self.data_type.array_dtype, order)
         if not out.size:
             return out
         box = output_box(resolved)

@@ -10,7 +10,7 @@ several elements, to a view that was broadcast, leaves the last.
 from __future__ import annotations
 
 import copy
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from tensorstore_py.plugin import (
     dtype,
     encode_path,
     model_validator,
+    new_array,
     propagate_bounds,
 )
 
@@ -201,10 +202,10 @@ class JsonDriver(Driver):
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         shape = propagate_bounds(self.domain, transform).input_shape
-        out = np.empty(shape, object, order="F" if order == "F" else "C")
+        out = new_array(shape, np.dtype(object), order)
         if out.size:
             value = self._found(await self._document.read())
-            flat = out.reshape(-1, order="A")
+            flat: np.ndarray[tuple[int, ...], np.dtype[Any]] = out.reshape(-1, order="A")
             flat[0] = value
             for place in range(1, flat.size):
                 flat[place] = copy.deepcopy(value)  # whoever changes one changes one

@@ -27,6 +27,7 @@ from tensorstore_py.plugin import (
     dtype,
     freeze,
     model_validator,
+    parse_stored_json,
     thaw,
 )
 
@@ -218,10 +219,7 @@ class Metadata:
             MismatchError: this is of a group.
             SpecError: this is not JSON, or a member is missing or wrong; the path names it.
         """
-        try:
-            json = json_module.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise SpecError(f"this is no JSON: {error}") from error
+        json = parse_stored_json(data)
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
         if not any(name in json for name in _REQUIRED):

@@ -23,6 +23,7 @@ from tensorstore_py.plugin import (
     Part,
     Schema,
     fan_out,
+    new_array,
     output_box,
     parts,
     propagate_bounds,
@@ -98,9 +99,7 @@ class Stack(Driver):
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         resolved = propagate_bounds(self._domain, transform)
-        out = np.empty(
-            resolved.input_shape, self.data_type.array_dtype, order="F" if order == "F" else "C"
-        )
+        out = new_array(resolved.input_shape, self.data_type.array_dtype, order)
         if not out.size:
             return out
         work = self._parts(resolved)

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import ElementView, describe, dtype
+from tensorstore_py.plugin import LARGEST_ELEMENT, ElementView, describe, dtype
 
 __all__ = ["StoredField", "StoredType"]
 
@@ -46,11 +46,9 @@ _BY_NAME = frozenset(
         "uint4",
     ]
 )
-_PATTERN = re.compile(r"([<>|])([biufcSVU])(\d{1,9})", re.ASCII)
+_PATTERN = re.compile(r"([<>|])([biufcSVU])(\d{1,10})", re.ASCII)
 _TIME = re.compile(r"[<>][mM]8\[([1-9]\d{0,8})?(Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as)\]")
 _OBJECT = "|O"
-#: In characters and bytes.
-_LARGEST = 2**31 - 1
 _HINTS = {
     "m": 'time differences state their unit, as "<m8[s]"',
     "M": 'dates state their unit, as "<M8[ns]"',
@@ -168,8 +166,8 @@ class StoredType:
                 raise error.inside(position) from None
             if any(other.name == field.name for other in fields):
                 raise SpecError(f'field name "{field.name}" occurs more than once', (position,))
-            if field.offset + field.size_bytes > _LARGEST:
-                raise SpecError(f"an element has more than {_LARGEST} bytes", (position,))
+            if field.offset + field.size_bytes > LARGEST_ELEMENT:
+                raise SpecError(f"an element has more than {LARGEST_ELEMENT} bytes", (position,))
             fields.append(field)
         return cls(tuple(fields))
 
@@ -342,7 +340,7 @@ def _named(json: object, offset: int) -> StoredField:
 
 def _shape(json: object) -> tuple[int, ...]:
     if not isinstance(json, list | tuple) or not all(
-        isinstance(extent, int) and not isinstance(extent, bool) and 0 < extent <= _LARGEST
+        isinstance(extent, int) and not isinstance(extent, bool) and 0 < extent < 2**31
         for extent in json
     ):
         raise SpecError(f"expected an array of positive integers, but found {describe(json)}", (2,))
@@ -358,9 +356,13 @@ def _scalar(encoded: str) -> np.dtype[np.generic]:
     if match is not None:
         order, letter, digits = match.groups()
         size = int(digits)
-        if letter in "SV" and size <= _LARGEST:
+        if letter in "SUV" and size * (4 if letter == "U" else 1) > LARGEST_ELEMENT:
+            raise SpecError(
+                f"elements of {describe(encoded)} have more than {LARGEST_ELEMENT} bytes"
+            )
+        if letter in "SV":
             return np.dtype(f"{letter}{size}")
-        if letter == "U" and order != "|" and 0 < size <= _LARGEST // 4:
+        if letter == "U" and order != "|" and size > 0:
             return np.dtype(encoded)
         if size in _SIZES.get(letter, ()) and (order != "|" or size == 1):
             return np.dtype(encoded)

@@ -37,6 +37,7 @@ from tensorstore_py.plugin import (
     describe,
     freeze,
     model_validator,
+    parse_stored_json,
 )
 from tensorstore_py.plugin import dtype as DataType  # noqa: N812 - a member is named dtype
 
@@ -256,10 +257,7 @@ class ZarrMetadata:
         Raises:
             SpecError: this is not JSON, or a member is missing or wrong; the path names it.
         """
-        try:
-            json = json_module.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise SpecError(f"this is no JSON: {error}") from error
+        json = parse_stored_json(data)
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
         for name in _REQUIRED:

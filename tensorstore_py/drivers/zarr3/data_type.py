@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tensorstore_py.drivers.zarr3.named_type import (
-    LARGEST,
     NAMED,
     PLAIN,
     of_numpy,
@@ -22,7 +21,7 @@ from tensorstore_py.drivers.zarr3.named_type import (
     type_name,
 )
 from tensorstore_py.errors import SpecError, did_you_mean
-from tensorstore_py.plugin import ElementView, describe, dtype, freeze, thaw
+from tensorstore_py.plugin import LARGEST_ELEMENT, ElementView, describe, dtype, freeze, thaw
 
 __all__ = ["StoredField", "StoredType"]
 
@@ -287,8 +286,8 @@ def _record(name: str, fields: list[object] | tuple[object, ...]) -> StoredType:
             raise SpecError(f'field name "{field.name}" occurs more than once', (position,))
         found.append(field)
         offset += field.type.size_bytes
-        if offset > LARGEST:
-            raise SpecError(f"an element has more than {LARGEST} bytes", (position,))
+        if offset > LARGEST_ELEMENT:
+            raise SpecError(f"an element has more than {LARGEST_ELEMENT} bytes", (position,))
     return _joined(name, found)
 
 

@@ -23,6 +23,7 @@ from tensorstore_py.plugin import (
     ElementView,
     describe,
     dtype,
+    freeze,
     normalised,
     number_to_json,
     parse_number,
@@ -236,6 +237,7 @@ def _element(data: bytes, target: np.dtype[np.generic]) -> Scalar:
 def _text(json: object) -> str:
     if not isinstance(json, str):
         raise SpecError(f"expected a string, but found {describe(json)}")
+    freeze(json)
     return json
 
 

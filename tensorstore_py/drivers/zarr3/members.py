@@ -49,7 +49,7 @@ def parse_dimension_names(json: object) -> tuple[str | None, ...]:
         ('x', None)
     """
     names: list[str | None] = []
-    for dimension, name in enumerate(json_array(json)):
+    for dimension, name in enumerate(json_array(freeze(json))):
         if name is not None and not isinstance(name, str):
             raise SpecError(f"expected a string or null, but found {describe(name)}", (dimension,))
         names.append(name)

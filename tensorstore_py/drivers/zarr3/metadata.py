@@ -37,6 +37,7 @@ from tensorstore_py.plugin import (
     describe,
     freeze,
     parse_codec_list,
+    parse_stored_json,
     thaw,
 )
 
@@ -213,13 +214,13 @@ class Metadata(NamedTuple):
         """The metadata for a stored document.
 
         Raises:
-            DataLossError: not JSON.
             MismatchError: the document of a group.
+            DataLossError: not JSON, or with text that is none.
             SpecError: a member is missing, unknown or not possible; has the path to it.
         """
         try:
-            json = json_module.loads(data)
-        except (ValueError, RecursionError) as error:
+            json = parse_stored_json(data)
+        except SpecError as error:
             raise DataLossError(f"not a JSON document: {error}") from error
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")

@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import Level, describe, dtype
+from tensorstore_py.plugin import LARGEST_ELEMENT, Level, describe, dtype
 
-__all__ = ["LARGEST", "NAMED", "PLAIN", "of_numpy", "raw_name", "type_name"]
+__all__ = ["NAMED", "PLAIN", "of_numpy", "raw_name", "type_name"]
 
 NumpyType = np.dtype[np.generic]
 
@@ -39,8 +39,6 @@ _RAW = re.compile(r"r([1-9]\d{0,9})", re.ASCII)
 _UNIT = re.compile(r"Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as|generic")
 _TIME = re.compile(r"(datetime64|timedelta64)(?:\[(\d*)([A-Za-z]+)\])?")
 _SCALE = Level(1, 2**31 - 1)
-#: Bytes of an element. More is a mistake, and would take memory before anything is read.
-LARGEST: Final = 2**26
 _LETTERS = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
 
 
@@ -67,7 +65,7 @@ def _fixed(letter: str, unit: int) -> Callable[[Mapping[str, object]], NumpyType
     def parse(configuration: Mapping[str, object]) -> NumpyType:
         _check_members(configuration, ("length_bytes",))
         try:
-            size = Level(unit, LARGEST).check(configuration["length_bytes"])
+            size = Level(unit, LARGEST_ELEMENT).check(configuration["length_bytes"])
             if size % unit:
                 raise SpecError(f"expected a multiple of {unit}, but found {size}")
         except SpecError as error:
@@ -101,10 +99,10 @@ def raw_name(name: str) -> int | None:
     if found is None:
         return None
     bits = int(found[1])
-    if bits % 8 or bits // 8 > LARGEST:
+    if bits % 8 or bits // 8 > LARGEST_ELEMENT:
         raise SpecError(
             f'data type "{name}" is not supported: expected "r" and a multiple of 8 up to '
-            f'{8 * LARGEST}, such as "r16"'
+            f'{8 * LARGEST_ELEMENT}, such as "r16"'
         )
     return bits // 8
 

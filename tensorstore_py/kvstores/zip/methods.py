@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, NamedTuple, cast
 
-from tensorstore_py.errors import DataLossError, UnsupportedError
+from tensorstore_py.errors import DataLossError, ResourceExhaustedError, UnsupportedError
 from tensorstore_py.plugin import (
     OPAQUE,
     Buffer,
@@ -41,6 +41,8 @@ _NAMES: Final = {
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 #: No deflate stream is denser than one byte for so many.
 _DENSEST_DEFLATE: Final = 1032
+#: What decoding xz may take beside the value, whatever the data asks for.
+_MOST_MEMORY: Final = 1 << 30
 
 
 class Packed(NamedTuple):
@@ -86,6 +88,7 @@ def unpack(method: int, data: Buffer, size: int, crc: int) -> Buffer:
     Raises:
         UnsupportedError: the method is not known here; names it.
         DataLossError: the data is damaged.
+        ResourceExhaustedError: the value does not fit in memory.
     """
     decoder = _DECODERS.get(method)
     if decoder is None:
@@ -96,6 +99,10 @@ def unpack(method: int, data: Buffer, size: int, crc: int) -> Buffer:
         )
     try:
         value = decoder(data, size)
+    except MemoryError:
+        raise ResourceExhaustedError(
+            f"its value takes {size} bytes of memory, which cannot be had"
+        ) from None
     except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, OverflowError) as error:
         if isinstance(error, DataLossError):
             raise
@@ -125,7 +132,11 @@ def _bunzip2(data: Buffer, size: int) -> bytes:
 
 def _unxz(data: Buffer, size: int) -> bytes:
     return decode_streams(
-        data, size, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), unlimited=-1, concatenated=True
+        data,
+        size,
+        lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY),
+        unlimited=-1,
+        concatenated=True,
     )
 
 

@@ -1,0 +1,125 @@
+"""A trial: something stored is opened, shown, read and changed, whatever is wrong with it.
+
+`attempt(seed)` does all that and returns the errors that it met, which are all of this package's
+classes. Anything else is raised as `UntypedError`, and more memory than `MOST_BYTES` as
+`MemoryTakenError`; both say what was done. Memory is what Python and NumPy were asked for
+(`tracemalloc`), beyond what the trial began with; pages that are never written to count, too.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+from typing import TYPE_CHECKING
+
+import tensorstore_py as ts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.fuzz.seeds import Seed
+
+__all__ = ["MOST_BYTES", "MemoryTakenError", "UntypedError", "attempt"]
+
+#: As much as the limit for data of variable length lets through, as Python objects, and then some.
+MOST_BYTES = 512 * 2**20
+#: Elements that are read at most, of arrays that say that they are large.
+_MOST_READ = 2**16
+
+
+class UntypedError(AssertionError):
+    """An error that is none of this package's."""
+
+
+class MemoryTakenError(AssertionError):
+    """More memory than stored data and metadata justify."""
+
+
+def attempt(seed: Seed, *, measure: bool = True) -> list[ts.TensorStoreError]:
+    """Open what is stored, and do to it what can be done.
+
+    Args:
+        seed: what is stored; it stays as it is.
+        measure: measure memory, which takes twice the time.
+
+    Raises:
+        UntypedError, MemoryTakenError: see the head of this file.
+    """
+    context = ts.Context()
+    store = ts.KvStore.open("memory://", context=context).result()
+    for key, value in seed.files.items():
+        store[key] = value
+    errors: list[ts.TensorStoreError] = []
+    if measure:
+        tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            # Consolidated metadata is behind what is changed here, as it says.
+            warnings.simplefilter("ignore", UserWarning)
+            _run(seed, context, errors)
+        most = tracemalloc.get_traced_memory()[1] if measure else 0
+    finally:
+        if measure:
+            tracemalloc.stop()
+    if most > MOST_BYTES:
+        raise MemoryTakenError(f"{seed.name}: {most} bytes were taken")
+    return errors
+
+
+def _run(seed: Seed, context: ts.Context, errors: list[ts.TensorStoreError]) -> None:
+    def do(what: str, action: Callable[[], object]) -> object:
+        try:
+            return action()
+        except ts.UnsupportedError:  # a driver without attributes, say
+            pass
+        except ts.TensorStoreError as error:
+            str(error).encode("utf-8", "surrogatepass")
+            errors.append(error)
+        except Exception as error:
+            raise UntypedError(f"{seed.name}: {what}: {type(error).__name__}: {error}") from error
+        return None
+
+    if seed.driver == "group":
+        group = do("open", lambda: ts.Group.open("memory://", context=context).result())
+        if isinstance(group, ts.Group):
+            _try_group(group, do)
+        return
+    array = do("open", lambda: ts.open(seed.spec(), context=context).result())
+    if isinstance(array, ts.TensorStore):
+        _try_array(array, do)
+
+
+def _try_group(group: ts.Group, do: Callable[[str, Callable[[], object]], object]) -> None:
+    do("show", lambda: repr(group))
+    do("attributes", lambda: group.attrs.read().result())
+    do("members", lambda: group.members().result())
+    do("tree", lambda: str(group.tree().result()))
+    array = do("member", lambda: group["x"])
+    if isinstance(array, ts.TensorStore):
+        _try_array(array, do)
+    do("set", lambda: group.attrs.update(b=2).result())
+
+
+def _try_array(array: ts.TensorStore, do: Callable[[str, Callable[[], object]], object]) -> None:
+    do("show", lambda: repr(array))
+    do("spec", lambda: ts.Spec(array.spec().to_json()))
+    do("schema", lambda: repr(array.schema))
+    part = array
+    while part.size > _MOST_READ or part.dtype.numpy_dtype.itemsize * part.size > 2**26:
+        shape = part.shape
+        if max(shape, default=0) <= 1:
+            break
+        dim = shape.index(max(shape))
+        part = part[ts.d[dim][part.domain.inclusive_min[dim] : part.domain.inclusive_min[dim] + 1]]
+    for what in ("read", "read again"):
+        do(what, lambda: part.read().result())
+    if array.shape and array.size:
+        first = array[tuple(array.domain.inclusive_min)]
+        do("element", lambda: first.read().result())
+        value = do("fill value", lambda: array.fill_value)
+        do("write", lambda: first.write(first.read().result()).result())
+        del value
+    do("attributes", lambda: array.attrs.read().result())
+    do("statistics", lambda: part.storage_statistics(query_not_stored=True).result())
+    # Last: readers of this array find its metadata changed.
+    do("set", lambda: array.attrs.update(b=2).result())
