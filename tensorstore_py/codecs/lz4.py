@@ -4,8 +4,8 @@ Specification: https://numcodecs.readthedocs.io/en/stable/compress/lz4.html
 Names: `lz4` (zarr, n5), `numcodecs.lz4` (zarr3).
 Example: `{"id": "lz4", "acceleration": 1}`.
 Limits: 2 GiB a chunk. The stated size is compared with what the chunk must have, or with what the
-data could unpack to at most, before anything is allocated. N5 has the streams of lz4-java, which are
-read, and not written: their checksum is of a kind that no library here has, and is not looked at.
+data could unpack to at most, before anything is allocated. N5 has the streams of lz4-java, which
+are read, and not written: no library here has their kind of checksum, which is not looked at.
 """
 
 from __future__ import annotations

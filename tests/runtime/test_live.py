@@ -9,6 +9,8 @@ import tensorstore_py as ts
 
 
 def _live():
+    promise: ts.Promise[int]
+    future: ts.Future[int]
     promise, future = ts.Promise.new()
     spec = {"driver": "zarr3", "kvstore": "memory://", "dtype": "int8", "schema": {"rank": 0}}
     store = ts.open(spec, create=True, domain=ts.IndexDomain(rank=0)).result()

@@ -1,7 +1,7 @@
 """The codec `blosc`: what is asked of it, the bound codec, and what its library cannot read.
 
-Read in this order: `snappy` (buffers whose blocks Snappy compressed), and `codec`, the rest. The one
-invariant: a buffer is decoded only if its header agrees with its length and with the chunk's size.
+Read in this order: `snappy` (buffers whose blocks Snappy compressed), and `codec`, the rest. The
+one invariant: a buffer is decoded only if its header agrees with its length and the chunk's size.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Reading only. The layout, after c-blosc 1: behind the header, the offset of each block; a block is
 one stream, or one for each byte of an element; a stream is its length and what it says, or, if that
-is as long as what it stands for, the bytes themselves. Snappy: the decoded length, then literals and
-copies from what was decoded already. No step makes more bytes than the header of the buffer states,
-which the caller has compared with what a chunk can have.
+is as long as what it stands for, the bytes themselves. Snappy: the decoded length, then literals
+and copies from what was decoded already. No step makes more bytes than the header of the buffer
+states, which the caller has compared with what a chunk can have.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _UNSAID: Final[dict[str, object]] = {
     "order": "C",
 }
 #: Names and codes of NumPy types without byte order: that of nearly all machines is meant.
-_NAMED = re.compile(r"(bool|int|uint|float|complex)(\d*)", re.ASCII)
+_NAMED = re.compile(r"(bool|int|uint|float|complex)(|8|16|32|64|128)", re.ASCII)
 _CODED = re.compile(r"[=|]?([biufc])(\d+)", re.ASCII)
 _KINDS = {"bool": "b", "int": "i", "uint": "u", "float": "f", "complex": "c"}
 _SPECIAL = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
@@ -72,10 +72,8 @@ def _dtype(text: str) -> str:
 
 
 def _fill_value(json: object, dtype: str) -> object:
-    """A number that was written as text, and an integer that was written as true or false."""
+    """A number that was written as text."""
     kind = dtype[1:2]
-    if kind in "iu" and isinstance(json, bool):
-        return int(json)
     if kind not in "iuf" or not isinstance(json, str):
         return json
     if kind == "f" and json.lower() in _SPECIAL:
@@ -91,8 +89,6 @@ def _codec(json: object) -> object:
     if not isinstance(json, Mapping):
         return json
     name = json.get("id")
-    if name is None and "id" in json:
-        return None
     tuning = () if name == "gzip" and json.get("useZlib") is True else _TUNING
     found = {key: value for key, value in json.items() if key not in tuning}
     if name == "blosc":

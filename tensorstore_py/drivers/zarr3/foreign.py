@@ -7,24 +7,16 @@ two things stays, and is an error. Nothing here is accepted in a spec.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 __all__ = ["standard"]
 
 #: Members of a document that may say that nothing is said.
-_MAY_BE_NULL = ("attributes", "chunk_key_encoding", "dimension_names", "storage_transformers")
-_KNOWN = frozenset(
-    (*_MAY_BE_NULL, "chunk_grid", "codecs", "consolidated_metadata", "data_type", "fill_value",
-     "node_type", "shape", "zarr_format")
-)  # fmt: skip
+_MAY_BE_NULL = ("attributes", "dimension_names", "fill_value", "storage_transformers")
 _BYTES: Final = {"name": "bytes", "configuration": {"endian": "little"}}
-_SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
 _LARGEST_TYPE = 255
-_INTEGER = re.compile(r"u?int\d+")
 _UNITS = "dimension_units"
-_DIGITS = re.compile(r"-?\d{1,20}", re.ASCII)
 _NUMCODECS = "numcodecs."
 #: Names that zarrs gave to codecs before they were registered.
 _NAMES = {
@@ -51,8 +43,8 @@ def standard(document: Mapping[str, object]) -> tuple[dict[str, object], dict[st
     kept: dict[str, object] = {}
     shape = document.get("shape")
     for name, value in document.items():
-        if name not in _KNOWN and value in (None, [], {}):
-            kept[name] = value
+        if name == "extensions" and value == []:
+            kept[name] = value  # of a draft; none are asked for
         elif name == "attributes" and isinstance(value, Mapping):
             found[name], others = _attributes(value, shape)
             kept.update({name: others} if others else {})
@@ -65,9 +57,6 @@ def standard(document: Mapping[str, object]) -> tuple[dict[str, object], dict[st
             found[name] = _key_encoding(value)
         elif value is not None or name not in _MAY_BE_NULL:
             found[name] = value
-    fill_value = _fill_value(found.pop("fill_value", None), found.get("data_type"))
-    if fill_value is not None:
-        found["fill_value"] = fill_value
     return found, kept
 
 
@@ -93,16 +82,6 @@ def _chunk_grid(json: Mapping[str, object], shape: object) -> dict[str, object]:
         return dict(json)
     sizes = [size or 1 if extent == 0 else size for size, extent in zip(sizes, shape, strict=True)]
     return {**json, "configuration": {**configuration, "chunk_shape": sizes}}
-
-
-def _fill_value(json: object, data_type: object) -> object:
-    """An integer that was written as text, or as true or false."""
-    if isinstance(data_type, str) and _INTEGER.fullmatch(data_type):
-        if isinstance(json, bool):
-            return int(json)
-        if isinstance(json, str) and _DIGITS.fullmatch(json):
-            return int(json)
-    return json
 
 
 def _key_encoding(json: Mapping[str, object]) -> dict[str, object]:
@@ -131,8 +110,9 @@ def _codec(json: object) -> object:
 def _registered_name(name: str) -> str:
     for prefix in _PREFIXES:
         if name.startswith(prefix):
-            name = name.rpartition("/")[2].removeprefix(prefix)
-    return _NAMES.get(name, name)
+            last = name.rpartition("/")[2].removeprefix(prefix)
+            return _NAMES.get(last, last)
+    return name
 
 
 def _configuration(name: str, json: Mapping[str, object]) -> dict[str, object]:
@@ -152,12 +132,9 @@ def _configuration(name: str, json: Mapping[str, object]) -> dict[str, object]:
 
 
 def _blosc(members: dict[str, object]) -> dict[str, object]:
-    """Shuffles by number, as in version 2; and elements larger than the library has room for."""
-    shuffle = members.get("shuffle")
-    if type(shuffle) is int and 0 <= shuffle < len(_SHUFFLES):
-        members["shuffle"] = _SHUFFLES[shuffle]
+    """Elements that are larger than the library has room for."""
     size = members.get("typesize")
-    if type(size) is int and not 1 <= size <= _LARGEST_TYPE:
+    if type(size) is int and size > _LARGEST_TYPE:
         # The library then takes 1, with which no shuffle does anything.
         members["typesize"] = 1
     return members

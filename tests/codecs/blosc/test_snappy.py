@@ -28,6 +28,7 @@ def _encoded(values: Any, shuffle: int, blocksize: int) -> bytes:
     spec = {"driver": "zarr", "kvstore": "memory://", "metadata": metadata}
     store = wheel.open(spec, create=True, dtype=values.dtype, shape=values.shape).result()
     store[:] = values
+    assert store.kvstore is not None
     found: bytes = store.kvstore["0"]
     return found
 
