@@ -31,7 +31,8 @@ def test_units_of_other_dimensions_are_kept_apart() -> None:
     [{"codecs": 3}, {"codecs": [3]}, {"codecs": [{"name": 3}]},
      {"codecs": [{"name": "gzip", "configuration": 3}]}, {"chunk_grid": {"name": "regular"}},
      {"shape": [4], "chunk_grid": {"configuration": {"chunk_shape": 3}}}, {"attributes": 3},
-     {"chunk_key_encoding": 3}, {"lab": None}, {"lab": []}, {"shape": None},
+     {"chunk_key_encoding": 3}, {"lab": None}, {"lab": []},
+     {"shape": None},
      {"extensions": ["x"]}, {"codecs": [{"name": "zlib", "configuration": {}}]}, {"chunk_key_encoding": None}],
 )  # fmt: skip
 def test_what_is_wrong_stays_wrong(member: dict[str, object]) -> None:
