@@ -16,6 +16,8 @@ __all__ = ["standard"]
 _MAY_BE_NULL = ("attributes", "dimension_names", "fill_value", "storage_transformers")
 _BYTES: Final = {"name": "bytes", "configuration": {"endian": "little"}}
 _LARGEST_TYPE = 255
+#: Shards in shards; more are refused, and not looked at here.
+_DEEPEST = 16
 _UNITS = "dimension_units"
 _NUMCODECS = "numcodecs."
 #: Names that zarrs gave to codecs before they were registered.
@@ -93,7 +95,7 @@ def _key_encoding(json: Mapping[str, object]) -> dict[str, object]:
     return members
 
 
-def _codec(json: object) -> object:
+def _codec(json: object, depth: int = 0) -> object:
     """A codec by the name that is registered, without members that say nothing."""
     if isinstance(json, str):
         json = {"name": json}
@@ -103,7 +105,7 @@ def _codec(json: object) -> object:
     name = codec["name"] = _registered_name(json["name"])
     configuration = codec.get("configuration", {})
     if isinstance(configuration, Mapping):
-        codec["configuration"] = _configuration(name, configuration)
+        codec["configuration"] = _configuration(name, configuration, depth)
     return codec
 
 
@@ -115,7 +117,7 @@ def _registered_name(name: str) -> str:
     return name
 
 
-def _configuration(name: str, json: Mapping[str, object]) -> dict[str, object]:
+def _configuration(name: str, json: Mapping[str, object], depth: int) -> dict[str, object]:
     nulls = name.startswith(_NUMCODECS)  # some of those mean something
     members = {key: value for key, value in json.items() if nulls or value is not None}
     if nulls and f"{_NUMCODECS}{members.get('id')}" == name:
@@ -126,8 +128,8 @@ def _configuration(name: str, json: Mapping[str, object]) -> dict[str, object]:
         return {"endian": "little", **members}
     for inner in ("codecs", "index_codecs"):
         codecs = members.get(inner)
-        if isinstance(codecs, list):
-            members[inner] = [_codec(codec) for codec in codecs]
+        if isinstance(codecs, list) and depth < _DEEPEST:
+            members[inner] = [_codec(codec, depth + 1) for codec in codecs]
     return members
 
 
