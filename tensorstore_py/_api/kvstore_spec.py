@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from tensorstore_py._api.key_range import as_key
 from tensorstore_py._interface.kvstore import KvStoreSpec
-from tensorstore_py._spec.binding import bind, spec_json, strip_context, unbind
+from tensorstore_py._spec.binding import bind, same_spec, spec_json, strip_context, unbind
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
@@ -170,7 +170,7 @@ class Spec:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spec):
             return NotImplemented
-        return self._model == other._model
+        return same_spec(self._model, other._model)
 
     def __repr__(self) -> str:
         return pretty("KvStore.Spec", spec_json(self._model, mark_bound=True))

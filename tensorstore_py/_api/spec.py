@@ -15,7 +15,7 @@ from tensorstore_py._api.spec_file import in_file, load_json
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
-from tensorstore_py._spec.binding import spec_json
+from tensorstore_py._spec.binding import same_spec, spec_json
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers, kvstores
@@ -151,7 +151,7 @@ class Spec(Indexable):
         Args:
             include_defaults: print members that equal their default, too.
         """
-        return spec_json(_printable(self._model), include_defaults)
+        return spec_json(self._model.canonical(), include_defaults)
 
     @property
     def transform(self) -> IndexTransform | None:
@@ -244,11 +244,11 @@ class Spec(Indexable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spec):
             return NotImplemented
-        return self._model == other._model
+        return same_spec(self._model, other._model)
 
     def __repr__(self) -> str:
         try:
-            return pretty("Spec", spec_json(_printable(self._model), mark_bound=True))
+            return pretty("Spec", spec_json(self._model.canonical(), mark_bound=True))
         except (SpecError, UnsupportedError):
             # elements in memory, or functions, that have no JSON form
             return "Spec(...)"
@@ -276,11 +276,3 @@ class Spec(Indexable):
 
     def _with_transform(self, transform: IndexTransform) -> Self:
         return self.of(self._model.replace(transform=transform, rank=None))
-
-
-def _printable(model: DriverSpec) -> DriverSpec:
-    """With the transform that the known domain implies, as the reference prints it."""
-    if model.transform is not None:
-        return model
-    domain = model.known_domain()
-    return model if domain is None else model.replace(transform=identity(domain))

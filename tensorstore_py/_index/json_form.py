@@ -18,7 +18,7 @@ from tensorstore_py._index.build import DomainArguments, make_domain, with_outpu
 from tensorstore_py._index.dim import Dim
 from tensorstore_py._index.frame import MAX_RANK, Frame
 from tensorstore_py._index.interval import INF, INF_SIZE
-from tensorstore_py._index.maps import UNBOUNDED, OutputIndexMap
+from tensorstore_py._index.maps import OutputIndexMap
 from tensorstore_py.errors import SpecError, did_you_mean
 
 __all__ = ["Json", "domain_from_json", "domain_to_json", "frame_from_json", "frame_to_json"]
@@ -251,8 +251,7 @@ def _dump_map(index_map: OutputIndexMap) -> dict[str, Json]:
     if values is not None:
         members["index_array"] = values.tolist()
         lower, upper = index_map.value_range
-        is_outside = values.size and not (lower <= values.min() and values.max() < upper)
-        if index_map.value_range != UNBOUNDED and is_outside:
+        if index_map.reaches_outside:
             members["index_array_bounds"] = [
                 "-inf" if lower == -INF else lower,
                 "+inf" if upper == INF + 1 else upper - 1,

@@ -159,6 +159,15 @@ class OutputIndexMap:
             return None
         return Dim._make(*self.value_range, False, False)
 
+    @property
+    def reaches_outside(self) -> bool:
+        """Whether a value of the array is not in the interval that all must lie in."""
+        values = self.index_array
+        if values is None or self.value_range == UNBOUNDED or not values.size:
+            return False
+        lower, upper = self.value_range
+        return not (lower <= values.min() and values.max() < upper)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OutputIndexMap):
             return NotImplemented

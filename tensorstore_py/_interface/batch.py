@@ -15,6 +15,7 @@ from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import holds
 from tensorstore_py._interface.kvstore import KvStore, ReadResult
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.live import Live
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import Deferred
 from tensorstore_py.errors import FailedPreconditionError, OutOfRangeError
@@ -33,7 +34,7 @@ _SMALL_BYTES = 2**20
 _MANY = 64
 
 
-class Batch:
+class Batch(Live):
     """Reads that are begun together when it is submitted, and send fewer requests for it.
 
     It is submitted by `submit()`, at the end of its `with` block, or when nobody has it any more.

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from tensorstore_py._index import IndexDomain, IndexTransform
+from tensorstore_py._index import IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._interface.resize_request import ResizeRequest
 from tensorstore_py._interface.statistics import StorageStatistics
@@ -48,7 +48,6 @@ __all__ = [
     "StorageStatistics",
     "TransformField",
 ]
-
 
 #: A member that holds a kvstore spec or its URL.
 KvStoreField = Annotated[KvStoreSpec, registered(kvstores, from_url=kvstore_from_url)]
@@ -289,8 +288,7 @@ class DriverSpec(Model):
     async def open_within(self, transaction: Transaction | None) -> Driver:
         """As `open`, in a transaction if one is given.
 
-        By default what is there is opened and seen through the transaction. Who can create
-        something overrides it.
+        By default what is there is seen through it; who can create something overrides it.
         """
         return (await self.open()).within(transaction)
 
@@ -326,7 +324,7 @@ class DriverSpec(Model):
         if self.transform is None:
             schema.update(rank=self.rank)
             return schema
-        # The rank is the view's, like the transform's input; constraints are on the array.
+        # the rank is the view's, like the transform's input; constraints are on the array
         if self.rank not in (None, self.transform.input_rank):
             raise SpecError(
                 f"the rank is {self.rank}, but the transform has {self.transform.input_rank} "
@@ -339,6 +337,10 @@ class DriverSpec(Model):
     def known_domain(self) -> IndexDomain | None:
         """The array's domain as far as the constraints tell, resizable bounds implicit."""
         return self.known_schema().domain
+
+    def canonical(self) -> Self:
+        domain = self.known_domain() if self.transform is None else None
+        return self if domain is None else self.replace(transform=identity(domain))
 
     @property
     def view_transform(self) -> IndexTransform | None:

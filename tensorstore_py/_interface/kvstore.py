@@ -100,11 +100,25 @@ class ReadResult:
             value = value[start:stop]
         return cls("value", value, stamp)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ReadResult):
+            return NotImplemented
+        return (
+            self.state == other.state
+            and bytes(self.value) == bytes(other.value)
+            and self.stamp == other.stamp
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
     def __copy__(self) -> ReadResult:
         return ReadResult(self.state, self.value, self.stamp.copy())
 
     def __deepcopy__(self, memo: dict[int, object]) -> ReadResult:
         return ReadResult(self.state, bytes(self.value), self.stamp.copy())
+
+    def __reduce__(self) -> tuple[type[ReadResult], tuple[object, ...]]:
+        return ReadResult, (self.state, bytes(self.value), self.stamp)
 
     def __repr__(self) -> str:
         return (

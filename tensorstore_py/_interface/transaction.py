@@ -14,6 +14,7 @@ from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.future import Settleable
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.live import Live
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.binding import likeness
@@ -35,7 +36,7 @@ _State = Literal["open", "closing", "closed", "aborted"]
 _MANY = 256
 
 
-class Transaction:
+class Transaction(Live):
     """A staging area for writes, of arrays and key-value stores.
 
     Reads through it see its own writes; nobody else sees any of them before it is committed.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from tensorstore_py._runtime.adoption import adopt
 from tensorstore_py._runtime.fork import check_threads, epoch
+from tensorstore_py._runtime.live import Live
 from tensorstore_py._runtime.signals import enter, leave, uninterrupted
 from tensorstore_py._runtime.work import Attached
 from tensorstore_py.errors import AbortedError
@@ -40,7 +41,7 @@ _UNSET: Any = object()
 loop_thread: list[int | None] = [None]
 
 
-class Future(Generic[T]):
+class Future(Live, Generic[T]):
     """The result of an asynchronous operation.
 
     Args:
@@ -310,7 +311,7 @@ class Future(Generic[T]):
             _log.exception("exception in a Future's done callback")
 
 
-class Promise(Generic[T]):
+class Promise(Live, Generic[T]):
     """The producer's end of a Future.
 
     Example:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._runtime.future import Future, Settleable
+from tensorstore_py._runtime.live import Live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -51,7 +52,7 @@ class Copying:
         return WriteFutures(settle.future, commit)
 
 
-class WriteFutures:
+class WriteFutures(Live):
     """The outcome of `TensorStore.write`.
 
     Attributes:

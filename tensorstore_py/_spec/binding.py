@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
+from tensorstore_py._spec.json_value import same_json
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.resource import Resource, ResourceSpec, Trail
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ __all__ = [
     "bind",
     "is_bound",
     "likeness",
+    "same_spec",
     "spec_json",
     "strip_context",
     "unbind",
@@ -159,6 +161,51 @@ def likeness(value: object) -> object:
     if isinstance(value, tuple | list):
         return [likeness(inner) for inner in value]
     return value
+
+
+def same_spec(one: Model, other: Model) -> bool:
+    """Whether two models say the same, however each came to be.
+
+    That is what their JSON says. Bound resources must be the same live object. Models of which
+    there is no JSON, since they hold objects, must have equal members.
+
+    Example:
+        >>> from tensorstore_py._spec.registry import drivers
+        >>> from tensorstore_py._spec.registered import parse_registered
+        >>> stated, implied = (
+        ...     parse_registered(drivers, {"driver": "zarr3", **rest})
+        ...     for rest in ({"rank": 2}, {"schema": {"dimension_units": [None, None]}})
+        ... )
+        >>> same_spec(stated, implied)
+        True
+    """
+    if one is other:
+        return True
+    try:
+        mine, theirs = _canonical(one).to_json(), _canonical(other).to_json()
+    except (SpecError, MismatchError, UnsupportedError, TypeError):
+        return one == other
+    # Of resources some members, which are secret, are not printed.
+    return same_json(mine, theirs) and _inline(one) == _inline(other)
+
+
+def _canonical(model: M) -> M:
+    """The canonical form, with every bound resource as a reference that no other resource has."""
+
+    def visit(value: object) -> object:
+        if isinstance(value, Resource):
+            name = value.provider if _is_unseen(value) else f"{value.provider}#{id(value)}"
+            return ResourceSpec(value.provider, reference=name, was_bound=not _is_unseen(value))
+        return _map_members(value.canonical(), visit) if isinstance(value, Model) else value
+
+    return _map_members(model.canonical(), visit)
+
+
+def _inline(model: Model) -> list[object]:
+    """What is said of the resources that are left to bind, where it is said."""
+    specs = [spec for spec in _resources(model) if isinstance(spec, ResourceSpec)]
+    specs += [spec for context in _contexts(model) for spec in context.resources.values()]
+    return [spec.inline for spec in specs if spec.inline is not None]
 
 
 def spec_json(

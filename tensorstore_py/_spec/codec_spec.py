@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from pydantic_core import core_schema
 
+from tensorstore_py._spec.json_value import same_json
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
@@ -131,13 +132,15 @@ class CodecSpec:
         return self._model.to_json(include_defaults)
 
     def __eq__(self, other: object) -> bool:
-        return self._model == other._model if isinstance(other, CodecSpec) else NotImplemented
+        if not isinstance(other, CodecSpec):
+            return NotImplemented
+        return same_json(self.to_json(), other.to_json())
 
     def __repr__(self) -> str:
         return pretty("CodecSpec", self.to_json())
 
     def __reduce__(self) -> tuple[Callable[..., CodecSpec], tuple[object]]:
-        return CodecSpec, (self.to_json(),)
+        return CodecSpec, (self._model,)
 
     @classmethod
     def __get_pydantic_core_schema__(

@@ -171,6 +171,13 @@ class Context(Closable):
         self._own.add(made)
         return self._made.setdefault(key, made)
 
+    def __copy__(self) -> Context:
+        """The context itself: what it holds is live."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Context:
+        return self
+
     def __reduce__(self) -> tuple[Callable[..., Context], tuple[object, ...]]:
         return Context, (self._spec, self._parent)
 

@@ -263,10 +263,15 @@ def _to_json(value: object) -> object:
 
 
 def same_fill_value(mine: FillValue | None, theirs: FillValue | None) -> bool:
-    """Whether type, shape and values agree; NaN is not equal to NaN."""
+    """Whether type, shape and values agree; NaN is equal to itself."""
     if mine is None or theirs is None:
         return mine is theirs
-    return mine.dtype == theirs.dtype and np.array_equal(mine, theirs)
+    if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
+        return False
+    if mine.dtype.fields is not None:
+        return bool((mine == theirs).all()) or mine.tobytes() == theirs.tobytes()
+    # NaN and NaT, of whatever type, are what differs from itself
+    return bool(((mine == theirs) | ((mine != mine) & (theirs != theirs))).all())  # noqa: PLR0124
 
 
 def check_broadcast(array: FillValue, domain: IndexDomain) -> None:

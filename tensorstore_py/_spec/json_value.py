@@ -201,21 +201,22 @@ def thaw(value: object, include_defaults: bool = False) -> object:
 
 
 def same_json(one: object, other: object) -> bool:
-    """Whether two values are equal, where NaN is equal to itself.
+    """Whether two values are one in JSON: NaN is equal to itself, and `true` is not 1.
 
     Example:
-        >>> same_json({"a": [float("nan")]}, {"a": (float("nan"),)})
-        True
+        >>> nan = float("nan")
+        >>> same_json({"a": [nan, 1]}, {"a": (nan, 1.0)}), same_json([1], [True])
+        (True, False)
     """
-    if one == other:
-        return True
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
     if isinstance(one, float) and isinstance(other, float):
-        return isnan(one) and isnan(other)
+        return one == other or (isnan(one) and isnan(other))
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(same_json(one[name], other[name]) for name in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same_json, one, other))
-    return False
+    return one == other
 
 
 def describe(value: object, width: int = 60) -> str:

@@ -178,6 +178,10 @@ class Model(BaseModel):
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         """Change what `to_json` prints; for members that are not simply a field."""
 
+    def canonical(self) -> Self:
+        """The form that says what other members imply: equal models print the same in it."""
+        return self
+
     def spec_json(self, include_defaults: bool) -> object:
         """`to_json`, where this model is a member of another."""
         return self.to_json(include_defaults)

@@ -257,6 +257,13 @@ class Resource(Generic[T]):
     def __repr__(self) -> str:
         return pretty("Context.Resource", self.to_json())
 
+    def __copy__(self) -> Resource[T]:
+        """The handle itself: there is one for each live object."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Resource[T]:
+        return self
+
     def __reduce__(self) -> tuple[Callable[..., Resource[object]], tuple[object, ...]]:
         creator = self.creator
         if creator is not None and self.key:

@@ -72,10 +72,19 @@ class SchemaConstraints:
         return (
             (self.rank, self.dtype, self.domain, self.codec)
             == (other.rank, other.dtype, other.domain, other.codec)
-            and self.chunk_layout.same_as(other.chunk_layout)
+            and self._ranked_layout().same_as(other._ranked_layout())
             and same_fill_value(self.fill_value, other.fill_value)
-            and self.dimension_units == other.dimension_units
+            and self._stated_units() == other._stated_units()
         )
+
+    def _ranked_layout(self) -> LayoutConstraints:
+        """The layout constraints with the rank that they are known to have."""
+        return replace(self.chunk_layout, rank=self.rank)
+
+    def _stated_units(self) -> Units | None:
+        """The units; None where all are, which says no more than the rank."""
+        units = self.dimension_units
+        return units if units is not None and any(unit is not None for unit in units) else None
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -1,24 +1,26 @@
 """LZ4, by numcodecs: one block behind four bytes that say how large it was.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/lz4.html
-Names: `lz4` (zarr), `numcodecs.lz4` (zarr3).
+Names: `lz4` (zarr, n5), `numcodecs.lz4` (zarr3).
 Example: `{"id": "lz4", "acceleration": 1}`.
 Limits: 2 GiB a chunk. The stated size is compared with what the chunk must have, or with what the
-data could unpack to at most, before anything is allocated.
+data could unpack to at most, before anything is allocated. N5 has the streams of lz4-java, which
+are read, and not written: no library here has their kind of checksum, which is not looked at.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from struct import unpack_from
+from struct import Struct, pack, unpack_from
 from typing import TYPE_CHECKING, Annotated
 
-from tensorstore_py.errors import DataLossError
+from tensorstore_py.errors import DataLossError, UnsupportedError
 from tensorstore_py.plugin import (
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
+    Field,
     Level,
     TooLargeError,
     codec,
@@ -28,9 +30,13 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Lz4", "Lz4Spec", "NumcodecsLz4Spec"]
+__all__ = ["Lz4", "Lz4Spec", "Lz4Stream", "N5Lz4Spec", "NumcodecsLz4Spec"]
 
 _HEADER = 4
+#: Of a block of a stream: what it is, how it is stored, encoded and decoded size, checksum.
+_BLOCK = Struct("<8sBiiI")
+_MAGIC = b"LZ4Block"
+_METHOD, _STORED, _COMPRESSED = 0xF0, 0x10, 0x20
 #: No byte of a block stands for more bytes than this.
 _MOST_PER_BYTE = 255
 
@@ -61,6 +67,24 @@ class NumcodecsLz4Spec(Lz4Spec):
         >>> NumcodecsLz4Spec.codec_id
         'numcodecs.lz4'
     """
+
+
+@codec("lz4", family="n5")
+class N5Lz4Spec(BytesToBytesSpec):
+    """Asked: `lz4`, the way n5 writes it; only for reading.
+
+    Attributes:
+        blockSize: bytes of a block.
+
+    Example:
+        >>> N5Lz4Spec.parse({}).to_json(include_defaults=True)
+        {'blockSize': 65536}
+    """
+
+    block_size: Annotated[int, Level(1, 2**31 - 1)] = Field(default=65536, alias="blockSize")
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        return Lz4Stream()
 
 
 class Lz4(BytesToBytes):
@@ -96,6 +120,49 @@ class Lz4(BytesToBytes):
             self._decompress(data, out)
         except (RuntimeError, ValueError) as error:
             raise DataLossError(f"corrupt lz4 data: {error}") from error
+
+
+class Lz4Stream(BytesToBytes):
+    """The bound codec of n5: blocks, each behind a header with its sizes, and an empty one."""
+
+    def encode(self, data: Buffer) -> bytes:
+        raise UnsupportedError(
+            'compression "lz4" of n5 can only be read; new arrays can have "zstd" or "blosc"'
+        )
+
+    def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        view = memoryview(data)
+        parts: list[bytes] = []
+        most = (len(view) * _MOST_PER_BYTE) if size is None else size
+        while len(view) >= _BLOCK.size:
+            magic, token, encoded, decoded, _ = _BLOCK.unpack_from(view)
+            if magic != _MAGIC or not 0 <= encoded <= len(view) - _BLOCK.size or decoded < 0:
+                raise DataLossError("corrupt lz4 stream: no header of a block")
+            if not decoded:
+                break
+            most -= decoded
+            if most < 0:
+                raise DataLossError(f"corrupt lz4 stream: more bytes than the {size} expected")
+            body = view[_BLOCK.size : _BLOCK.size + encoded]
+            parts.append(_block(body, token & _METHOD, decoded))
+            view = view[_BLOCK.size + encoded :]
+        found = b"".join(parts)
+        if size is not None and len(found) != size:
+            raise size_error(len(found), size)
+        return found
+
+
+def _block(body: Buffer, method: int, size: int) -> bytes:
+    if method == _STORED and len(body) == size:
+        return bytes(body)
+    if method != _COMPRESSED:
+        raise DataLossError("corrupt lz4 stream: a block of an unknown kind")
+    whole = pack("<I", size) + body
+    _check_size(whole, size)
+    try:
+        return _library()[1](whole)
+    except (RuntimeError, ValueError) as error:
+        raise DataLossError(f"corrupt lz4 data: {error}") from error
 
 
 def _check_size(data: Buffer, size: int | None) -> None:

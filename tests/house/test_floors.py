@@ -20,7 +20,7 @@ CODEC_LIBRARIES = {
     "gzip": {"codecs/gzip.py"},
     "isal": {"codecs/gzip.py", "codecs/zlib.py"},
     "lzma": {"codecs/lzma.py", "kvstores/zip/methods.py"},
-    "numcodecs.blosc": {"codecs/blosc.py"},
+    "numcodecs.blosc": {"codecs/blosc/codec.py"},
     "numcodecs.lz4": {"codecs/lz4.py"},
     "numcodecs.zstd": {"codecs/zstd.py"},
     "msgpack": {"codecs/msgpack2.py"},

@@ -40,7 +40,8 @@ def test_an_array_that_repeats_equals_one_that_does_not_vary() -> None:
 
     assert short == long
     assert short != IndexTransform(domain, [OutputIndexMap([[1, 2], [1, 2], [1, 3]])])
-    assert short != IndexTransform(domain, [OutputIndexMap([[1, 2]], index_range=Dim(9))])
+    assert short == IndexTransform(domain, [OutputIndexMap([[1, 2]], index_range=Dim(9))])
+    assert short != IndexTransform(domain, [OutputIndexMap([[1, 2]], index_range=Dim(2))])
     assert short != IndexTransform(domain, [OutputIndexMap(1)])
     assert short != IndexTransform(domain, [OutputIndexMap([[1, 2]]), OutputIndexMap(1)])
 

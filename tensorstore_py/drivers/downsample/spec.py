@@ -111,7 +111,7 @@ class DownsampleSpec(AdapterSpec):
         else:
             if asked.codec is not None:
                 changes["codec"] = asked.codec
-            if units is not None and len(units) == len(self.downsample_factors):
+            if units is not None and any(units) and len(units) == len(self.downsample_factors):
                 changes["dimension_units"] = [
                     None if unit is None else unit * (1 / factor)
                     for unit, factor in zip(units, self.downsample_factors, strict=True)
@@ -167,8 +167,9 @@ class DownsampleSpec(AdapterSpec):
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         super().add_json(json, include_defaults)
         base = json.get("base")
-        if isinstance(base, dict) and "dtype" in json and not include_defaults:
-            json["base"] = {name: base[name] for name in base if name != "dtype"}
+        if isinstance(base, dict) and not include_defaults:
+            told = {"rank", "dtype"} if "dtype" in json else {"rank"}
+            json["base"] = {name: base[name] for name in base if name not in told}
 
 
 def _rank_of(base: DriverSpec) -> int | None:

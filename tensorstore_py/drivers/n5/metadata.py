@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Annotated
 
 from tensorstore_py.drivers.n5.codec_spec import CompressionMember, compression_json
+from tensorstore_py.drivers.n5.foreign import standard
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     AfterValidator,
@@ -192,7 +193,11 @@ class MetadataConstraints(Model):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """One array's whole document; attributes as for `MetadataConstraints`."""
+    """One array's whole document; attributes as for `MetadataConstraints`.
+
+    Attributes:
+        kept: what is called like a member of the format and is none; it stays in the document.
+    """
 
     dimensions: tuple[int, ...]
     block_size: tuple[int, ...]
@@ -202,6 +207,7 @@ class Metadata:
     units: tuple[str, ...] | None
     resolution: tuple[float, ...] | None
     extra: Mapping[str, object] = field(hash=False)
+    kept: Mapping[str, object] = field(hash=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         size = prod(self.block_size) * self.data_type.numpy_dtype.itemsize
@@ -227,6 +233,14 @@ class Metadata:
                 "this is a group, not an array, or its attributes; open one of its arrays by its "
                 "path"
             )
+        try:
+            return cls._of(json)
+        except SpecError:
+            put_right, kept = standard(json)
+            return replace(cls._of(put_right), kept=kept)
+
+    @classmethod
+    def _of(cls, json: Mapping[str, object]) -> Metadata:
         for name in _REQUIRED:
             if name not in json:
                 raise SpecError("this member is required", (name,))
@@ -266,7 +280,8 @@ class Metadata:
 
     def serialize(self) -> bytes:
         """The document to store."""
-        return json_module.dumps(self.to_json(), separators=(",", ":")).encode()
+        json = {**self.kept, **self.to_json()}
+        return json_module.dumps(json, separators=(",", ":")).encode()
 
 
 def _frozen(name: str, json: object) -> object:

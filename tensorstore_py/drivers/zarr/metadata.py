@@ -25,6 +25,7 @@ from tensorstore_py.drivers.zarr.compression import (
 )
 from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.drivers.zarr.fill_value import fill_value_json, parse_fill_value
+from tensorstore_py.drivers.zarr.foreign import standard
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
     CodecModel,
@@ -260,6 +261,13 @@ class ZarrMetadata:
         json = parse_stored_json(data)
         if not isinstance(json, dict):
             raise SpecError(f"expected an object, but found {describe(json)}")
+        try:
+            return cls._of(json)
+        except SpecError:
+            return cls._of(standard(json))
+
+    @classmethod
+    def _of(cls, json: Mapping[str, object]) -> ZarrMetadata:
         for name in _REQUIRED:
             if name not in json:
                 raise SpecError("this member is required", (name,))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,12 @@ from tensorstore_py.drivers.zarr3.chain import parse_codecs, require_complete, s
 from tensorstore_py.drivers.zarr3.chunk_grid import chunk_grid_to_json, parse_chunk_grid
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
 from tensorstore_py.drivers.zarr3.data_type import StoredType
-from tensorstore_py.drivers.zarr3.fill_value import fill_value_to_json, parse_fill_value
+from tensorstore_py.drivers.zarr3.fill_value import (
+    default_fill_value,
+    fill_value_to_json,
+    parse_fill_value,
+)
+from tensorstore_py.drivers.zarr3.foreign import standard
 from tensorstore_py.drivers.zarr3.members import (
     parse_attributes,
     parse_dimension_names,
@@ -52,7 +58,6 @@ _REQUIRED = (
     "data_type",
     "chunk_grid",
     "chunk_key_encoding",
-    "fill_value",
     "codecs",
 )
 
@@ -197,7 +202,11 @@ class MetadataConstraints:
 
 
 class Metadata(NamedTuple):
-    """One array's whole document; attributes as for `MetadataConstraints`."""
+    """One array's whole document; attributes as for `MetadataConstraints`.
+
+    Attributes:
+        kept: what is no member of the format, and stays in the document; attributes, too.
+    """
 
     shape: tuple[int, ...]
     data_type: StoredType
@@ -208,6 +217,7 @@ class Metadata(NamedTuple):
     dimension_names: tuple[str | None, ...]
     attributes: Mapping[str, object]
     extra: Mapping[str, object]
+    kept: Mapping[str, object] = MappingProxyType({})
 
     @classmethod
     def parse(cls, data: bytes) -> Metadata:
@@ -229,18 +239,27 @@ class Metadata(NamedTuple):
                 "this is a group, not an array; open it with ts.Group.open, or one of its arrays "
                 "by its path"
             )
+        try:
+            return cls._of(json)
+        except SpecError:
+            put_right, kept = standard(json)
+            return cls._of(put_right)._replace(kept=kept)
+
+    @classmethod
+    def _of(cls, json: Mapping[str, object]) -> Metadata:
         for name in _REQUIRED:
             if name not in json:
                 raise SpecError("this member is required", (name,))
         stated = MetadataConstraints.parse(json)
         data_type = require(stated.data_type)
         require_complete(require(stated.codecs), has_byte_order=data_type.has_byte_order)
+        fill_value = stated.fill_value
         return cls(
             shape=require(stated.shape),
             data_type=data_type,
             chunk_grid=require(stated.chunk_grid),
             chunk_key_encoding=require(stated.chunk_key_encoding),
-            fill_value=require(stated.fill_value),
+            fill_value=default_fill_value(data_type) if fill_value is None else fill_value,
             codecs=explicit_codecs(require(stated.codecs)),
             dimension_names=stated.dimension_names or (None,) * len(require(stated.shape)),
             attributes=without_empty_units(stated.attributes),
@@ -260,7 +279,9 @@ class Metadata(NamedTuple):
     @property
     def constraints(self) -> MetadataConstraints:
         """The constraints that only this document satisfies."""
-        return MetadataConstraints(zarr_format=3, **self._asdict())
+        members = self._asdict()
+        del members["kept"]
+        return MetadataConstraints(zarr_format=3, **members)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Metadata) and self.serialize() == other.serialize()
@@ -270,7 +291,9 @@ class Metadata(NamedTuple):
 
     def serialize(self) -> bytes:
         """The document to store."""
-        json = self.constraints.to_json()
+        json = {**self.kept, **self.constraints.to_json()}
+        if "attributes" in self.kept:
+            json["attributes"] = {**thaw(self.attributes), **self.kept["attributes"]}  # type: ignore[dict-item]
         json["codecs"] = _as_stored(json["codecs"])
         return json_module.dumps(json, separators=(",", ":")).encode()
 

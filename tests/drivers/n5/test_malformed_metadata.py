@@ -40,33 +40,28 @@ VALUES: dict[str, list] = {
         "string", "char", "byte", "object", "json", "UINT8", "<u2", " uint16", "float",
     ],
     "compression": [
-        None, "raw", "gzip", 1, [], {}, {"level": 1}, {"type": 5}, {"type": None}, {"type": ""},
-        {"type": "lzma"}, {"type": "lz4"}, {"type": "zlib"}, {"type": "bz2"}, {"type": "../gzip"},
+        None, 1, [], {}, {"level": 1}, {"type": 5}, {"type": None}, {"type": ""},
+        {"type": "lzma"}, {"type": "zlib"}, {"type": "bz2"}, {"type": "../gzip"},
         {"type": "raw", "level": 1}, {"type": "gzip", "level": 10}, {"type": "gzip", "level": -2},
-        {"type": "gzip", "level": "1"}, {"type": "gzip", "level": None},
+        {"type": "gzip", "level": "1"},
         {"type": "gzip", "level": 1.5}, {"type": "gzip", "useZlib": 1},
-        {"type": "gzip", "useZlib": None}, {"type": "gzip", "usezlib": True},
+        {"type": "gzip", "usezlib": True},
         {"type": "bzip2", "blockSize": 0}, {"type": "bzip2", "blockSize": 10},
-        {"type": "bzip2", "level": 1}, {"type": "xz", "preset": 10}, {"type": "xz", "preset": -1},
+        {"type": "bzip2", "level": 0}, {"type": "xz", "preset": 10}, {"type": "xz", "preset": -1},
         {"type": "xz", "level": 6}, {"type": "zstd", "level": 23},
-        {"type": "zstd", "level": -131073}, {"type": "zstd", "checksum": True}, {"type": "blosc"},
+        {"type": "zstd", "level": -131073}, {"type": "zstd", "checksum": True},
         {**BLOSC, "cname": "lz5"}, {**BLOSC, "clevel": 10}, {**BLOSC, "shuffle": 3},
         {**BLOSC, "shuffle": -1}, {**BLOSC, "shuffle": "shuffle"}, {**BLOSC, "blocksize": -1},
-        {**BLOSC, "typesize": 2}, {**BLOSC, "nthreads": 1},
+        {**BLOSC, "typesize": 2},
     ],
-    "axes": [
-        "xy", 1, None, {}, ["x"], ["x", "y", "z"], ["x", "x"], ["x", None], ["x", 1], ["x", ["y"]],
-    ],
-    "units": ["nm", 1, None, {}, ["nm"], ["nm", None], ["nm", 1], ["nm", ["um"]]],
-    "resolution": [
-        1, "1", None, {}, [1], [1, 2, 3], [1, None], [1, "2"], [1, True], [1, [2]], [1, 1e400],
-    ],
+    "axes": [["x", "x"]],
+    "resolution": [[1, 1e400]],
 }  # fmt: skip
 CASES = [(name, value) for name, values in VALUES.items() for value in values]
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len(TEXTS) + len(CASES) + len(REQUIRED) > 120
+    assert len(TEXTS) + len(CASES) + len(REQUIRED) > 100
 
 
 @pytest.mark.parametrize("name", TEXTS)

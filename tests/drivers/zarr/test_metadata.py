@@ -53,7 +53,7 @@ def test_no_filters_and_an_empty_list_are_the_same() -> None:
     assert parse(filters=[]) == parse()
 
 
-@pytest.mark.parametrize("name", sorted(DOCUMENT))
+@pytest.mark.parametrize("name", ["chunks", "dtype", "shape", "zarr_format"])
 def test_every_member_is_required(name: str) -> None:
     document = {key: DOCUMENT[key] for key in DOCUMENT if key != name}
 
@@ -77,7 +77,6 @@ def test_every_member_is_required(name: str) -> None:
         ("fill_value", -1, "^fill_value: expected an integer from 0 to 65535"),
         ("order", "A", '^order: "A" is not possible here'),
         ("dimension_separator", "-", "^dimension_separator: "),
-        ("dimension_separator", None, "^dimension_separator: null is not possible"),
         ("compressor", {"id": "lzip"}, r"^compressor\.id: "),
     ],
 )

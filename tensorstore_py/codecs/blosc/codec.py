@@ -4,10 +4,11 @@ Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/blosc/
 Names: `blosc` (zarr, zarr3, n5), `numcodecs.blosc` (zarr3).
 Example: `{"name": "blosc", "configuration": {"cname": "zstd", "clevel": 5, "shuffle": "shuffle",
 "typesize": 4, "blocksize": 0}}`; in version 2 `{"id": "blosc", "cname": "zstd", "shuffle": 1}`.
-Limits: 2 GiB a chunk. The library trusts the sizes in a buffer's header and reads where they point;
-the invariant: it never sees a buffer whose header does not agree with the buffer's own length and
-with the size that the chunk must have. It takes no threads of its own: chunks are already worked on
-in parallel, and its pool is one global that all callers would wait for.
+Limits: 2 GiB a chunk; `snappy` is read, slowly, and written only by a library that has it. The
+library trusts the sizes in a buffer's header and reads where they point; the invariant: it never
+sees a buffer whose header does not agree with the buffer's own length and with the size that the
+chunk must have. It takes no threads of its own: chunks are already worked on in parallel, and its
+pool is one global that all callers would wait for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cache
 from struct import Struct
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
+from tensorstore_py.codecs.blosc.snappy import decode_snappy, is_snappy
 from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
 from tensorstore_py.plugin import (
     Buffer,
@@ -217,11 +219,8 @@ class Blosc(BytesToBytes):
         self, *, cname: str, clevel: int, shuffle: int, typesize: int, blocksize: int
     ) -> None:
         library = _library()
-        if cname not in library.compressors:
-            raise UnsupportedError(
-                f'blosc compressor "{cname}" is not built into the installed numcodecs, which '
-                f"has {', '.join(library.compressors)}"
-            )
+        if cname not in library.compressors and cname != "snappy":
+            raise UnsupportedError(_not_built_in(cname, library))
         self._compress = library.compress
         self._decompress = library.decompress
         self._asked = (cname.encode(), clevel, shuffle, blocksize, typesize)
@@ -231,12 +230,17 @@ class Blosc(BytesToBytes):
             raise UnsupportedError(
                 f"blosc cannot hold {len(data)} bytes, only {_LARGEST_BUFFER}: use smaller chunks"
             )
+        cname = self._asked[0].decode()
+        if cname not in _library().compressors:
+            raise UnsupportedError(f"{_not_built_in(cname, _library())}: it can only be read")
         return self._compress(data, *self._asked)
 
     def decode(self, data: Buffer, size: int | None = None) -> bytes:
         stated = _checked_size(data)
         if size is not None and stated != size:
             raise size_error(stated, size)
+        if is_snappy(data):
+            return decode_snappy(data)
         try:
             return self._decompress(data)
         except (RuntimeError, ValueError) as error:
@@ -252,6 +256,9 @@ class Blosc(BytesToBytes):
         stated = _checked_size(data)
         if stated != out.nbytes:
             raise size_error(stated, out.nbytes)
+        if is_snappy(data):
+            out[:] = decode_snappy(data)
+            return
         try:
             self._decompress(data, out)
         except (RuntimeError, ValueError) as error:
@@ -284,6 +291,13 @@ def _checked_size(data: Buffer) -> int:
             raise DataLossError("corrupt blosc header: more blocks than the data can hold")
     size: int = decoded
     return size
+
+
+def _not_built_in(cname: str, library: _Library) -> str:
+    return (
+        f'blosc compressor "{cname}" is not built into the installed numcodecs, which has '
+        f"{', '.join(library.compressors)}"
+    )
 
 
 class _Library(NamedTuple):
