@@ -238,7 +238,7 @@ class VirtualChunked(Driver):
             return
         origin, grid = self._grid(resolved)
         selection = select(shifted(resolved, origin))
-        view = selection.view(whole)[(0,) * selection.free]
+        view = selection.values(whole)
         plan = make_plan(selection.axes, grid)
         if not self.readable and not all(step.full for step in plan.steps()):
             raise FailedPreconditionError(

@@ -122,17 +122,18 @@ def _number(target: dtype, array: Array) -> Array:
         if array.dtype.kind == "c" and target.kind != "c":
             array = array.real
         floating = target.kind != "b" and dtype(array.dtype).kind == "f"
-        if floating and target.kind in "iu" and target.itemsize <= 2:
+        if floating and (target.kind in "iu" and target.itemsize <= 2 or target.name == "uint32"):
             # a float beyond a narrow integer is undefined in C; through a wide one it wraps
-            array = array.astype(np.float64).astype(np.int32)
+            wide = np.int32 if target.itemsize <= 2 else np.int64
+            array = array.astype(np.float64).astype(wide)
         if target.name in ("int2", "int4", "uint2", "uint4"):
             mask = (1 << int(target.name[-1])) - 1
             half = mask // 2 + 1 if target.kind == "i" else 0
             array = (((array.astype(np.int64) + half) & mask) - half).astype(np.int8)
-        elif array.dtype.isbuiltin == 2 and target.kind in "biuc":
-            # extension types know the way to few others
+        # extension types know the way to few others
+        elif array.dtype.isbuiltin == 2 and (target.kind in "biuc" or wanted.isbuiltin == 2):
             array = array.astype(np.int64 if dtype(array.dtype).kind in "iu" else np.float64)
-        elif wanted.isbuiltin == 2 and array.dtype.kind in "iu":
+        if wanted.isbuiltin == 2 and array.dtype.kind in "iu":
             array = array.astype(np.float64)
         return array.astype(wanted)
 
