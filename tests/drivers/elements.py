@@ -4,12 +4,14 @@ import numpy as np
 
 import tensorstore_py as ts
 
-DATA_TYPES = """
-    bool int2 int4 int8 int16 int32 int64 uint2 uint4 uint8 uint16 uint32 uint64 bfloat16 float16
-    float32 float64 float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3
-    float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu
-    complex64 complex128 string ustring json object char byte datetime64[s] timedelta64[ms] U3 S3 V4
-""".split()
+DATA_TYPES = [
+    "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8", "uint16",
+    "uint32", "uint64", "bfloat16", "float16", "float32", "float64", "float4_e2m1fn",
+    "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "complex64", "complex128", "string", "ustring", "json", "object", "char", "byte",
+    "datetime64[s]", "timedelta64[ms]", "U3", "S3", "V4",
+]  # fmt: skip
 RECORD = [["x", "uint16"], ["y", "float32"]]
 
 _WORDS = {

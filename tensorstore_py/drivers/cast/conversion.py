@@ -124,10 +124,11 @@ def _number(target: dtype, array: Array) -> Array:
         if array.dtype.kind == "c" and target.kind != "c":
             array = array.real
         floating = target.kind != "b" and dtype(array.dtype).kind == "f"
-        if floating and (target.kind in "iu" and target.itemsize <= 2 or target.name == "uint32"):
-            # a float beyond a narrow integer is undefined in C; through a wide one it wraps
-            wide = np.int32 if target.itemsize <= 2 else np.int64
-            array = array.astype(np.float64).astype(wide)
+        # a float beyond a narrow integer is undefined in C; through a wide one it wraps
+        if floating and target.kind in "iu" and target.itemsize <= 2:
+            array = array.astype(np.float64).astype(np.int32)
+        elif floating and target.name == "uint32":
+            array = array.astype(np.float64).astype(np.int64)
         if target.name in ("int2", "int4", "uint2", "uint4"):
             mask = (1 << int(target.name[-1])) - 1
             half = mask // 2 + 1 if target.kind == "i" else 0
