@@ -174,7 +174,7 @@ def _per_dimension(stated: PerDim[T] | None, domain: IndexDomain) -> Sequence[T 
 
 
 def _is_bounded(domain: IndexDomain, dim: int) -> bool:
-    return -INFINITY < domain.inclusive_min[dim] and domain.inclusive_max[dim] < INFINITY
+    return domain.inclusive_min[dim] > -INFINITY and domain.inclusive_max[dim] < INFINITY
 
 
 def _filled(

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from tensorstore_py._index import IndexDomain
 from tensorstore_py._spec.choose_chunks import (
-    placed_chunks,
     chunk_extents,
     common_chunks,
     nested_chunks,
+    placed_chunks,
 )
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py.errors import MismatchError, SpecError

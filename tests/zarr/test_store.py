@@ -19,18 +19,20 @@ def store(request, tmp_path):
 
 
 def test_is_a_mapping(store):
-    store["foo"] = b"bar"
-    store["a/b/c"] = b"xxx"
+    entries = {"notes.txt": b"calibrated", "run/1/log": b"ok", "run/2/log": b""}
+    for key, value in entries.items():
+        store[key] = value
 
-    assert store["a/b/c"] == b"xxx"
-    assert list(store) == ["a/b/c", "foo"]
-    assert len(store) == 2
-    assert "foo" in store
-    assert 3 not in store
-    assert dict(store) == {"foo": b"bar", "a/b/c": b"xxx"}
-    del store["foo"]
-    assert "foo" not in store
-    for gone in ("foo", "nothing"):
+    assert dict(store) == entries
+    assert sorted(store) == list(entries)
+    assert len(store) == 3
+    assert "run/1/log" in store
+    for absent in ("run", "run/3/log", 3):
+        assert absent not in store
+    del store["run/1/log"]
+    assert store.pop("run/2/log") == b""
+    assert list(store) == ["notes.txt"]
+    for gone in ("run/1/log", "run"):
         with pytest.raises(KeyError):
             store[gone]
         with pytest.raises(KeyError):
