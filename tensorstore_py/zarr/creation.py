@@ -128,9 +128,10 @@ def zeros(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) ->
 
     Example:
         >>> import tensorstore_py as ts
-        >>> ts.zarr.zeros((10000, 10000), chunks=(1000, 1000))[:2, :2]
-        array([[0., 0.],
-               [0., 0.]])
+        >>> counts = ts.zarr.zeros((96, 24), chunks=(8, 24), dtype="u2")
+        >>> counts[90:92, :3], counts.nchunks_initialized
+        (array([[0, 0, 0],
+               [0, 0, 0]], dtype=uint16), 0)
     """
     arguments.setdefault("fill_value", 0)
     return create(shape, **arguments)

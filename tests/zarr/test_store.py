@@ -40,14 +40,14 @@ def test_is_a_mapping(store):
 
 
 def test_has_directories(store):
-    store.update({"foo": b"bar", "a/b/c": b"xxx", "a/d": b"y", "ab/e": b""})
+    store.update({"run/2/log": b"late", "run/plan": b"2", "runs": b"", "notes/today": b"fog"})
 
-    assert store.listdir() == ["a", "ab", "foo"]
-    assert store.listdir("a") == ["b", "d"]
-    assert store.listdir("a/b/") == ["c"]
-    assert (store.getsize(), store.getsize("a"), store.getsize("foo")) == (7, 4, 3)
-    store.rmdir("a")
-    assert list(store) == ["ab/e", "foo"]
+    assert store.listdir() == ["notes", "run", "runs"]
+    assert store.listdir("run") == ["2", "plan"]
+    assert store.listdir("run/2/") == ["log"]
+    assert (store.getsize(), store.getsize("run"), store.getsize("run/plan")) == (8, 5, 1)
+    store.rmdir("run")
+    assert list(store) == ["notes/today", "runs"]
     store.clear()
     assert len(store) == 0
 
