@@ -99,7 +99,7 @@ class Plan:
     def _straight_steps(self) -> Iterator[Step]:
         if not self.axes:
             # An ellipsis gives an array where an empty index would give the element.
-            yield Step((), (...,), (), True, True, ())
+            yield Step((), (...,), (), True, True, ())  # type: ignore[arg-type]
             return
         yield from map(straight_step, product(*self.pieces))
 

@@ -33,7 +33,7 @@ _REACH = 999_999
 #: No extent is longer, so that those of a few dimensions can be multiplied as floats.
 _LONGEST = 2.0**62
 
-T = TypeVar("T")
+T = TypeVar("T", int, float)
 #: Makes an extent of a dimension fit the other kind of chunk.
 Fit = Callable[[int, int], int]
 

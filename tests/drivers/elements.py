@@ -14,7 +14,7 @@ DATA_TYPES = [
 ]  # fmt: skip
 RECORD = [["x", "uint16"], ["y", "float32"]]
 
-_WORDS = {
+_WORDS: dict[str, list[object]] = {
     "string": [b"a", b"", b"\xff", b"bcd"],
     "ustring": ["a", "", "\u00e9", "bcd"],
     "json": [[1, [2]], {"a": [1]}, None, "text"],
@@ -30,7 +30,7 @@ _WORDS = {
 def elements(data_type, shape, start=0):
     """An array of a data type's samples, over and over, beginning with the one numbered `start`."""
     found = ts.dtype(data_type)
-    samples: list[object] = _WORDS.get(found.name, [1, 0.5, 2, 1.5])
+    samples = _WORDS.get(found.name, [1, 0.5, 2, 1.5])
     if found.kind in "biumM":
         samples = [1, 0, 1, 1]
     if found.is_record:

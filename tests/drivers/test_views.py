@@ -117,7 +117,9 @@ def of_a_group(members, method):
         return min(ties, key=lambda each: (each.real, each.imag))
     if method == "median":
         return sorted(members)[(len(members) - 1) // 2]
-    return {"min": min, "max": max, "stride": lambda several: several[0]}[method](members)
+    if method == "stride":
+        return members[0]
+    return min(members) if method == "min" else max(members)
 
 
 def made_by_hand(base, below, factors, method, view):
