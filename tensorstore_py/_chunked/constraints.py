@@ -18,8 +18,8 @@ import numpy as np
 from tensorstore_py._index import IndexDomain
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.choose_chunks import (
-    choose_read_write_chunk_grid,
-    choose_read_write_chunk_shapes,
+    common_chunks,
+    nested_chunks,
 )
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.domain_merge import merge_domains
@@ -176,9 +176,9 @@ def chosen_chunks(
     """
     constraints = layout.constraints
     if constraints.read_chunk == constraints.write_chunk:
-        shape = choose_read_write_chunk_grid(constraints, domain)[1]
+        shape = common_chunks(constraints, domain)[1]
         return shape, shape
-    return choose_read_write_chunk_shapes(constraints.read_chunk, constraints.write_chunk, domain)
+    return nested_chunks(constraints.read_chunk, constraints.write_chunk, domain)
 
 
 def chosen_read_chunk(
@@ -196,7 +196,7 @@ def chosen_read_chunk(
         SpecError: a constraint is of another rank.
     """
     given = ChunkLayout(write_chunk_shape=write_chunk).constraints.write_chunk
-    return choose_read_write_chunk_shapes(layout.constraints.read_chunk, given, domain)[0]
+    return nested_chunks(layout.constraints.read_chunk, given, domain)[0]
 
 
 def chosen_inner_order(layout: ChunkLayout) -> tuple[int, ...] | None:

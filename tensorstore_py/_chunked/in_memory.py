@@ -52,10 +52,9 @@ def write_array(array: Array, transform: IndexTransform, source: Array) -> None:
         source: of the array's type.
     """
     selection = select(transform)
-    view = selection.view(np.broadcast_to(source, transform.input_shape))
+    view = selection.values(np.broadcast_to(source, transform.input_shape))
     if not view.size:
         return
-    view = view[(0,) * selection.free]
     for step in make_plan(selection.axes, _one_cell(array)).steps():
         array[step.inside] = view[(..., *step.outside)]
 

@@ -98,7 +98,8 @@ class Plan:
 
     def _straight_steps(self) -> Iterator[Step]:
         if not self.axes:
-            yield Step((), (), (), True, True, ())
+            # An ellipsis gives an array where an empty index would give the element.
+            yield Step((), (...,), (), True, True, ())  # type: ignore[arg-type]
             return
         yield from map(straight_step, product(*self.pieces))
 

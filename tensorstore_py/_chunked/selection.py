@@ -21,6 +21,8 @@ import numpy as np
 from tensorstore_py._index import OutputIndexMethod
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import NDArray
 
     from tensorstore_py._index import IndexTransform, OutputIndexMap
@@ -86,6 +88,21 @@ class Selection:
         """
         turned = self._turn(array)
         return turned if turned.shape == self.shape else turned.reshape(self.shape)
+
+    def values(self, array: Array) -> Array:
+        """The working view's part that is written: one axis for each of `axes`.
+
+        Free axes say the same thing again, so their first position will do.
+
+        Args:
+            array: the new values, of the transform's input shape.
+        """
+        view = self.view(array)
+        if not view.size:
+            return view
+        # Without the ellipsis, what has no dimensions would be an element and no array.
+        first: tuple[Any, ...] = (0,) * self.free
+        return view[(*first, ...)]
 
     def put(self, view: Array, array: Array) -> None:
         """Copy a working view that is memory of its own back to `array`."""

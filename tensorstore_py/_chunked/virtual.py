@@ -31,7 +31,7 @@ from tensorstore_py._runtime.admission import Places
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.gate import Gate
 from tensorstore_py._runtime.user_function import UserFunction
-from tensorstore_py._spec.choose_chunks import choose_read_write_chunk_grid
+from tensorstore_py._spec.choose_chunks import common_chunks
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.resource import Resource, ResourceField
 from tensorstore_py._spec.schema import Schema
@@ -129,7 +129,7 @@ class VirtualChunkedSpec(DriverSpec):
         if asked.fill_value is not None:
             raise SpecError("there is nothing to fill: leave the member out", ("fill_value",))
         domain = IndexDomain(rank=asked.rank) if asked.domain is None else asked.domain
-        origin, shape = choose_read_write_chunk_grid(asked.chunk_layout.constraints, domain)
+        origin, shape = common_chunks(asked.chunk_layout.constraints, domain)
         order = asked.chunk_layout.inner_order or asked.chunk_layout.inner_order_soft_constraint
         schema = Schema(
             dtype=asked.dtype,
@@ -237,7 +237,7 @@ class VirtualChunked(Driver):
             return
         origin, grid = self._grid(resolved)
         selection = select(shifted(resolved, origin))
-        view = selection.view(whole)[(0,) * selection.free]
+        view = selection.values(whole)
         plan = make_plan(selection.axes, grid)
         if not self.readable and not all(step.full for step in plan.steps()):
             raise FailedPreconditionError(

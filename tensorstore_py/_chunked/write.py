@@ -87,12 +87,8 @@ def chosen(
     """
     resolved = propagate_bounds(bounds, transform)
     selection, shape = select(resolved), resolved.input_shape
-    view = selection.view(source if source.shape == shape else np.broadcast_to(source, shape))
-    if view.size:
-        # The ellipsis keeps what has no dimensions an array, which text would not be without.
-        first: tuple[Any, ...] = (0,) * selection.free
-        view = view[(*first, ...)]
-    return selection.axes, view
+    whole = source if source.shape == shape else np.broadcast_to(source, shape)
+    return selection.axes, selection.values(whole)
 
 
 async def write_from(

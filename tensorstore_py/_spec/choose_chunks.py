@@ -1,16 +1,18 @@
-"""Chunk sizes from constraints: a pure calculation.
+"""The sizes of chunks, of constraints: a pure calculation.
 
-A size that is constrained is taken as it is. The others grow together, in proportion to the aspect
-ratio and up to the domain, until the chunk has the wanted number of elements (or as near below as
-possible). Read chunks divide write chunks. For every input the result equals the reference's, so
-the search takes the same steps, in floating point, to the factor that the extents have in common.
+What a constraint states is taken as it is. The other extents are `weight * scale`, cut to whole
+numbers and to what there is of the array, with the aspect ratio's weights and one scale for all.
+The scale is the greatest of a finite number of candidates whose chunk is not too large. Which
+candidates there are, is part of the promise: the result is the reference's. Read chunks fit into
+write chunks a whole number of times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import inf, sqrt
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from math import prod, sqrt
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.constraints import FULL_EXTENT, PerDim
@@ -21,25 +23,22 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.grid_constraints import GridConstraints
     from tensorstore_py._spec.layout_constraints import LayoutConstraints
 
-__all__ = [
-    "DEFAULT_ELEMENTS",
-    "choose_chunk_grid",
-    "choose_chunk_shape",
-    "choose_read_write_chunk_grid",
-    "choose_read_write_chunk_shapes",
-]
+__all__ = ["DEFAULT_ELEMENTS", "chunk_extents", "common_chunks", "nested_chunks", "placed_chunks"]
 
 #: Elements per chunk where nothing is said.
-DEFAULT_ELEMENTS = 1024 * 1024
+DEFAULT_ELEMENTS = 2**20
 
-_FARTHEST_SEARCH = 1_000_000
-_LARGEST = 2.0**62
-_MAX_INT64 = 2**63 - 1
+#: How far a divisor may be from what is wished for.
+_REACH = 999_999
+#: No extent is longer, so that those of a few dimensions can be multiplied as floats.
+_LONGEST = 2.0**62
 
-Adjust = Callable[[int, int], int]
+T = TypeVar("T", int, float)
+#: Makes an extent of a dimension fit the other kind of chunk.
+Fit = Callable[[int, int], int]
 
 
-def choose_chunk_shape(grid: GridConstraints, domain: IndexDomain) -> tuple[int, ...]:
+def chunk_extents(grid: GridConstraints, domain: IndexDomain) -> tuple[int, ...]:
     """The extents of one kind of chunk.
 
     Args:
@@ -53,59 +52,55 @@ def choose_chunk_shape(grid: GridConstraints, domain: IndexDomain) -> tuple[int,
     Example:
         >>> from tensorstore_py._index import IndexDomain
         >>> from tensorstore_py._spec.chunk_layout import ChunkLayout
-        >>> layout = ChunkLayout(chunk_elements=1000000, chunk_aspect_ratio=[1, 2, 2])
-        >>> choose_chunk_shape(layout.read_chunk.constraints, IndexDomain(shape=[1000, 2000, 3000]))
-        (62, 125, 125)
+        >>> layout = ChunkLayout(chunk_elements=8000, chunk_aspect_ratio=[2, 1])
+        >>> chunk_extents(layout.read_chunk.constraints, IndexDomain(shape=[500, 500]))
+        (126, 63)
     """
-    sizes, _ = _fixed_sizes(grid, domain)
-    return _completed(sizes, grid, domain, lambda _, size: size)
+    return _filled(_stated(grid, domain), grid, domain, lambda _, extent: extent)
 
 
-def choose_chunk_grid(
+def placed_chunks(
     origin: PerDim[int] | None, grid: GridConstraints, domain: IndexDomain
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The origin and the extents of one kind of chunk; arguments as for `choose_chunk_shape`.
+    """Where one kind of chunk begins, and its extents; arguments as for `chunk_extents`.
 
-    Where no origin is constrained, the grid is aligned with the domain's origin.
+    Without a constraint on it, some chunk begins where the domain does.
 
     Raises:
-        SpecError: see `choose_chunk_shape`.
+        SpecError: see `chunk_extents`.
     """
-    shape = choose_chunk_shape(grid, domain)
-    constrained: Sequence[int | None] = (None,) * domain.rank
-    if origin is not None:
-        constrained = origin.values
-        if len(constrained) != domain.rank:
-            raise _rank_error(len(constrained), domain)
-    starts = []
-    for start, lower, size in zip(constrained, domain.inclusive_min, shape, strict=True):
-        aligned = 0 if lower == -INFINITY else lower % size
-        starts.append(aligned if start is None else start)
-    return tuple(starts), shape
+    extents = chunk_extents(grid, domain)
+    wanted = _per_dimension(origin, domain)
+    starts = tuple(
+        start if start is not None else 0 if low == -INFINITY else low % extent
+        for start, low, extent in zip(wanted, domain.inclusive_min, extents, strict=True)
+    )
+    return starts, extents
 
 
-def choose_read_write_chunk_grid(
+def common_chunks(
     layout: LayoutConstraints, domain: IndexDomain
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Origin and extents for a format where reading and writing have the same chunks.
 
     Raises:
         MismatchError: hard constraints on read and write chunks differ.
-        SpecError: see `choose_chunk_shape`.
+        SpecError: see `chunk_extents`.
     """
     try:
         both = layout.read_chunk.merged(layout.write_chunk)
     except MismatchError as error:
         raise MismatchError(
-            f"write_chunk constraints not compatible with read_chunk constraints: {error}"
+            "read and write chunks are the same here, but their constraints are not compatible: "
+            f"{error}"
         ) from None
-    return choose_chunk_grid(layout.grid_origin, both, domain)
+    return placed_chunks(layout.grid_origin, both, domain)
 
 
-def choose_read_write_chunk_shapes(
+def nested_chunks(
     read: GridConstraints, write: GridConstraints, domain: IndexDomain
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Extents of read chunks and of write chunks that they divide (shards).
+    """Extents of read chunks and of write chunks that are made of them (shards).
 
     Args:
         read: constraints on read chunks.
@@ -116,161 +111,194 @@ def choose_read_write_chunk_shapes(
         The read chunk's extents and the write chunk's.
 
     Raises:
-        SpecError: see `choose_chunk_shape`.
+        SpecError: see `chunk_extents`.
         MismatchError: hard constraints that do not divide.
     """
-    write_sizes, write_hard = _fixed_sizes(write, domain)
-    read_sizes, read_hard = _fixed_sizes(read, domain)
-    for dim, (inner, outer) in enumerate(zip(read_sizes, write_sizes, strict=True)):
-        if not inner or not outer or outer % inner == 0:
-            continue
-        if not read_hard[dim]:
-            read_sizes[dim] = _nearest_divisor(outer, inner)
-        elif not write_hard[dim]:
-            write_sizes[dim] = _nearest_multiple(inner, outer)
-        else:
-            raise MismatchError(
-                f"Incompatible chunk size constraints for dimension {dim}: read size of {inner}, "
-                f"write size of {outer}"
-            )
+    outer, inner = _stated(write, domain), _stated(read, domain)
+    for dim in range(domain.rank):
+        _reconcile(inner, outer, dim)
 
-    def divide(dim: int, size: int) -> int:
-        return _nearest_divisor(write_sizes[dim], size) if write_sizes[dim] else size
+    def as_part(dim: int, extent: int) -> int:
+        whole = outer.extents[dim]
+        return extent if whole is None else _closest_part(whole, extent)
 
-    read_shape = _completed(read_sizes, read, domain, divide)
-    write_shape = _completed(
-        write_sizes, write, domain, lambda dim, size: _nearest_multiple(read_shape[dim], size)
+    parts = _filled(inner, read, domain, as_part)
+    return parts, _filled(
+        outer, write, domain, lambda dim, extent: _closest_repetition(parts[dim], extent)
     )
-    return read_shape, write_shape
 
 
-def _rank_error(found: int, domain: IndexDomain) -> SpecError:
-    return SpecError(f"Rank of constraints ({found}) does not match rank of domain ({domain.rank})")
+class _Stated(NamedTuple):
+    """What the constraints say of extents: None where nothing; and what is not merely a wish."""
+
+    extents: list[int | None]
+    hard: Sequence[bool]
 
 
-def _is_finite(domain: IndexDomain, dim: int) -> bool:
-    return domain.inclusive_min[dim] != -INFINITY and domain.inclusive_max[dim] != INFINITY
+def _stated(grid: GridConstraints, domain: IndexDomain) -> _Stated:
+    shape = grid.shape
+    extents: list[int | None] = []
+    for dim, extent in enumerate(_per_dimension(shape, domain)):
+        if extent == FULL_EXTENT and not _is_bounded(domain, dim):
+            raise SpecError(
+                f"dimension {dim} has no bounds that a chunk could span; state them, or the "
+                "chunk's extent"
+            )
+        extents.append(max(1, domain.shape[dim]) if extent == FULL_EXTENT else extent or None)
+    return _Stated(extents, [False] * domain.rank if shape is None else shape.hard)
 
 
-def _fixed_sizes(grid: GridConstraints, domain: IndexDomain) -> tuple[list[int], tuple[bool, ...]]:
-    """Extents that are constrained, 0 elsewhere; and which are hard constraints."""
-    if grid.shape is None:
-        return [0] * domain.rank, (False,) * domain.rank
-    if len(grid.shape.values) != domain.rank:
-        raise _rank_error(len(grid.shape.values), domain)
-    sizes = []
-    for dim, size in enumerate(grid.shape.values):
-        if size == FULL_EXTENT:
-            if not _is_finite(domain, dim):
-                raise SpecError(
-                    f"Cannot match chunk size for dimension {dim} to an unbounded domain; "
-                    f"give its bounds or a size"
-                )
-            size = max(1, domain.shape[dim])
-        sizes.append(size or 0)
-    return sizes, grid.shape.hard
+def _reconcile(inner: _Stated, outer: _Stated, dim: int) -> None:
+    """Where both extents are stated, make one a part of the other; a wish gives way first."""
+    part, whole = inner.extents[dim], outer.extents[dim]
+    if part is None or whole is None or whole % part == 0:
+        return
+    if not inner.hard[dim]:
+        inner.extents[dim] = _closest_part(whole, part)
+    elif not outer.hard[dim]:
+        outer.extents[dim] = _closest_repetition(part, whole)
+    else:
+        raise MismatchError(
+            f"dimension {dim}: write chunks of {whole} are not made of whole read chunks of {part}"
+        )
 
 
-def _completed(
-    sizes: list[int], grid: GridConstraints, domain: IndexDomain, adjust: Adjust
+def _per_dimension(stated: PerDim[T] | None, domain: IndexDomain) -> Sequence[T | None]:
+    if stated is None:
+        return [None] * domain.rank
+    if len(stated.values) != domain.rank:
+        raise SpecError(
+            f"a constraint is for {len(stated.values)} dimensions, but the array has {domain.rank}"
+        )
+    return stated.values
+
+
+def _is_bounded(domain: IndexDomain, dim: int) -> bool:
+    return domain.inclusive_min[dim] > -INFINITY and domain.inclusive_max[dim] < INFINITY
+
+
+def _filled(
+    stated: _Stated, grid: GridConstraints, domain: IndexDomain, fit: Fit
 ) -> tuple[int, ...]:
-    """`sizes` with each 0 replaced according to aspect ratio and number of elements."""
-    if all(sizes):
-        return tuple(sizes)
-    ratios: Sequence[float | None] = (None,) * len(sizes)
-    if grid.aspect_ratio is not None:
-        ratios = grid.aspect_ratio.values
-        if len(ratios) != len(sizes):
-            raise _rank_error(len(ratios), domain)
-    target = DEFAULT_ELEMENTS if grid.elements is None else grid.elements[0]
-    limits = []
-    for dim in range(len(sizes)):
-        limit = float(target)
-        if _is_finite(domain, dim):
-            limit = min(limit, max(1.0, float(domain.shape[dim])))
-        limits.append(min(limit, _LARGEST))
-    search = _FactorSearch(sizes, [ratio or 1.0 for ratio in ratios], limits, target, adjust)
-    return search.result()
+    """The extents, those that are not stated made up."""
+    most = DEFAULT_ELEMENTS if grid.elements is None else grid.elements[0]
+    weights = [weight or 1.0 for weight in _per_dimension(grid.aspect_ratio, domain)]
+    longest = [
+        min(float(max(1, extent)) if _is_bounded(domain, dim) else _LONGEST, most, _LONGEST)
+        for dim, extent in enumerate(domain.shape)
+    ]
+    return _Proportions(stated.extents, weights, longest, fit).largest(most)
 
 
-class _FactorSearch:
-    """Finds the common factor by which the aspect ratio is scaled.
+class _Proportions:
+    """All chunks of certain proportions, each told by its scale; a greater scale, none smaller.
 
     Args:
-        sizes: fixed extents; 0 where the extent is `ratio * factor`.
-        ratios: aspect ratio of each dimension.
-        limits: upper bound of each extent.
-        target: wanted number of elements.
-        adjust: makes an extent fit the other kind of chunk.
+        extents: those that don't scale; None where one does.
+        weights: an extent at scale 1.
+        longest: where it stops growing.
+        fit: has the last word on an extent that scales.
     """
 
     def __init__(
         self,
-        sizes: list[int],
-        ratios: list[float],
-        limits: list[float],
-        target: int,
-        adjust: Adjust,
+        extents: Sequence[int | None],
+        weights: Sequence[float],
+        longest: Sequence[float],
+        fit: Fit,
     ) -> None:
-        self.sizes = sizes
-        self.ratios = ratios
-        self.limits = limits
-        self.target = target
-        self.adjust = adjust
+        self._extents = extents
+        self._weights = weights
+        self._longest = longest
+        self._fit = fit
 
-    def shape(self, factor: float) -> tuple[int, ...]:
+    def at(self, scale: float) -> tuple[int, ...]:
+        """The chunk of a scale."""
         return tuple(
-            size or self.adjust(dim, max(1, int(min(self.ratios[dim] * factor, self.limits[dim]))))
-            for dim, size in enumerate(self.sizes)
+            self._fit(dim, max(1, int(min(weight * scale, longest)))) if extent is None else extent
+            for dim, (extent, weight, longest) in enumerate(
+                zip(self._extents, self._weights, self._longest, strict=True)
+            )
         )
 
-    def elements(self, factor: float) -> int:
-        total = 1
-        for size in self.shape(factor):
-            total *= size
-            if total > _MAX_INT64:
-                return _MAX_INT64
-        return total
+    def largest(self, most: int) -> tuple[int, ...]:
+        """The largest candidate of at most so many elements; the least if all are larger."""
+        scaling = [dim for dim, extent in enumerate(self._extents) if extent is None]
+        if not scaling:
+            return self.at(1)
+        # Half of what lets the heaviest dimension grow by one: a candidate for each of its extents.
+        least = 0.5 / max(self._weights[dim] for dim in scaling)
+        # Here even the lightest one grows no more.
+        greatest = 2 * max(self._longest[dim] / self._weights[dim] for dim in scaling)
 
-    def result(self) -> tuple[int, ...]:
-        free = [dim for dim, size in enumerate(self.sizes) if not size]
-        # Half the step at which the fastest growing extent gains one, and twice the factor at
-        # which the slowest reaches its limit: leeway for rounding.
-        step = min((1.0 / self.ratios[dim] for dim in free), default=inf) / 2
-        high = max(self.limits[dim] / self.ratios[dim] for dim in free) * 2
-        low = step
-        high_elements = self.elements(high)
-        while low + step < high:
-            # Halve the exponent first: the range spans several orders of magnitude.
-            far = high > 4 * low
-            middle = sqrt(low * high) if far else low + (high - low) / 2.0
-            if not low < middle < high:
-                break  # ratios so extreme that floating point has no factor in between
-            elements = self.elements(middle)
-            if elements >= self.target:
-                high, high_elements = middle, elements
-            if elements <= self.target:
-                low = middle
-        return self.shape(high if high_elements == self.target else low)
+        def small_enough(scale: float) -> bool:
+            return prod(self.at(scale)) <= most
+
+        marks = _marks(least, greatest)
+        found = _last(len(marks), lambda place: small_enough(marks[place]))
+        low = marks[found]
+        gap = marks[min(found + 1, len(marks) - 1)] - low
+        if not gap <= 3 * low:  # weights so far apart that floats don't suffice
+            return self.at(low)
+        count = _parts(gap, least)
+        place = _last(count + 1, lambda place: small_enough(low + gap * (place / count)))
+        return self.at(low + gap * (place / count))
 
 
-def _nearest_divisor(dividend: int, target: int) -> int:
-    """The divisor of `dividend` nearest to `target`, the smaller one of two."""
-    if target >= dividend:
-        return dividend
-    if dividend % target == 0:
-        return target
-    for offset in range(1, _FARTHEST_SEARCH):
-        if target > offset and dividend % (target - offset) == 0:
-            return target - offset
-        if dividend % (target + offset) == 0:
-            return target + offset
-    return dividend
+def _marks(low: float, high: float) -> Sequence[float]:
+    """Coarse candidates from one scale to another, none more than four times the one before.
+
+    Each gap is halved, geometrically, for as long as there is a float in between.
+    """
+    marks = [low, high]
+    while True:
+        finer = [low, *(mark for pair in pairwise(marks) for mark in _with_mean(*pair))]
+        if len(finer) == len(marks):
+            return marks
+        marks = finer
 
 
-def _nearest_multiple(divisor: int, target: int) -> int:
-    """The positive multiple of `divisor` nearest to `target`, the smaller one of two."""
-    if target < divisor:
-        return divisor
-    lower = target // divisor * divisor
-    return lower if target - lower <= lower + divisor - target else lower + divisor
+def _with_mean(low: float, high: float) -> Iterator[float]:
+    if high > 4 * low and low < (mean := sqrt(low * high)) < high:
+        yield mean
+    yield high
+
+
+def _parts(width: float, finest: float) -> int:
+    """The least power of two by which to divide a width so that parts are no wider than that."""
+    count = 1
+    while width > finest * count:
+        count *= 2
+    return count
+
+
+def _last(count: int, good: Callable[[int], bool]) -> int:
+    """The last good place of so many, where all before a good one are good; 0 if none is."""
+    low, high = 0, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        if good(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _closest_part(whole: int, wished: int) -> int:
+    """What divides `whole` and is closest to `wished`, the smaller of two; `whole` if too far."""
+    if wished >= whole:
+        return whole
+    reach = _REACH
+    downwards = range(wished, max(0, wished - reach - 1), -1)
+    below = next((part for part in downwards if whole % part == 0), None)
+    if below is not None:
+        reach = wished - below - 1
+    upwards = range(wished + 1, wished + reach + 1)
+    above = next((part for part in upwards if whole % part == 0), None)
+    return above or below or whole
+
+
+def _closest_repetition(part: int, wished: int) -> int:
+    """The multiple of `part` that is closest to `wished`, the smaller of two; at least one."""
+    times = (2 * wished + part - 1) // (2 * part)
+    return part * max(1, times)

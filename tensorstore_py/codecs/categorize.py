@@ -2,7 +2,7 @@
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/categorize.html
 Names: `categorize` (zarr).
-Example: `{"id": "categorize", "labels": ["female", "male"], "dtype": "|O", "astype": "|u1"}`.
+Example: `{"id": "categorize", "labels": ["G1", "S", "M"], "dtype": "|O", "astype": "|u1"}`.
 Limits: text of a fixed length (`"<U6"`) or of any (`"|O"`). A text that is not in the list is
 stored as 0 and comes back empty.
 """

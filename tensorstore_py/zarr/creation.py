@@ -88,9 +88,9 @@ def create(
 
     Example:
         >>> import tensorstore_py as ts
-        >>> z = ts.zarr.create((10000, 10000), chunks=(1000, 1000), dtype="i4")
-        >>> z.chunks, z.nchunks, z.compressors
-        ((1000, 1000), 100, (Zstd(level=0, checksum=False),))
+        >>> plate = ts.zarr.create((96, 2048, 2048), chunks=(1, 512, 512), dtype="u2")
+        >>> plate.nchunks, plate.cdata_shape, plate.compressors
+        (1536, (96, 4, 4), (Zstd(level=0, checksum=False),))
     """
     where = as_store(store, mode="a", context=context)
     _take_format(where, arguments)
@@ -128,9 +128,10 @@ def zeros(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) ->
 
     Example:
         >>> import tensorstore_py as ts
-        >>> ts.zarr.zeros((10000, 10000), chunks=(1000, 1000))[:2, :2]
-        array([[0., 0.],
-               [0., 0.]])
+        >>> counts = ts.zarr.zeros((96, 24), chunks=(8, 24), dtype="u2")
+        >>> counts[90:92, :3], counts.nchunks_initialized
+        (array([[0, 0, 0],
+               [0, 0, 0]], dtype=uint16), 0)
     """
     arguments.setdefault("fill_value", 0)
     return create(shape, **arguments)

@@ -63,10 +63,10 @@ class DirectoryStore(Store):
     Example:
         >>> import pathlib
         >>> import tensorstore_py as ts
-        >>> store = ts.zarr.DirectoryStore("example_store")
-        >>> store["a/b/c"] = b"xxx"
-        >>> pathlib.Path("example_store/a/b/c").read_bytes()
-        b'xxx'
+        >>> store = ts.zarr.DirectoryStore("lab")
+        >>> store["run/2/log"] = b"late"
+        >>> pathlib.Path("lab", "run", "2", "log").read_bytes()
+        b'late'
     """
 
     def __init__(

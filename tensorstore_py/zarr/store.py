@@ -45,13 +45,12 @@ class Store(MutableMapping[str, bytes]):
     Example:
         >>> import tensorstore_py as ts
         >>> store = ts.zarr.MemoryStore()
-        >>> store["foo"] = b"bar"
-        >>> store["a/b/c"] = b"xxx"
-        >>> sorted(store), store.listdir(), store.listdir("a/b"), store["a/b/c"]
-        (['a/b/c', 'foo'], ['a', 'foo'], ['c'], b'xxx')
-        >>> store.rmdir("a")
-        >>> list(store)
-        ['foo']
+        >>> store.update({"notes.txt": b"calibrated", "run/1/log": b"ok", "run/2/log": b"late"})
+        >>> store.listdir(), store.listdir("run"), store["run/2/log"]
+        (['notes.txt', 'run'], ['1', '2'], b'late')
+        >>> store.rmdir("run/1")
+        >>> sorted(store)
+        ['notes.txt', 'run/2/log']
     """
 
     zarr_format: int | None = None

@@ -244,9 +244,11 @@ class Array(Described):
         Example:
             >>> import numpy as np
             >>> import tensorstore_py as ts
-            >>> z = ts.zarr.array(np.arange(1000, dtype="u2"), chunks=100)
-            >>> z.view(dtype="u1", shape=2000, chunks=200)[:8]
-            array([0, 0, 1, 0, 2, 0, 3, 0], dtype=uint8)
+            >>> seconds = ts.zarr.array(np.array([0, 90, 3600]), chunks=2)
+            >>> seconds.view(dtype="timedelta64[s]")[1:]
+            array([  90, 3600], dtype='timedelta64[s]')
+            >>> seconds.view(dtype="i4", shape=6, chunks=4)[:4]
+            array([ 0,  0, 90,  0], dtype=int32)
         """
         changes = {
             "dtype": dtype, "chunks": chunks, "filters": filters, "fill_value": fill_value

@@ -52,16 +52,16 @@ class Group(MakesArrays, MutableMapping[str, Any]):
     Example:
         >>> import tensorstore_py as ts
         >>> root = ts.zarr.group()
-        >>> foo = root.create_group("foo")
-        >>> z = foo.zeros("bar/baz", shape=(100, 100), chunks=(10, 10), dtype="i4")
-        >>> z[:5, :5] = 42
-        >>> root["foo/bar/baz"][0, 4:6], list(foo), "bar" in foo
-        (array([42,  0], dtype=int32), ['bar'], True)
+        >>> day = root.create_group("monday")
+        >>> wells = day.full("plate/wells", shape=(8, 12), fill_value=20.5, dtype="f4")
+        >>> wells[3, 7:] = 37
+        >>> root["monday/plate/wells"][3, 6:8], list(day), "plate" in day
+        (array([20.5, 37. ], dtype=float32), ['plate'], True)
         >>> print(root.tree())
         /
-        └── foo
-            └── bar
-                └── baz (100, 100) int32
+        └── monday
+            └── plate
+                └── wells (8, 12) float32
     """
 
     __slots__ = ("_store", "read_only", "ts")

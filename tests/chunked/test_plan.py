@@ -87,6 +87,8 @@ def test_a_scalar_is_one_whole_step():
     plan = make_plan(select(IndexTransform(input_shape=[])).axes, [])
     (step,) = plan.steps()
     assert (step.cell, step.whole, step.full, plan.count) == ((), True, True, 1)
+    text = np.array("text", object)
+    assert text[step.inside].shape == ()  # and not the element, whatever that is a sequence of
 
 
 def test_nothing_selected_is_no_step():

@@ -96,3 +96,19 @@ def test_a_diagonal_is_one_axis():
     assert isinstance(axis, Gathered)
     assert axis.dims == (0, 1)
     assert axis.indices[0].tolist() == axis.indices[1].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("element", ["text", b"bytes", {"a": 1}, [1, 2]])
+def test_values_of_no_dimensions_are_an_array(element):
+    source = np.empty((), object)
+    source[()] = element
+    found = select(IndexTransform(input_shape=[])).values(source)
+    assert found.shape == ()
+    assert found[()] == element
+
+
+def test_values_are_those_of_one_position_of_what_is_broadcast():
+    transform = IndexTransform(input_shape=[4])[None, :, None]
+    source = np.arange(4).reshape(1, 4, 1)
+    assert select(transform).values(source).tolist() == [0, 1, 2, 3]
+    assert not select(transform[:, :0]).values(source[:, :0]).size

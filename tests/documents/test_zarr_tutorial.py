@@ -12,7 +12,7 @@ from tests.chunked.stores import counting, opened
 BLOSC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 
 
-def created(where="memory://", *, shape=(500, 500), chunks=(50, 50), dtype="<i4", **metadata):
+def created(where="memory://", *, shape=(90, 160), chunks=(30, 40), dtype="<i4", **metadata):
     members = {"shape": list(shape), "chunks": list(chunks), "dtype": dtype, **metadata}
     spec = {"driver": "zarr", "kvstore": where, "metadata": members}
     return ts.open(spec, create=True).result()
@@ -26,85 +26,88 @@ def chunks(store):
 
 @pytest.fixture
 def where(tmp_path):
-    return {"driver": "file", "path": f"{tmp_path}/example.zarr/", "file_io_sync": False}
+    return {"driver": "file", "path": f"{tmp_path}/tides.zarr/", "file_io_sync": False}
 
 
 class TestReadingAndWriting:
     def test_chunks_are_made_as_they_are_written(self):
-        z = created(compressor=BLOSC, fill_value=0)
-        assert (z.dtype, z.shape, z.chunk_layout.write_chunk.shape) == (
-            ts.int32, (500, 500), (50, 50),
-        )  # fmt: skip
-        assert (chunks(z), z[5, 5].read().result()) == (0, 0)
-        z[:] = 42
-        assert chunks(z) == 100
+        z = created(compressor=BLOSC, fill_value=-3)
+        assert z.dtype == ts.int32
+        assert (z.shape, z.chunk_layout.write_chunk.shape) == ((90, 160), (30, 40))
+        assert chunks(z) == 0
+        assert z[89, 159].read().result() == -3
+        z[30:60, 80:] = 8
+        assert chunks(z) == 2
+        z[...] = 9
+        assert chunks(z) == 12
 
     def test_regions_are_written_and_read(self):
         z = created(fill_value=0)
-        z[:] = 42
-        z[0, :] = np.arange(500, dtype="int32")
-        z[:, 0] = np.arange(500, dtype="int32")
-        assert (z[0, 0].read().result(), z[499, 499].read().result()) == (0, 42)
-        np.testing.assert_array_equal(z[0, :], np.arange(500))
-        np.testing.assert_array_equal(z[:, 0], np.arange(500))
-        expected = np.full((500, 500), 42)
-        expected[0, :] = expected[:, 0] = np.arange(500)
-        np.testing.assert_array_equal(z[:], expected)
+        expected = np.zeros((90, 160), "i4")
+        for index, value in [
+            (np.s_[:], 6),
+            (np.s_[45], np.arange(160, dtype="i4")),
+            (np.s_[80:, ::3], np.arange(10, dtype="i4")[:, None]),
+        ]:
+            z[index] = expected[index] = value
+            np.testing.assert_array_equal(z[:], expected)
+        np.testing.assert_array_equal(z[44:82, 3], expected[44:82, 3])
 
     def test_what_is_on_disk_can_be_opened_again_by_both(self, where):
-        z1 = created(where, fill_value=0)
-        z1[:] = 42
-        z1[0, :] = np.arange(500, dtype="int32")
-        z2 = ts.open({"driver": "zarr", "kvstore": where}, read=True).result()
-        assert z2.mode == "r"
-        assert np.all(np.asarray(z1) == np.asarray(z2))
+        tides = np.random.default_rng(3).integers(-400, 400, (90, 160), "i4")
+        created(where, fill_value=0)[:] = tides
+        again = ts.open({"driver": "zarr", "kvstore": where}, read=True).result()
+        assert again.mode == "r"
         theirs = zarr.open_array(where["path"], mode="r", zarr_format=2)
-        np.testing.assert_array_equal(theirs[:], np.asarray(z1))
+        for reader in (again, theirs):
+            np.testing.assert_array_equal(np.asarray(reader[:]), tides)
 
 
 class TestResizingAndAppending:
     def test_data_stay_where_they_are_and_chunks_outside_are_deleted(self):
         z = created(dtype="<f8", fill_value=0)
-        z[:] = 42
-        z = z.resize(exclusive_max=[1000, 500]).result()
-        assert (z.shape, chunks(z)) == ((1000, 500), 100)
+        z[:] = 0.25
+        z = z.resize(exclusive_max=[150, 160]).result()
+        assert (z.shape, chunks(z)) == ((150, 160), 12)
         statistics = z.storage_statistics(query_not_stored=True, query_fully_stored=True)
         assert statistics.result() == ts.TensorStore.StorageStatistics(
             not_stored=False, fully_stored=False
         )
-        z = z.resize(exclusive_max=[75, 500]).result()
-        assert chunks(z) == 20
+        z = z.resize(exclusive_max=[31, 160]).result()
+        assert chunks(z) == 8
+        assert z[30].read().result().tolist() == [0.25] * 160
 
     def test_data_are_appended_to_any_axis(self, where):
-        a = np.arange(100_000, dtype="i4").reshape(1000, 100)
-        z = created(where, shape=(1000, 100), chunks=(100, 10), fill_value=None)
-        z[:] = a
-        assert chunks(z) == 100
+        week = np.arange(7 * 48, dtype="i4").reshape(7, 48)
+        z = created(where, shape=(7, 48), chunks=(7, 12), fill_value=None)
+        z[:] = week
+        assert chunks(z) == 4
         # Handles don't change; each append looks up the size that the array has by then.
-        assert z.append(a).result().shape == (2000, 100)
-        z = z.append(np.vstack([a, a]), axis=1).result()
-        assert (z.shape, chunks(z)) == ((2000, 200), 400)
-        np.testing.assert_array_equal(z[:], np.block([[a, a], [a, a]]))
+        assert z.append(-week).result().shape == (14, 48)
+        z = z.append(np.ones((14, 12), "i4"), axis=1).result()
+        assert (z.shape, chunks(z)) == ((14, 60), 10)
+        expected = np.hstack([np.vstack([week, -week]), np.ones((14, 12))])
+        np.testing.assert_array_equal(z[:], expected)
         theirs = zarr.open_array(where["path"], zarr_format=2)
-        assert theirs.append(np.hstack([a, a])) == (3000, 200)
-        assert z.resolve().result().shape == (3000, 200)
+        assert theirs.append(np.zeros((1, 60))) == (15, 60)
+        assert z.resolve().result().shape == (15, 60)
 
 
 COMPRESSORS = [
-    {"id": "blosc", "cname": "zstd", "clevel": 3, "shuffle": 2, "blocksize": 0},
-    {"id": "zlib", "level": 1},
+    {"id": "blosc", "cname": "lz4hc", "clevel": 7, "shuffle": 1, "blocksize": 0},
+    {"id": "zlib", "level": 4},
     {
         "id": "lzma", "format": 1, "check": -1, "preset": None,
-        "filters": [{"dist": 4, "id": 3}, {"preset": 1, "id": 33}],
+        "filters": [{"dist": 8, "id": 3}, {"preset": 3, "id": 33}],
     },
-    {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 1, "blocksize": 0},
-    {"id": "bz2", "level": 1},
+    {"id": "blosc", "cname": "zstd", "clevel": 2, "shuffle": 0, "blocksize": 0},
+    {"id": "bz2", "level": 5},
     None,
 ]  # fmt: skip
 
 FILTERS = [
     [{"id": "delta", "dtype": "<i4"}],
-    [{"id": "fixedscaleoffset", "dtype": "<i4", "astype": "<i4", "offset": 10, "scale": 1}],
+    [{"id": "fixedscaleoffset", "dtype": "<i4", "astype": "<i4", "offset": -50, "scale": 1}],
     [{"id": "shuffle", "elementsize": 4}],
 ]
 

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from tensorstore_py._index import IndexDomain
 from tensorstore_py._spec.choose_chunks import (
-    choose_chunk_grid,
-    choose_chunk_shape,
-    choose_read_write_chunk_grid,
-    choose_read_write_chunk_shapes,
+    chunk_extents,
+    common_chunks,
+    nested_chunks,
+    placed_chunks,
 )
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py.errors import MismatchError, SpecError
@@ -29,7 +29,7 @@ VOLUME = IndexDomain(shape=[1000, 2000, 3000])
 def test_one_kind_of_chunk(constraints, expected):
     layout = ChunkLayout(**constraints).constraints
 
-    assert choose_read_write_chunk_grid(layout, VOLUME) == ((0, 0, 0), expected)
+    assert common_chunks(layout, VOLUME) == ((0, 0, 0), expected)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_read_chunks_divide_write_chunks(constraints, read, write):
     layout = ChunkLayout(**constraints).constraints
 
     if read is None:
-        with pytest.raises(MismatchError, match="read size of 30, write size of 100"):
-            choose_read_write_chunk_shapes(layout.read_chunk, layout.write_chunk, VOLUME)
+        with pytest.raises(MismatchError, match="100 are not made of whole read chunks of 30"):
+            nested_chunks(layout.read_chunk, layout.write_chunk, VOLUME)
         return
-    assert choose_read_write_chunk_shapes(layout.read_chunk, layout.write_chunk, VOLUME) == (
+    assert nested_chunks(layout.read_chunk, layout.write_chunk, VOLUME) == (
         read,
         write,
     )
@@ -75,7 +75,7 @@ def test_the_search_proceeds_as_in_the_reference():
     # An exact search would find 137 x 100, which is nearer to a million elements.
     layout = ChunkLayout(chunk_aspect_ratio=[2.75405507306722, 2, 1, 1]).constraints
 
-    assert choose_chunk_shape(layout.read_chunk, IndexDomain(shape=[4704, 2869, 19, 4])) == (
+    assert chunk_extents(layout.read_chunk, IndexDomain(shape=[4704, 2869, 19, 4])) == (
         137,
         99,
         19,
@@ -86,21 +86,21 @@ def test_the_search_proceeds_as_in_the_reference():
 def test_the_full_extent():
     grid = ChunkLayout(chunk_shape=[-1, 5]).read_chunk.constraints
 
-    assert choose_chunk_shape(grid, IndexDomain(shape=[0, 7])) == (1, 5)
-    assert choose_chunk_shape(grid, IndexDomain(shape=[30, 7])) == (30, 5)
+    assert chunk_extents(grid, IndexDomain(shape=[0, 7])) == (1, 5)
+    assert chunk_extents(grid, IndexDomain(shape=[30, 7])) == (30, 5)
     with pytest.raises(SpecError, match="dimension 0"):
-        choose_chunk_shape(grid, IndexDomain(rank=2))
+        chunk_extents(grid, IndexDomain(rank=2))
 
 
 def test_the_grid_is_aligned_with_the_domain_unless_it_says_where():
     grid = ChunkLayout(chunk_shape=[10, 10, 10]).constraints
     domain = IndexDomain(inclusive_min=[25, -3, -(2**62) + 1], exclusive_max=[50, 50, 50])
 
-    assert choose_chunk_grid(None, grid.read_chunk, domain)[0] == (5, 7, 0)
+    assert placed_chunks(None, grid.read_chunk, domain)[0] == (5, 7, 0)
 
     placed = ChunkLayout(grid_origin=[None, 2, None], chunk_shape=[10, 10, 10]).constraints
 
-    assert choose_chunk_grid(placed.grid_origin, placed.read_chunk, domain)[0] == (5, 2, 0)
+    assert placed_chunks(placed.grid_origin, placed.read_chunk, domain)[0] == (5, 2, 0)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_extreme_ratios_end(ratios):
     grid = ChunkLayout(chunk_aspect_ratio=ratios).read_chunk.constraints
 
     for domain in (IndexDomain(shape=[5000, 5000]), IndexDomain(rank=2)):
-        shape = choose_chunk_shape(grid, domain)
+        shape = chunk_extents(grid, domain)
 
         assert all(1 <= extent <= 2**20 for extent in shape)
 
@@ -126,15 +126,15 @@ def test_extreme_ratios_end(ratios):
 def test_another_rank(constraints):
     layout = ChunkLayout(**constraints).constraints
 
-    with pytest.raises(SpecError, match="does not match rank of domain"):
-        choose_read_write_chunk_grid(layout, VOLUME)
+    with pytest.raises(SpecError, match="but the array has 3"):
+        common_chunks(layout, VOLUME)
 
 
 def test_read_and_write_chunks_that_cannot_be_one():
     layout = ChunkLayout(read_chunk_shape=[1, 1, 1], write_chunk_shape=[2, 2, 2]).constraints
 
     with pytest.raises(MismatchError, match="not compatible"):
-        choose_read_write_chunk_grid(layout, VOLUME)
+        common_chunks(layout, VOLUME)
 
 
 EXTENTS = st.one_of(st.integers(0, 20), st.integers(0, 5000))
@@ -185,10 +185,10 @@ def test_as_the_reference_chooses(case):
     domain = IndexDomain(shape=shape)
 
     def joint():
-        return choose_read_write_chunk_shapes(layout.read_chunk, layout.write_chunk, domain)
+        return nested_chunks(layout.read_chunk, layout.write_chunk, domain)
 
     def single():
-        return (choose_read_write_chunk_grid(layout, domain)[1],) * 2
+        return (common_chunks(layout, domain)[1],) * 2
 
     for driver, choose in (("zarr3", joint), ("zarr", single)):
         try:

@@ -6,26 +6,31 @@ import pytest
 from tensorstore_py._spec.chunk_grid import Grid
 from tensorstore_py.errors import MismatchError, SpecError
 
-JSON: Any = {
-    "shape": [5, None, 20],
-    "shape_soft_constraint": [None, 17, None],
-    "aspect_ratio": [1.0, 2.0, None],
-    "aspect_ratio_soft_constraint": [None, None, 3.0],
-    "elements": 1000,
+#: A volume whose depth is stated, whose width is wished for, and whose height is left open.
+VOLUME: Any = {
+    "shape": [16, None, None, None],
+    "shape_soft_constraint": [None, 48, None, None],
+    "aspect_ratio": [None, None, 4.0, None],
+    "aspect_ratio_soft_constraint": [None, None, None, 0.5],
+    "elements": 65536,
 }
 
 
 def test_json():
-    grid = Grid(JSON)
+    grid = Grid(VOLUME)
 
-    assert grid.shape == (5, None, 20)
-    assert grid.shape_soft_constraint == (None, 17, None)
-    assert grid.aspect_ratio == (1.0, 2.0, None)
-    assert grid.aspect_ratio_soft_constraint == (None, None, 3.0)
-    assert grid.elements == 1000
+    for name in VOLUME:
+        said, stated = getattr(grid, name), VOLUME[name]
+        assert said == (tuple(stated) if isinstance(stated, list) else stated)
     assert grid.elements_soft_constraint is None
-    assert grid.to_json() == JSON
-    assert grid == Grid(**JSON) == pickle.loads(pickle.dumps(grid))
+    assert grid.to_json() == VOLUME
+
+
+def test_members_are_arguments_and_it_travels():
+    grid = Grid(VOLUME)
+
+    assert Grid(**VOLUME) == grid
+    assert pickle.loads(pickle.dumps(grid)) == grid
 
 
 def test_parts_of_an_unknown_or_unconstrained_grid():

@@ -112,25 +112,30 @@ def test_errors_have_the_path(json, path):
 
 
 def test_properties():
-    layout = ChunkLayout(
-        write_chunk=GRID(shape=[10, 12]),
-        read_chunk=GRID(shape=[0, 6]),
-        codec_chunk=GRID(shape=[0, 3]),
-        inner_order=[1, 0],
-        grid_origin=[1, 2],
+    shards = ChunkLayout(
+        grid_origin=[-8, 0, 5],
+        write_chunk=GRID(shape=[32, 64, 15]),
+        read_chunk=GRID(shape=[8, 0, 5]),
+        codec_chunk=GRID(shape=[0, 4, 0]),
+        inner_order=[2, 0, 1],
         finalize=True,
     )
 
-    assert (layout.rank, layout.ndim) == (2, 2)
-    assert layout.inner_order == (1, 0)
-    assert layout.inner_order_soft_constraint is None
-    assert layout.grid_origin == (1, 2)
-    assert layout.write_chunk.shape == (10, 12)
-    assert layout.read_chunk.shape == (10, 6)
-    assert layout.codec_chunk.shape == (None, 3)
-    assert layout.read_chunk_template == IndexDomain(inclusive_min=[1, 2], shape=[10, 6])
-    assert layout.write_chunk_template == IndexDomain(inclusive_min=[1, 2], shape=[10, 12])
-    assert layout == pickle.loads(pickle.dumps(layout)) == ChunkLayout(layout)
+    assert shards.rank == shards.ndim == 3
+    assert shards.grid_origin == (-8, 0, 5)
+    assert shards.inner_order == (2, 0, 1)
+    assert shards.inner_order_soft_constraint is None
+    # What is read together is, where nothing is said, what is written together.
+    assert shards.read_chunk.shape == (8, 64, 5)
+    assert shards.write_chunk.shape == (32, 64, 15)
+    assert shards.codec_chunk.shape == (None, 4, None)
+    for template, extents in [
+        (shards.read_chunk_template, (8, 64, 5)),
+        (shards.write_chunk_template, (32, 64, 15)),
+    ]:
+        assert template == IndexDomain(inclusive_min=[-8, 0, 5], shape=extents)
+    for again in (ChunkLayout(shards), pickle.loads(pickle.dumps(shards))):
+        assert again == shards
 
 
 def test_codec_chunk_shape_is_about_codec_chunks():

@@ -6,8 +6,8 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py.zarr.fields import of_field, whole_elements
 
-DTYPE = [("foo", "S3"), ("bar", "i4"), ("baz", "f8"), ("one", "S1")]
-DATA = np.array([(b"aaa", 1, 4.2, b"x"), (b"bbb", 2, 8.4, b"y"), (b"ccc", 3, 12.6, b"z")], DTYPE)
+DTYPE = [("well", "S3"), ("drug", "i4"), ("dose", "f8"), ("row", "S1")]
+DATA = np.array([(b"A01", 1, 0.5, b"x"), (b"B07", 2, 0.25, b"y"), (b"H12", 3, 4.0, b"z")], DTYPE)
 
 
 @pytest.fixture(params=[2, 3])
@@ -18,12 +18,12 @@ def z(request):
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
-        ("foo", DATA["foo"]),
-        ("one", DATA["one"]),
-        (("foo", "baz"), DATA[["foo", "baz"]]),
-        ((slice(1, 3), "bar"), DATA[1:3]["bar"]),
-        ((0, "bar"), 1),
-        (["bar"], DATA[["bar"]]),
+        ("well", DATA["well"]),
+        ("row", DATA["row"]),
+        (("well", "dose"), DATA[["well", "dose"]]),
+        ((slice(1, 3), "drug"), DATA[1:3]["drug"]),
+        ((0, "drug"), 1),
+        (["drug"], DATA[["drug"]]),
     ],
 )
 def test_are_read(z, item, expected):
@@ -31,30 +31,30 @@ def test_are_read(z, item, expected):
 
 
 def test_are_written_without_the_others(z):
-    z["bar"] = 7
-    z[1:, "baz"] = [1.5, 2.5]
-    z["foo", "bar"] = np.array([(b"x", 5)] * 3, [("foo", "S3"), ("bar", "i4")])
+    z["drug"] = 7
+    z[1:, "dose"] = [1.5, 2.5]
+    z["well", "drug"] = np.array([(b"x", 5)] * 3, [("well", "S3"), ("drug", "i4")])
     assert z[:].tolist() == [
-        (b"x", 5, 4.2, b"x"),
+        (b"x", 5, 0.5, b"x"),
         (b"x", 5, 1.5, b"y"),
         (b"x", 5, 2.5, b"z"),
     ]
 
 
 def test_in_every_selection(z):
-    assert z.oindex[[0, 2], "bar"].tolist() == [1, 3]
-    assert z.vindex[[0, 2], "bar"].tolist() == [1, 3]
-    assert z.blocks[1, "bar"].tolist() == [3]
-    assert z.get_basic_selection(0, fields="bar") == 1
-    z.set_mask_selection(np.array([True, False, True]), 9, fields="bar")
-    z.oindex[[1], "bar"] = 8
-    assert z["bar"].tolist() == [9, 8, 9]
+    assert z.oindex[[0, 2], "drug"].tolist() == [1, 3]
+    assert z.vindex[[0, 2], "drug"].tolist() == [1, 3]
+    assert z.blocks[1, "drug"].tolist() == [3]
+    assert z.get_basic_selection(0, fields="drug") == 1
+    z.set_mask_selection(np.array([True, False, True]), 9, fields="drug")
+    z.oindex[[1], "drug"] = 8
+    assert z["drug"].tolist() == [9, 8, 9]
 
 
-@pytest.mark.parametrize("item", ["nope", ("bar", "nope")])
+@pytest.mark.parametrize("item", ["nope", ("drug", "nope")])
 def test_there_must_be_such_a_field(z, item):
     with pytest.raises(
-        IndexError, match=r"no field 'nope'; there are \['foo', 'bar', 'baz', 'one'\]"
+        IndexError, match=r"no field 'nope'; there are \['well', 'drug', 'dose', 'row'\]"
     ):
         z[item]
     with pytest.raises(IndexError, match="no field 'nope'"):
@@ -67,7 +67,7 @@ def test_numbers_have_none():
 
 
 def test_a_field_is_a_tensorstore_of_its_own(z):
-    assert of_field(z.ts, "bar").read().result().tolist() == [1, 2, 3]
+    assert of_field(z.ts, "drug").read().result().tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -89,6 +89,6 @@ def test_bytes_are_single_elements(zarr_format, dtype, tmp_path):
 
 def test_a_field_that_was_opened_stays_one(tmp_path):
     ts.zarr.array(DATA, store=tmp_path, zarr_format=2)
-    spec = {"driver": "zarr", "kvstore": tmp_path.as_uri(), "field": "bar"}
+    spec = {"driver": "zarr", "kvstore": tmp_path.as_uri(), "field": "drug"}
     z = ts.zarr.Array(ts.open(spec).result())
     assert (z.dtype.name, z[:].tolist()) == ("int32", [1, 2, 3])

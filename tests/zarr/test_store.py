@@ -19,18 +19,20 @@ def store(request, tmp_path):
 
 
 def test_is_a_mapping(store):
-    store["foo"] = b"bar"
-    store["a/b/c"] = b"xxx"
+    entries = {"notes.txt": b"calibrated", "run/1/log": b"ok", "run/2/log": b""}
+    for key, value in entries.items():
+        store[key] = value
 
-    assert store["a/b/c"] == b"xxx"
-    assert list(store) == ["a/b/c", "foo"]
-    assert len(store) == 2
-    assert "foo" in store
-    assert 3 not in store
-    assert dict(store) == {"foo": b"bar", "a/b/c": b"xxx"}
-    del store["foo"]
-    assert "foo" not in store
-    for gone in ("foo", "nothing"):
+    assert dict(store) == entries
+    assert sorted(store) == list(entries)
+    assert len(store) == 3
+    assert "run/1/log" in store
+    for absent in ("run", "run/3/log", 3):
+        assert absent not in store
+    del store["run/1/log"]
+    assert store.pop("run/2/log") == b""
+    assert list(store) == ["notes.txt"]
+    for gone in ("run/1/log", "run"):
         with pytest.raises(KeyError):
             store[gone]
         with pytest.raises(KeyError):
@@ -38,14 +40,14 @@ def test_is_a_mapping(store):
 
 
 def test_has_directories(store):
-    store.update({"foo": b"bar", "a/b/c": b"xxx", "a/d": b"y", "ab/e": b""})
+    store.update({"run/2/log": b"late", "run/plan": b"2", "runs": b"", "notes/today": b"fog"})
 
-    assert store.listdir() == ["a", "ab", "foo"]
-    assert store.listdir("a") == ["b", "d"]
-    assert store.listdir("a/b/") == ["c"]
-    assert (store.getsize(), store.getsize("a"), store.getsize("foo")) == (7, 4, 3)
-    store.rmdir("a")
-    assert list(store) == ["ab/e", "foo"]
+    assert store.listdir() == ["notes", "run", "runs"]
+    assert store.listdir("run") == ["2", "plan"]
+    assert store.listdir("run/2/") == ["log"]
+    assert (store.getsize(), store.getsize("run"), store.getsize("run/plan")) == (8, 5, 1)
+    store.rmdir("run")
+    assert list(store) == ["notes/today", "runs"]
     store.clear()
     assert len(store) == 0
 

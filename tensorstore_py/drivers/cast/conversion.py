@@ -6,7 +6,7 @@ Text never converts to numbers. Types that the reference has not (dates, fixed t
 follow NumPy's rule "same kind"; fixed text counts as text.
 
 A conversion that a value does not survive is an error only where it is checked element by element:
-JSON to anything, and bytes that are no UTF-8.
+JSON and Python objects to anything, and bytes that are no UTF-8.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import Array, dtype, element_from_json, freeze
+from tensorstore_py.plugin import Array, dtype, element_from_json, freeze, thaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +82,8 @@ def _from_text(source: dtype, target: dtype) -> Callable[[Array], Array] | None:
 
 
 def _from_parametric(source: dtype, target: dtype) -> Callable[[Array], Array] | None:
+    if source.name == "object" and target.kind == "O":
+        return partial(_each, partial(_of_object, target), target)
     if source.kind == "U" and target.name in ("ustring", "json"):
         return partial(_retype, target)
     if source.kind == "U" and target.name == "string":
@@ -122,17 +124,19 @@ def _number(target: dtype, array: Array) -> Array:
         if array.dtype.kind == "c" and target.kind != "c":
             array = array.real
         floating = target.kind != "b" and dtype(array.dtype).kind == "f"
+        # a float beyond a narrow integer is undefined in C; through a wide one it wraps
         if floating and target.kind in "iu" and target.itemsize <= 2:
-            # a float beyond a narrow integer is undefined in C; through a wide one it wraps
             array = array.astype(np.float64).astype(np.int32)
+        elif floating and target.name == "uint32":
+            array = array.astype(np.float64).astype(np.int64)
         if target.name in ("int2", "int4", "uint2", "uint4"):
             mask = (1 << int(target.name[-1])) - 1
             half = mask // 2 + 1 if target.kind == "i" else 0
             array = (((array.astype(np.int64) + half) & mask) - half).astype(np.int8)
-        elif array.dtype.isbuiltin == 2 and target.kind in "biuc":
-            # extension types know the way to few others
+        # extension types know the way to few others
+        elif array.dtype.isbuiltin == 2 and (target.kind in "biuc" or wanted.isbuiltin == 2):
             array = array.astype(np.int64 if dtype(array.dtype).kind in "iu" else np.float64)
-        elif wanted.isbuiltin == 2 and array.dtype.kind in "iu":
+        if wanted.isbuiltin == 2 and array.dtype.kind in "iu":
             array = array.astype(np.float64)
         return array.astype(wanted)
 
@@ -168,6 +172,17 @@ def _of_json(target: dtype, element: object) -> object:
             raise SpecError(f"expected a string, but found {element!r}")
         return element.encode()
     return element_from_json(freeze(element), target)
+
+
+def _of_object(target: dtype, element: object) -> object:
+    if target.name == "json":
+        try:
+            return thaw(freeze(element))
+        except TypeError as error:
+            raise SpecError(str(error)) from None
+    if not isinstance(element, str | bytes):
+        raise SpecError(f"expected text to convert to {target.name}, but found {element!r}")
+    return _encode(element) if target.name == "string" else _decode(element)
 
 
 def _json_of_number(element: object) -> object:

@@ -148,9 +148,12 @@ class DownsampleSpec(AdapterSpec):
     def over(self, base: Driver) -> Driver:
         if not base.readable or (isinstance(self.base, Opened) and not self.base.readable):
             raise PermissionDeniedError("an array that cannot be read cannot be downsampled")
-        if len(self.downsample_factors) != (_rank_of(self.base) or base.domain.rank):
+        rank = _rank_of(self.base)
+        if rank is None:
+            rank = base.domain.rank
+        if len(self.downsample_factors) != rank:
             raise SpecError(
-                f"{len(self.downsample_factors)} factors, but {base.domain.rank} dimensions",
+                f"{len(self.downsample_factors)} factors, but {rank} dimensions",
                 ("downsample_factors",),
             )
         check_method(self.downsample_method, base.data_type)

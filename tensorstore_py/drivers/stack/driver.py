@@ -128,7 +128,7 @@ class Stack(Driver):
             await work.write(resolved, whole)
             return
         selection, todo = work
-        view = selection.view(whole)[(0,) * selection.free]
+        view = selection.values(whole)
 
         async def write_part(step: tuple[Layer, Part, IndexTransform]) -> None:
             layer, part, wanted = step

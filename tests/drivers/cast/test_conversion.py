@@ -4,6 +4,8 @@ import tensorstore as reference
 
 import tensorstore_py as ts
 from tensorstore_py.drivers.cast.conversion import conversion
+from tensorstore_py.errors import SpecError
+from tests.drivers.elements import DATA_TYPES, elements
 
 NAMES = [name for name in dir(reference) if isinstance(getattr(reference, name), reference.dtype)]
 PLACEHOLDERS = {"string": b"a", "ustring": "a", "json": 1, "char": b"a"}
@@ -138,3 +140,70 @@ def test_text_is_never_cut():
 )
 def test_pairs_without_conversion(source, target):
     assert conversion(ts.dtype(source), ts.dtype(target)) is None
+
+
+NUMERIC = [name for name in DATA_TYPES if ts.dtype(name).kind in "biufc"]
+
+
+@pytest.mark.parametrize("source", NUMERIC)
+def test_numbers_convert_alike_with_and_without_dimensions(source):
+    data_type = ts.dtype(source)
+    array = elements(data_type, (3,))
+    if source in ("float32", "float64", "bfloat16"):
+        array[2] = 3e9  # more than a signed integer of 32 bits takes
+    for name in NUMERIC:
+        convert = conversion(data_type, ts.dtype(name))
+        if convert is None:
+            assert (data_type.kind, name) == ("c", "bool")
+            continue
+        expected = convert(array)
+        assert expected.dtype == ts.dtype(name).array_dtype
+        for place, element in enumerate(array):
+            found = convert(np.array(element))
+            assert found.shape == ()
+            assert found.tobytes() == expected[place : place + 1].tobytes(), name
+
+
+@pytest.mark.parametrize("source", ["int2", "uint4", "bfloat16", "float6_e2m3fn", "float8_e5m2"])
+def test_powers_of_two_survive_in_a_type_that_has_nothing_else(source):
+    array = np.array([1, 1, 1], np.float32).astype(ts.dtype(source).array_dtype)
+    there = conversion(ts.dtype(source), ts.dtype("float8_e8m0fnu"))
+    back = conversion(ts.dtype("float8_e8m0fnu"), ts.dtype(source))
+    assert there is not None
+    assert back is not None
+    assert there(array).astype(np.float32).tolist() == [1, 1, 1]
+    assert back(there(array)).tobytes() == array.tobytes()
+
+
+def test_floats_beyond_an_unsigned_integer_wrap_around_in_arrays_of_any_size():
+    for count in (1, 100):
+        for name in ("float32", "float64", "bfloat16"):
+            convert = conversion(ts.dtype(name), ts.uint32)
+            assert convert is not None
+            array = np.full(count, 2.0**33 + 2.0**31).astype(ts.dtype(name).array_dtype)
+            assert set(convert(array).tolist()) == {2**31}
+
+
+@pytest.mark.parametrize(
+    ("target", "element", "expected"),
+    [
+        ("string", "a", b"a"),
+        ("string", b"b", b"b"),
+        ("ustring", "a", "a"),
+        ("ustring", b"b", "b"),
+        ("json", {"a": [1]}, {"a": [1]}),
+        ("string", 5, None),
+        ("ustring", None, None),
+        ("json", 1j, None),
+    ],
+)
+def test_objects_convert_to_text_and_json_where_they_are(target, element, expected):
+    convert = conversion(ts.dtype("object"), ts.dtype(target))
+    assert convert is not None
+    array = np.empty((), object)
+    array[()] = element
+    if expected is None:
+        with pytest.raises(SpecError):
+            convert(array)
+    else:
+        assert convert(array)[()] == expected
