@@ -109,7 +109,7 @@ def test_errors_stand_on_nothing() -> None:
 
 
 def private_names_of_zarr(text: str) -> list[str]:
-    """What a program says of zarr-python's private modules: imported, named in a string, or used."""
+    """Private modules of zarr-python that a program imports, uses, or names in a string."""
     tree = ast.parse(text)
     said = [name for node in ast.walk(tree) for name, _ in imported(node, "")]
     said += [
