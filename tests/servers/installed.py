@@ -2,8 +2,8 @@
 
 Debian's packages are fetched with all the packages that they need and unpacked there, so that no
 root is needed and no service is started, and what the machine has installed, or will remove,
-changes nothing. Only the C library is the machine's own. Python's packages go into an environment of
-their own.
+changes nothing. Only the C library is the machine's own. Packages of Python go into an environment
+of their own.
 """
 
 from __future__ import annotations
