@@ -9,6 +9,7 @@ import pytest
 from tests.servers import fixtures, installed
 from tests.servers.installed import Environment, NotToBeHadError, Unpacked
 from tests.servers.recipe import Recipe
+from tests.servers.recipes import RECIPES
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +157,7 @@ class Stubborn(Recipe):
 )
 def test_a_server_that_does_not_start_is_told_in_one_line(root, monkeypatch, torn, outcome, words):
     monkeypatch.setenv("CI", "")
-    monkeypatch.setitem(fixtures.RECIPES, "gcs", Stubborn())
+    monkeypatch.setitem(RECIPES, "gcs", Stubborn())
     (root / "gcs").mkdir()
     (root / "gcs" / "failed").write_text("its disk is full", "utf-8")
     if torn:
