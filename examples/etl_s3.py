@@ -105,7 +105,9 @@ class Server:
         return str(told["endpoint"])
 
     def stop_and_start(self) -> None:
-        """What happens to servers."""
+        """What happens to servers; moto would forget what it stored."""
+        if self.name == "moto":
+            return
         self.call("down", self.name)
         print(f"{self.name} is down")
         self.call("up", self.name)

@@ -19,6 +19,32 @@ find_python() {
   return 1
 }
 
+# Prints 3012 for a released CPython 3.12 that can make an environment; 0 for a trial version, or for
+# one without the global lock, which few packages are built for; nothing if it is no interpreter.
+version_of() {
+  "$1" - 2>/dev/null <<'PY'
+import ensurepip, sys, sysconfig, venv
+
+usual = sys.version_info.releaselevel == "final" and sys.implementation.name == "cpython"
+usual = usual and not sysconfig.get_config_var("Py_GIL_DISABLED")
+print(sys.version_info[0] * 1000 + sys.version_info[1] if usual else 0)
+PY
+}
+
+# newer_python PYTHON: prints the newest interpreter on the PATH, or that pyenv keeps, whose version
+# is above that of PYTHON.
+newer_python() {
+  local candidate newest version found=
+  newest=$(version_of "$1")
+  for candidate in python3 python3.{12..20} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python; do
+    version=$(version_of "$candidate") || continue
+    if [ "${version:-0}" -gt "${newest:-0}" ]; then
+      newest=$version found=$candidate
+    fi
+  done
+  [ -n "$found" ] && echo "$found"
+}
+
 # ensure_environment DIR EXTRAS: makes DIR if need be and installs the package into it, editable.
 # The stamp holds a hash of what decides the installation, so an unchanged one costs nothing.
 ensure_environment() {
@@ -46,4 +72,32 @@ PY
   "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".$extras" \
     || return 1
   echo "$stamp" >"$dir/.installed"
+}
+
+# ensure_newest DIR PYTHON: makes or keeps DIR, an environment of that interpreter for the gate, and
+# once a day brings what the package needs and is compared with to its newest releases.
+ensure_newest() {
+  local dir=$1 python=$2 today
+  if [ "$(version_of "$dir/bin/python")" != "$(version_of "$python")" ]; then
+    rm -rf "$dir"
+  fi
+  PYTHON=$python ensure_environment "$dir" "[dev]" || return 1
+  today=$(date +%F)
+  if [ "$(cat "$dir/.upgraded" 2>/dev/null)" != "$today" ]; then
+    if upgrade "$dir"; then
+      echo "$today" >"$dir/.upgraded"
+    else
+      echo "$dir: no newer releases could be looked for; its packages are those of an earlier day"
+    fi
+  fi
+}
+
+# upgrade DIR [OPTION...]: the newest releases of what the package needs, with pip's OPTIONs, and of
+# the libraries that it is compared with. The tools of the gate stay as they are.
+upgrade() {
+  local dir=$1
+  shift
+  "$dir/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --upgrade --upgrade-strategy eager "$@" \
+    --editable ".[codecs,demo,fast,fsspec,gcs,obstore,s3]" tensorstore zarr zarrs
 }

@@ -64,4 +64,5 @@ def test_its_names_are_registered_and_its_examples_are_right(name: str) -> None:
 def test_every_file_is_looked_at() -> None:
     folder = Path(tensorstore_py.codecs.__path__[0])
 
-    assert set(HEADS) == {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert set(HEADS) == files | {path.parent.name for path in folder.glob("*/__init__.py")}

@@ -1,9 +1,12 @@
 """Who may import whom: import-linter's contracts, and the rules that it has no words for."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.house.sources import ROOT, imported, is_inside, sources
 
@@ -38,6 +41,10 @@ CODEC_LIBRARIES = {
         "kvstores/zip/methods.py",
     },
 }
+
+
+# Modules of zarr-python that it says nothing of: they change from one of its releases to the next.
+PRIVATE_ZARR = re.compile(r"zarr(\.\w+)*\.(core|_\w+)(\.|$)")
 
 
 def test_imports_go_down_the_floors() -> None:
@@ -99,3 +106,44 @@ def test_errors_stand_on_nothing() -> None:
     own = [name for name, _ in errors.imports() if is_inside(name, "tensorstore_py")]
 
     assert own == [], "\n".join(own)
+
+
+def private_names_of_zarr(text: str) -> list[str]:
+    """Private modules of zarr-python that a program imports, uses, or names in a string."""
+    tree = ast.parse(text)
+    said = [name for node in ast.walk(tree) for name, _ in imported(node, "")]
+    said += [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    said += [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return [one for one in said if PRIVATE_ZARR.match(one)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import zarr.core.array",
+        "from zarr.core import chunk_grids",
+        "from zarr import _compat",
+        "import_module('zarr.core')",
+        "import zarr\nzarr.core.sync.sync(1)",
+        "from zarr.codecs._v2 import V2Codec",
+    ],
+)
+def test_a_private_module_of_zarr_is_seen(text: str) -> None:
+    assert private_names_of_zarr(text)
+    assert not private_names_of_zarr("import zarr.registry, zarr.codecs\nfrom zarr import config")
+
+
+@pytest.mark.parametrize("folder", ["tensorstore_py", "tests", "benchmarks", "examples", "scripts"])
+def test_of_zarr_public_modules_are_used_only(folder: str) -> None:
+    found = {
+        str(path.relative_to(ROOT)): names
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path != Path(__file__)
+        and (names := private_names_of_zarr(path.read_text(encoding="utf-8")))
+    }
+
+    assert found == {}

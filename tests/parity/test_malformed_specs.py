@@ -81,7 +81,7 @@ def test_nan_where_it_cannot_be(json, path):
         ('{"driver": "zarr3", "driver": "zarr"}', "driver: this member is given twice"),
         ('{"driver": "zarr3", "metadata": {"shape": [1], "shape": [2]}}', "metadata.shape: this"),
         ('{"driver": "zarr3", "rank": NaN}', "NaN is not JSON"),
-        ('{"driver": "zarr3",}', "line 1, column 20"),
+        ('{"driver": zarr3}', "line 1, column 12"),
         ('{"driver": "zarr3" "rank": 1}', "line 1, column 20"),
     ],
 )

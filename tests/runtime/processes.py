@@ -12,12 +12,20 @@ from tensorstore_py._runtime.workers import submit, width
 ROOT = Path(__file__).absolute().parents[2]
 
 
+# A shell starts what runs in the background with SIGINT ignored, and children inherit that.
+FOREGROUND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
 def run_script(code: str, *, timeout: float = 30) -> str:
-    """What `code` prints; fails the test if it warns, writes to stderr or exits with an error."""
+    """What `code` prints; fails the test if it warns, writes to stderr or exits with an error.
+
+    Ctrl-C interrupts it, however the tests were started.
+    """
     done = subprocess.run(
         [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c",
-         textwrap.dedent(code)],
-        cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False,
+         FOREGROUND + textwrap.dedent(code)],
+        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr

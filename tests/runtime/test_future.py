@@ -1,6 +1,7 @@
 import asyncio
 import gc
 import logging
+import signal
 import threading
 import time
 import weakref
@@ -566,18 +567,27 @@ def test_a_result_is_freed_with_its_last_holder():
         gc.enable()
 
 
-def test_ctrl_c_interrupts_a_blocked_main_thread():
-    out = run_script("""
-        import os, signal, threading
-        from tensorstore_py._runtime.future import Promise
-        promise, future = Promise.new()
-        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
-        try:
-            future.result()
-        except KeyboardInterrupt:
-            print("interrupted", future.done())
-    """)
+@pytest.mark.parametrize("started_with", [signal.SIG_IGN, signal.default_int_handler])
+def test_ctrl_c_interrupts_a_blocked_main_thread(started_with):
+    before = signal.signal(signal.SIGINT, started_with)
+    try:
+        out = run_script(BLOCKED)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
     assert out == "interrupted False\n"
+
+
+BLOCKED = """
+import os, signal, threading
+from tensorstore_py._runtime.future import Promise
+promise, future = Promise.new()
+threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    future.result()
+except KeyboardInterrupt:
+    print("interrupted", future.done())
+"""
 
 
 def pair():

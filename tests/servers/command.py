@@ -47,7 +47,7 @@ def status(options: Namespace) -> int:
     print(f"installed below {cache()}, running below {options.dir}")
     running = kept.running(options.dir)
     for name in options.names:
-        absent = RECIPES[name].absent()
+        absent = RECIPES[name].absent() or RECIPES[name].torn()
         stands = f"runs at {running[name]['endpoint']}" if name in running else "does not run"
         print(f"{name}: {absent or f'installed, {stands}'}")
     return 0
@@ -59,7 +59,7 @@ def start(options: Namespace) -> int:
     for name in options.names:
         try:
             kept.ask_for(name, options.dir, again=True)
-        except StartError as error:
+        except (NotToBeHadError, StartError) as error:
             failed += 1
             print(f"{name}: {error}", file=sys.stderr)
     print(json.dumps(kept.running(options.dir), indent=2))

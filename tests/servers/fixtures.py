@@ -20,6 +20,7 @@ import pytest
 
 from tests.servers import kept
 from tests.servers.gcs_server import GcsServer
+from tests.servers.installed import NotToBeHadError
 from tests.servers.processes import StartError
 from tests.servers.recipe import Told
 from tests.servers.recipes import RECIPES
@@ -54,6 +55,10 @@ def pytest_terminal_summary(
     for path in sorted(where.glob("*.missing")):
         line = f"server {path.stem} could not be had: {path.read_text('utf-8')}"
         terminalreporter.write_line(line, yellow=True)
+    for path in sorted(where.glob("*/failed")):
+        if not path.with_name("absent").exists():
+            line = f"server {path.parent.name} does not start: {path.read_text('utf-8')}"
+            terminalreporter.write_line(line, red=True)
     started = sorted(path.name for path in where.iterdir() if path.is_dir())
     if exitstatus not in _WELL and started:
         terminalreporter.write_line(f"logs of {', '.join(started)}: {where}")
@@ -82,8 +87,11 @@ def server(request: pytest.FixtureRequest, name: str) -> Told:
     if why is None:
         try:
             return kept.ask_for(name, where, config.stash[_OWNER])
-        except StartError as error:
-            pytest.fail(f"{name} does not start: {error}", pytrace=False)
+        except StartError:
+            # why, and where its log is, is said once, when the run ends
+            pytest.fail(f"server {name} does not start", pytrace=False)
+        except NotToBeHadError as error:
+            why = str(error)
     (where / f"{name}.missing").write_text(why, "utf-8")
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
         pytest.fail(f"{name}: {why}", pytrace=False)

@@ -3,7 +3,8 @@
     python -m tests.servers.keeper NAME DIRECTORY [--owner PID]
 
 It tells in `DIRECTORY/told.json` what a client needs, or in `DIRECTORY/failed` why there is
-nothing to tell. It ends at SIGTERM, or with its owner. SIGUSR1 stops the process that clients
+nothing to tell; `DIRECTORY/absent` is there, too, if that is because the server is not installed or
+not complete. It ends at SIGTERM, or with its owner. SIGUSR1 stops the process that clients
 speak to, SIGUSR2 starts it again, with what it had stored where the server stores it elsewhere.
 """
 
@@ -23,8 +24,14 @@ from tests.servers.installed import NotToBeHadError
 from tests.servers.processes import Processes, StartError
 from tests.servers.recipes import RECIPES
 
+#: How long a server may take to start, a second attempt included. Who asks for it waits longer.
+START_S = 75
 _LOOK_S = 0.2
 _ENDS = (signal.SIGTERM, signal.SIGINT)
+
+
+class LateError(StartError):
+    """There is no time left for another attempt."""
 
 
 def owner_is_gone(owner: int | None) -> Callable[[float], bool]:
@@ -69,31 +76,30 @@ def keep(name: str, where: Path, owner: int | None) -> None:
         if starts and number in _ENDS:
             raise SystemExit  # while it starts there is nobody else to look
 
+    def late(*_: object) -> None:
+        if starts:
+            raise LateError(f"{name} did not start within {START_S} s; its logs: {where}")
+
     for number in (*_ENDS, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, hear)
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(START_S)
     gone = owner_is_gone(owner)
     processes = Processes(where)
     try:
         write(where / "keeper.pid", str(os.getpid()))
         told = _started(name, processes)
         starts = False
+        signal.alarm(0)
         write(where / "told.json", json.dumps(told))
         while not gone(0 if asked else _LOOK_S):
+            if asked and asked[0] in _ENDS:
+                return
             if asked:
-                got = asked.pop(0)
-                if got in _ENDS:
-                    return
-                if got == signal.SIGUSR1:
-                    processes.down(recipe.front)
-                elif recipe.front not in processes.alive():
-                    processes.up(recipe.front)
-    except (NotToBeHadError, StartError) as error:
-        write(where / "failed", str(error))
-    except SystemExit:
-        write(where / "failed", "stopped while it started")
-    except Exception as error:
-        write(where / "failed", f"{type(error).__name__}: {error} ({where / 'keeper.log'})")
-        raise
+                _turn(processes, recipe.front, on=asked.pop(0) == signal.SIGUSR2)
+    except (Exception, SystemExit) as error:
+        if not _told_why(error, where):
+            raise
     finally:
         starts = False
         processes.stop(at_once=True)
@@ -102,13 +108,37 @@ def keep(name: str, where: Path, owner: int | None) -> None:
         (where / "keeper.pid").unlink(missing_ok=True)
 
 
+def _turn(processes: Processes, front: str, *, on: bool) -> None:
+    """Stop the process that clients speak to, or start it if it does not run."""
+    if not on:
+        processes.down(front)
+    elif front not in processes.alive():
+        processes.up(front)
+
+
+def _told_why(error: BaseException, where: Path) -> bool:
+    """Tell those who ask why there is no server. Returns whether that is all there is to say."""
+    if isinstance(error, NotToBeHadError):
+        write(where / "absent", "")
+    expected = isinstance(error, (NotToBeHadError, StartError))
+    if expected:
+        write(where / "failed", str(error))
+    elif isinstance(error, SystemExit):
+        write(where / "failed", "stopped while it started")
+    else:
+        write(where / "failed", f"{type(error).__name__}: {error} ({where / 'keeper.log'})")
+    return expected or isinstance(error, SystemExit)
+
+
 def _started(name: str, processes: Processes) -> dict[str, str]:
     recipe = RECIPES[name]
-    absent = recipe.absent()
-    if absent is not None:
-        raise NotToBeHadError(absent)
+    problem = recipe.absent() or recipe.torn()
+    if problem is not None:
+        raise NotToBeHadError(problem)
     try:
         return recipe.start(processes)
+    except LateError:
+        raise
     except StartError:
         # somebody else may have taken a port that was free a moment ago
         processes.stop(at_once=True)

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.servers.alone import alone
+from tests.servers.installed import NotToBeHadError
 from tests.servers.processes import StartError, until
 from tests.servers.recipe import Told
 
@@ -33,20 +34,29 @@ def ask_for(name: str, where: Path, owner: int | None = None, *, again: bool = F
         again: start it also if it has been and has ended.
 
     Raises:
-        StartError: it does not come up; says why.
+        StartError: it does not come up; says why, to whoever asks again at once.
+        NotToBeHadError: it is not installed, or not complete.
     """
     own = where / name
     told, failed, pid = own / "told.json", own / "failed", own / "keeper.pid"
+
+    def up_or_not() -> bool:
+        return told.exists() or failed.exists()
+
     with alone(where / f"{name}.lock"):
         if again and not send(name, where, None):
             shutil.rmtree(own, ignore_errors=True)
         if not own.exists():
             own.mkdir()
             _begin(name, own, owner)
-            until(name, lambda: pid.exists() or failed.exists(), timeout_s=_START_S)
-    until(name, lambda: told.exists() or failed.exists(), timeout_s=_START_S)
+            try:
+                until(name, lambda: pid.exists() or up_or_not(), timeout_s=_START_S)
+            except StartError as error:
+                failed.write_text(f"{error}; its log: {own / 'keeper.log'}", "utf-8")
+    until(name, up_or_not, timeout_s=_START_S)
     if failed.exists():
-        raise StartError(failed.read_text("utf-8"))
+        why = failed.read_text("utf-8")
+        raise NotToBeHadError(why) if (own / "absent").exists() else StartError(why)
     found: Told = json.loads(told.read_text("utf-8"))
     return found
 

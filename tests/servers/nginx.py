@@ -45,13 +45,16 @@ class Nginx(Recipe):
     front = "nginx"
 
     def __init__(self) -> None:
-        self._packages = Unpacked("nginx", ["nginx-light"])
+        self._packages = Unpacked("nginx", ["nginx-light"], [["nginx", "-v"]])
 
     def absent(self) -> str | None:
         return None if program_of_the_machine("nginx") else self._packages.absent()
 
+    def torn(self) -> str | None:
+        return None if program_of_the_machine("nginx") else self._packages.torn()
+
     def install(self) -> None:
-        if self.absent() is not None:
+        if program_of_the_machine("nginx") is None:
             self._packages.install()
 
     def start(self, processes: Processes) -> Told:

@@ -133,9 +133,9 @@ class Processes:
             [str(part) for part in command],
             cwd=self.where,
             env=clean_environment() | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
             check=False,
         )
         if done.returncode:

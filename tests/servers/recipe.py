@@ -24,6 +24,10 @@ class Recipe(ABC):
     def absent(self) -> str | None:
         """Why it cannot be started; None if it can."""
 
+    def torn(self) -> str | None:
+        """What is missing of what is installed; None if it is complete."""
+        return None
+
     @abstractmethod
     def install(self) -> None:
         """Install it, unless it is installed; raises `NotToBeHadError`."""

@@ -71,10 +71,21 @@ class Rgw(Recipe):
     front = "radosgw"
 
     def __init__(self) -> None:
-        self._packages = Unpacked("ceph", ["radosgw", "ceph-mon", "ceph-osd", "ceph-common"])
+        self._packages = Unpacked(
+            "ceph",
+            ["radosgw", "ceph-mon", "ceph-osd", "ceph-common"],
+            [
+                *([name, "--version"] for name in ("radosgw", "ceph-mon", "ceph-osd")),
+                ["radosgw-admin", "--version"],
+                ["python3", "-c", "import ceph_argparse, rados"],
+            ],
+        )
 
     def absent(self) -> str | None:
         return self._packages.absent()
+
+    def torn(self) -> str | None:
+        return self._packages.torn()
 
     def install(self) -> None:
         self._packages.install()

@@ -92,6 +92,14 @@ from swift.common.wsgi import run_wsgi
 
 sys.exit(run_wsgi(where + "/" + kind + ".conf", kind + "-server"))
 """
+# What its servers import, down to the libraries that are no Python.
+PROOF = """\
+from swift.account import server
+from swift.common.middleware.s3api import s3api
+from swift.container import server
+from swift.obj import server
+from swift.proxy import server
+"""
 KINDS = ("account", "container", "object")
 
 
@@ -103,10 +111,14 @@ class Swift(Recipe):
 
     def __init__(self) -> None:
         packages = ["swift-proxy", "swift-account", "swift-container", "swift-object", "memcached"]
-        self._packages = Unpacked("swift", packages)
+        proofs = [["memcached", "--version"], ["python3", "-c", PROOF]]
+        self._packages = Unpacked("swift", packages, proofs)
 
     def absent(self) -> str | None:
         return self._packages.absent()
+
+    def torn(self) -> str | None:
+        return self._packages.torn()
 
     def install(self) -> None:
         self._packages.install()

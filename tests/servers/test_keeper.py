@@ -13,6 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.servers import kept
+from tests.servers.installed import NotToBeHadError
 from tests.servers.processes import StartError, answers, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,7 +91,7 @@ def test_a_server_that_cannot_start_says_why(where, monkeypatch):
     monkeypatch.setenv("TENSORSTORE_PY_SERVERS", str(where / "nothing"))
 
     for _ in range(2):
-        with pytest.raises(StartError, match="run scripts/servers install"):
+        with pytest.raises(NotToBeHadError, match="run scripts/servers install"):
             kept.ask_for("moto", where)
 
     assert kept.running(where) == {}

@@ -117,7 +117,8 @@ def fill_value_to_json(value: Scalar, stored: StoredType, endian: str = "little"
     if kind == "U":
         return str(value)
     if kind == "S":
-        return _base64(value.tobytes())
+        # Without the nulls that fill it up, as zarr-python writes it.
+        return _base64(bytes(value[()]))
     if stored.is_raw:
         data = value.tobytes()
         return _base64(data) if stored.name == "raw_bytes" else list(data)

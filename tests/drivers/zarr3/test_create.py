@@ -185,7 +185,7 @@ def fixed(name: str, size: int) -> dict:
         ("ustring", "string", "", {"name": "vlen-utf8"}),
         ("string", "bytes", "", {"name": "vlen-bytes"}),
         ("U2", fixed("fixed_length_utf32", 8), "", LITTLE),
-        ("S2", fixed("null_terminated_bytes", 2), "AAA=", {"name": "bytes"}),
+        ("S2", fixed("null_terminated_bytes", 2), "", {"name": "bytes"}),
         ("V2", fixed("raw_bytes", 2), "AAA=", {"name": "bytes"}),
         (
             "timedelta64[5D]",
