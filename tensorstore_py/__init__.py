@@ -62,6 +62,7 @@ from tensorstore_py._index import (
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future, FutureLike, Promise
+from tensorstore_py._runtime.mistaken import stands_for as _stands_for
 from tensorstore_py._runtime.progress import Progress
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -258,3 +259,4 @@ def _rehome() -> None:
 
 
 _rehome()
+_stands_for(Group, KvStore, KvStore.ReadResult, TensorStore)

@@ -211,7 +211,7 @@ def _codec(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) ->
     if form is None:
         return None if wanted.codec is None else CodecSpec(wanted.codec)
     if wanted.codec is not None:
-        return _asked_codec(wanted.codec, form)
+        return CodecSpec.like(wanted.codec, form.driver)
     present = source.array.codec
     if present is None:
         return None
@@ -232,20 +232,6 @@ def _codec(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) ->
             return CodecSpec({"driver": "zarr", **codec_in_version2(codecs)})
         return present if present.driver in ("zarr", "zarr2") and wanted.dtype is None else None
     return present if source.form is form and wanted.dtype is None else None
-
-
-def _asked_codec(codec: object, form: HierarchyFormat) -> CodecSpec:
-    """A codec by its name or JSON, or a list of them, in a format's terms."""
-    if isinstance(codec, CodecSpec) or (isinstance(codec, Mapping) and "driver" in codec):
-        return CodecSpec(codec)
-    if form.driver == "zarr3":
-        listed = list(codec) if isinstance(codec, list | tuple) else [codec]
-        return CodecSpec({"driver": "zarr3", "codecs": listed})
-    if form.driver == "zarr":
-        return CodecSpec(
-            {"driver": "zarr", "compressor": {"id": codec} if isinstance(codec, str) else codec}
-        )
-    return CodecSpec({"driver": form.driver, **(codec if isinstance(codec, Mapping) else {})})
 
 
 def _inner_codecs(codecs: list[object], source: SourceArray, wanted: Wanted) -> list[object]:

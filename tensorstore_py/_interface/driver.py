@@ -23,6 +23,7 @@ from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
+from tensorstore_py._spec.words import MEMBERS
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -259,6 +260,7 @@ class DriverSpec(Model):
     driver: ClassVar[str]
     detected_by: ClassVar[tuple[str, ...]] = ()
     json_tag: ClassVar[str | None] = "driver"
+    words: ClassVar[Mapping[str, str]] = MEMBERS
 
     context: ContextSpec = NO_CONTEXT
     dtype: DType | None = None

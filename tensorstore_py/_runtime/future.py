@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from tensorstore_py._runtime.adoption import adopt
 from tensorstore_py._runtime.fork import epoch
+from tensorstore_py._runtime.mistaken import MistakenForValue
 from tensorstore_py._runtime.work import Attached
 from tensorstore_py.errors import AbortedError
 
@@ -38,7 +39,7 @@ _UNSET: Any = object()
 loop_thread: list[int | None] = [None]
 
 
-class Future(Generic[T]):
+class Future(MistakenForValue, Generic[T]):
     """The result of an asynchronous operation.
 
     Args:

@@ -88,7 +88,8 @@ class AutoSpec(DriverSpec):
         members = {*cls.member_names(), "$schema", "$comment"} - {"resources"}
         for name in json:
             if name not in members and name not in known:
-                raise SpecError(f"no such member{did_you_mean(name, members | {*known})}", (name,))
+                hint = did_you_mean(name, members | {*known}, cls.words)
+                raise SpecError(f"no such member{hint}", (name,))
         rest: dict[str, object] = {name: json[name] for name in json if name in members}
         # All of them, so that binding gives the format that is found whatever it needs.
         rest["resources"] = {name: _resource(name, json.get(name, name)) for name in known}
