@@ -24,6 +24,7 @@ __all__ = [
     "check_sized",
     "contains",
     "format_interval",
+    "from_the_end",
     "hull",
     "int64_or_none",
     "intersect",
@@ -59,6 +60,21 @@ def format_interval(
     left = "(-inf" if lower == -INF else f"[{lower}"
     right = "+inf" if upper == INF + 1 else f"{upper}"
     return f"{left}{'*' if implicit_lower else ''}, {right}{'*' if implicit_upper else ''})"
+
+
+def from_the_end(index: int, lower: int, upper: int) -> str:
+    """A hint for a negative index that lies outside an interval, or nothing.
+
+    Example:
+        >>> from_the_end(-1, 0, 64)
+        '; negative indices do not count from the end: say 63, that is exclusive_max - 1'
+    """
+    if lower < 0 or index >= 0 or upper == INF + 1 or not lower <= upper + index:
+        return ""
+    return (
+        f"; negative indices do not count from the end: say {upper + index}, "
+        f"that is exclusive_max - {-index}"
+    )
 
 
 def int64_or_none(value: object) -> int | None:
@@ -264,12 +280,18 @@ def slice_interval(
     if not forward:
         implicit_lower, implicit_upper = implicit_upper, implicit_lower
     if not (-INF <= low < INF and -INF < high <= INF and high >= low - 1):
-        msg = f"({low}, {high}) do not specify a valid closed index interval"
+        msg = f"{start}:{stop} ends before it starts"
+        if not forward:
+            msg = f"{start}:{stop}:{step} goes down, and ends above where it starts"
+        if start < 0 or (stop is not None and stop < 0):
+            msg += "; negative indices do not count from the end"
         raise IndexingError(msg)
     if high >= low and not (limit_lower <= low and high <= limit_last):
         selected = format_interval(low, high + 1)
-        domain = format_interval(limit_lower, limit_last + 1)
-        msg = f"Slice interval {selected} is not contained within domain {domain}"
+        domain = format_interval(old_lower, old_upper)
+        negative = next((part for part in (start, stop) if part is not None and part < 0), 0)
+        hint = from_the_end(negative, old_lower, old_upper)
+        msg = f"{selected} is outside {domain}{hint}"
         raise OutOfRangeError(msg)
     magnitude = abs(step)
     new_lower = abs(start) // magnitude

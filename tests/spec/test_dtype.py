@@ -174,7 +174,8 @@ def test_unknown_parameters_are_refused(name):
 @pytest.mark.parametrize(
     ("name", "meant"),
     [("u1", "uint8"), ("<f4", "float32"), (">f4", "float32"), ("int", "int64"),
-     ("double", "float64"), ("?", "bool"), ("|b1", "bool"), ("M8[s]", "datetime64[s]"), ("<U7", "U7"), ("|S3", "S3")],
+     ("double", "float64"), ("?", "bool"), ("|b1", "bool"),
+     ("M8[s]", "datetime64[s]"), ("<U7", "U7"), ("|S3", "S3")],
 )  # fmt: skip
 def test_names_of_numpy_are_what_they_stand_for(name, meant):
     assert dtype(name) is dtype(meant)
