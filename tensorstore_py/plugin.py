@@ -158,7 +158,7 @@ from tensorstore_py._spec.model import (
     field_validator,
     model_validator,
 )
-from tensorstore_py._spec.open_mode import OpenMode
+from tensorstore_py._spec.open_mode import DELETE_NEEDS_CREATE, OpenMode
 from tensorstore_py._spec.options import OptionsModel, cause_of, schemes_with_password
 from tensorstore_py._spec.registered import ParsedOnce
 from tensorstore_py._spec.registry import (
@@ -189,6 +189,7 @@ from tensorstore_py._spec.url_path import (
 
 __all__ = [
     "ALL",
+    "DELETE_NEEDS_CREATE",
     "LARGE_BYTES",
     "MISSING",
     "NO_VALUE",

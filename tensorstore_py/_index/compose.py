@@ -180,8 +180,7 @@ def collapse_array(index_map: OutputIndexMap, values: IndexArray, out: int) -> O
     limits = index_map.value_range
     if not contains(*limits, value):
         raise OutOfRangeError(
-            f"In index array map for output dimension {out}: Index {value} is outside valid "
-            f"range {format_interval(*limits)}"
+            f"index {value} is outside {format_interval(*limits)} of output dimension {out}"
         )
     return constant(check_int64(index_map.offset + stride * value, "offset", out))
 

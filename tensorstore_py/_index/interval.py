@@ -280,19 +280,9 @@ def slice_interval(
     if not forward:
         implicit_lower, implicit_upper = implicit_upper, implicit_lower
     if not (-INF <= low < INF and -INF < high <= INF and high >= low - 1):
-        msg = f"{start}:{stop} ends before it starts"
-        if not forward:
-            msg = f"{start}:{stop}:{step} goes down, and ends above where it starts"
-        if start < 0 or (stop is not None and stop < 0):
-            msg += "; negative indices do not count from the end"
-        raise IndexingError(msg)
+        raise IndexingError(_ends_first(start, stop, step))
     if high >= low and not (limit_lower <= low and high <= limit_last):
-        selected = format_interval(low, high + 1)
-        domain = format_interval(old_lower, old_upper)
-        negative = next((part for part in (start, stop) if part is not None and part < 0), 0)
-        hint = from_the_end(negative, old_lower, old_upper)
-        msg = f"{selected} is outside {domain}{hint}"
-        raise OutOfRangeError(msg)
+        raise OutOfRangeError(_outside(low, high + 1, old_lower, old_upper))
     magnitude = abs(step)
     new_lower = abs(start) // magnitude
     if (start < 0) == forward:
@@ -302,3 +292,17 @@ def slice_interval(
     else:
         new_upper = new_lower - (low - high - 1) // magnitude
     return new_lower, new_upper, implicit_lower, implicit_upper, start - new_lower * step
+
+
+def _ends_first(start: int, stop: int | None, step: int) -> str:
+    """The problem of a slice that ends before it starts."""
+    text = f"{start}:{stop}" if step == 1 else f"{start}:{stop}:{step}"
+    negative = start < 0 or (stop is not None and stop < 0)
+    hint = "; negative indices do not count from the end" if negative else ""
+    return f"{text} ends before it starts{hint}"
+
+
+def _outside(low: int, up: int, lower: int, upper: int) -> str:
+    """The problem of a slice that leaves the interval from `lower` to `upper`."""
+    hint = from_the_end(low, lower, upper)
+    return f"{format_interval(low, up)} is outside {format_interval(lower, upper)}{hint}"

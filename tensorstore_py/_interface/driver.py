@@ -15,6 +15,7 @@ from tensorstore_py._index import IndexDomain, IndexTransform
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._interface.resize_request import ResizeRequest
 from tensorstore_py._interface.statistics import StorageStatistics
+from tensorstore_py._interface.temperament import check_temperament
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
@@ -81,6 +82,10 @@ class Driver(ABC):
     readable: bool = True
     writable: bool = True
     known_node: KnownNode | None = None
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        check_temperament(cls, Driver)
 
     @property
     @abstractmethod

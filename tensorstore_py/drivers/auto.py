@@ -21,6 +21,7 @@ from tensorstore_py.errors import (
     did_you_mean,
 )
 from tensorstore_py.plugin import (
+    DELETE_NEEDS_CREATE,
     ByteRange,
     Driver,
     DriverSpec,
@@ -106,6 +107,8 @@ class AutoSpec(DriverSpec):
         return self.checked()
 
     def checked(self) -> Self:
+        if self.delete_existing and not self.create:
+            raise SpecError(DELETE_NEEDS_CREATE)
         for name in _MODES:
             if getattr(self, name):
                 raise SpecError(

@@ -28,7 +28,7 @@ def test_positions_that_do_not_fit() -> None:
         x([5])
     with pytest.raises(TypeError, match="64-bit integers"):
         x([1.5])  # type: ignore[list-item]
-    with pytest.raises(OutOfRangeError, match="index 9 is outside"):
+    with pytest.raises(OutOfRangeError, match="Index 9 is outside valid range"):
         IndexTransform([Dim(2)], [OutputIndexMap([1, 9], index_range=Dim(5))])([1])
     assert IndexTransform([Dim(2, implicit_upper=True)])([7]) == (7,)
 

@@ -147,7 +147,7 @@ def test_who_still_shares_after_a_round_trip(name, way):
         answers.append(int(again[0].read().result()))
     if way == "pickle":
         # A pickled map is found again in the same process; the reference's is another, empty one.
-        assert dict(zip(LIBRARIES, answers, strict=True)) == {ours: 7, reference: 0}
+        assert dict(zip(LIBRARIES, answers, strict=True)) == {ts: 7, reference: 0}
     else:
         assert answers[0] == answers[1]
 
