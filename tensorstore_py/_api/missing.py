@@ -25,9 +25,11 @@ async def found_instead(model: DriverSpec, error: NotFoundError) -> NotFoundErro
     """
     while isinstance(model, AdapterSpec):
         model = model.base
-    if not isinstance(model, ChunkedSpec):
+    if not isinstance(model, ChunkedSpec) and model.driver != "auto":
         return error
     where = model.store_spec()
+    if where.path[-1:] not in ("", "/"):
+        where = where.replace(path=f"{where.path}/")
     store = where.open()
     for key, what in _documents(model.driver):
         try:
@@ -35,7 +37,8 @@ async def found_instead(model: DriverSpec, error: NotFoundError) -> NotFoundErro
         except (TensorStoreError, OSError):
             return error
         if result.state == "value":
-            return NotFoundError(f"{error}; {key} is there: {what}")
+            problem = str(error).partition("; to create")[0]
+            return NotFoundError(f"{problem}, but {key} is there: {what}")
     return error
 
 

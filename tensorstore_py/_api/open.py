@@ -99,7 +99,7 @@ def open(  # the reference's name
         context.life.include(life)
     readable, writable = _access(read, write)
     if not writable and model.open_mode().create:
-        raise SpecError('an open mode with "create" needs write access; drop write=False')
+        raise SpecError('"create" needs write access: pass write=True, or leave out read and write')
 
     async def body() -> TensorStore:
         try:

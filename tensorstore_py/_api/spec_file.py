@@ -29,10 +29,7 @@ def load_json(path: str | os.PathLike[str], *, env: bool = False) -> object:
     try:
         text = Path(path).read_bytes()
     except FileNotFoundError:
-        raise NotFoundError(
-            f"{os.fspath(path)} does not exist; a spec file is expected, or the directory of an "
-            'array. To create one name its format: {"driver": "zarr3", "kvstore": path}'
-        ) from None
+        raise NotFoundError(f"{os.fspath(path)} does not exist; a spec file is expected") from None
     except IsADirectoryError:
         raise SpecError(f"{os.fspath(path)} is a directory; a spec file is expected") from None
     try:

@@ -7,7 +7,7 @@ metadata document itself is taken, and chunks are copied as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._conversion.version2 import codec_in_version2
@@ -54,6 +54,25 @@ class Wanted(NamedTuple):
     def changes(self) -> list[str]:
         """The names of what is asked for."""
         return [name for name, value in zip(self._fields, self, strict=True) if value is not None]
+
+    def check_names(self, labels: Collection[str]) -> None:
+        """Refuse extents of dimensions that no array has.
+
+        Args:
+            labels: the names of the dimensions of all arrays.
+
+        Raises:
+            SpecError: names the dimension, and those that there are.
+        """
+        for argument, extents in (("chunks", self.chunks), ("shards", self.shards)):
+            for name in extents if isinstance(extents, Mapping) else ():
+                if name not in labels:
+                    there = ", ".join(f'"{label}"' for label in sorted(labels))
+                    raise SpecError(
+                        f'no dimension is named "{name}"; '
+                        + (f"there are {there}" if there else "none has a name: give numbers"),
+                        (argument,),
+                    )
 
 
 class NewForm(NamedTuple):
@@ -206,10 +225,10 @@ def _resolved(
                  for size, extent in zip(found, shape, strict=True))  # fmt: skip
 
 
-def _codec(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) -> CodecSpec | None:
-    """The codec for the new array; None: the format's default."""
+def _codec(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) -> object:
+    """The codec for the new array, as `ts.open` takes it; None: the format's default."""
     if form is None:
-        return None if wanted.codec is None else CodecSpec(wanted.codec)
+        return wanted.codec
     if wanted.codec is not None:
         return CodecSpec.like(wanted.codec, form.driver)
     present = source.array.codec

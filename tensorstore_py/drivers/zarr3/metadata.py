@@ -343,6 +343,8 @@ def _take(name: str, value: object, members: dict[str, object], extra: dict[str,
     elif name != "fill_value":
         known = (*_PARSERS, *_CONSTANT, "fill_value")
         hint = did_you_mean(name, known, _WORDS)
+        if name in _WORDS:
+            raise SpecError(f"no such member{hint}")
         raise SpecError(f'no such member{hint}, and not marked {{"must_understand": false}}')
 
 
