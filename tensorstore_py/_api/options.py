@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
+
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._chunked.spec import recheck_bound
 from tensorstore_py._index import identity
@@ -91,6 +93,9 @@ def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
         MismatchError: a value contradicts what the spec says already.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    for name in _MODE:
+        if name in given and not isinstance(given[name], bool | np.bool_):
+            raise TypeError(f"{name} must be True or False, not {given[name]!r}")
     for name in given:
         if name not in OPTIONS:
             hint = did_you_mean(name, OPTIONS, ARGUMENTS)

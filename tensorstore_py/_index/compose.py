@@ -181,6 +181,7 @@ def collapse_array(index_map: OutputIndexMap, values: IndexArray, out: int) -> O
     if not contains(*limits, value):
         raise OutOfRangeError(
             f"index {value} is outside {format_interval(*limits)} of output dimension {out}"
+            + ("; negative indices do not count from the end" if value < 0 else "")
         )
     return constant(check_int64(index_map.offset + stride * value, "offset", out))
 

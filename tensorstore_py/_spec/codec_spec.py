@@ -132,7 +132,7 @@ class CodecSpec:
             return cls(json)
         model = codec_specs.find(driver)
         if model is None:
-            raise SpecError(f'driver "{driver}" has no codecs')
+            raise SpecError(f'driver "{driver}" has no codecs; name the driver of the array')
         assert issubclass(model, CodecSpecModel)
         if not isinstance(json, dict) or not json.keys() <= {*model.member_names()}:
             json = model.of_codec(json)

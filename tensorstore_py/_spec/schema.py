@@ -258,6 +258,21 @@ def _apply_units(schema: SchemaConstraints, value: object) -> SchemaConstraints:
     )
 
 
+def _apply_fill_value(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+    try:
+        found = fill_value_like(value, schema.dtype)
+    except SpecError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        name = "data type" if schema.dtype is None else schema.dtype.name
+        problem = f"fill_value: {value!r:.60} is no {name}: {error}"
+        for kind in (OverflowError, TypeError):
+            if isinstance(error, kind):
+                raise kind(problem) from None
+        raise ValueError(problem) from None
+    return schema.with_fill_value(found)
+
+
 def _apply_codec(schema: SchemaConstraints, value: object) -> SchemaConstraints:
     if not isinstance(value, CodecSpec) and not (isinstance(value, Mapping) and "driver" in value):
         raise TypeError(
@@ -303,9 +318,7 @@ _APPLY: dict[str, Callable[[SchemaConstraints, object], SchemaConstraints]] = {
         '{"chunk": {"shape": [64, 64]}}',
     ),
     "codec": _apply_codec,
-    "fill_value": lambda schema, value: schema.with_fill_value(
-        fill_value_like(value, schema.dtype)
-    ),
+    "fill_value": _apply_fill_value,
     "dimension_units": _apply_units,
     "schema": _apply_typed(
         Schema,
