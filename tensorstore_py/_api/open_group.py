@@ -127,9 +127,7 @@ class OpenGroup:
             Group('memory://data/', zarr_format=3)
         """
         check_names("ts.Group.open", unknown, _ARGUMENTS, _WORDS)
-        if isinstance(spec, KvStore) and transaction is None:
-            transaction = spec.transaction
-        within = as_transaction(transaction)
+        within = as_transaction(_transaction(spec, transaction))
         model = group_model(spec)
         mode = asked_mode(model, open, create, delete_existing)
         shared = as_context(context)
@@ -199,6 +197,10 @@ class OpenNode:
         """
         group = self._group
         return group._begin(partial(group._open, group._at(path), asked))
+
+
+def _transaction(spec: object, given: Transaction | None) -> Transaction | None:
+    return spec.transaction if isinstance(spec, KvStore) and given is None else given
 
 
 def _check(found: Node, tree: Hierarchy, asked: bool | None) -> None:

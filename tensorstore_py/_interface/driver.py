@@ -1,8 +1,7 @@
 """The driver promise: an open array in its own coordinates, and the spec that opens it.
 
-A driver knows nothing of views: the public `TensorStore` holds a driver and an `IndexTransform`
-and passes transforms down, never raw slices. A driver's `inline` is its temperament, taken from
-the store at the bottom: its coroutines are started where that says.
+A driver knows nothing of views: the public `TensorStore` holds a driver and an `IndexTransform`,
+and passes transforms down. A driver's `inline` is that of the store at the bottom.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from tensorstore_py._index import IndexDomain, IndexTransform
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._interface.resize_request import ResizeRequest
 from tensorstore_py._interface.statistics import StorageStatistics
-from tensorstore_py._interface.temperament import check_temperament
+from tensorstore_py._interface.temperament import SaysTemperament
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
@@ -66,7 +65,7 @@ TransformField = Annotated[
 ]
 
 
-class Driver(ABC):
+class Driver(SaysTemperament, ABC):
     """An open array.
 
     Attributes:
@@ -82,10 +81,6 @@ class Driver(ABC):
     readable: bool = True
     writable: bool = True
     known_node: KnownNode | None = None
-
-    def __init_subclass__(cls, **options: object) -> None:
-        super().__init_subclass__(**options)
-        check_temperament(cls, Driver)
 
     @property
     @abstractmethod

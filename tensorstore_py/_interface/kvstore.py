@@ -18,7 +18,7 @@ from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration, holds
 from tensorstore_py._interface.kept import Kept, coalesced
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
-from tensorstore_py._interface.temperament import check_temperament
+from tensorstore_py._interface.temperament import SaysTemperament
 from tensorstore_py._runtime.large import joined
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.model import Model
@@ -121,7 +121,7 @@ class ListEntry(NamedTuple):
     size: int = -1
 
 
-class KvStore(ABC):
+class KvStore(SaysTemperament, ABC):
     """An ordered map from keys to bytes.
 
     Attributes:
@@ -144,10 +144,6 @@ class KvStore(ABC):
     stages: bool = False
     rewritten: bool = False
     splices: bool = False
-
-    def __init_subclass__(cls, **options: object) -> None:
-        super().__init_subclass__(**options)
-        check_temperament(cls, KvStore)
 
     @abstractmethod
     async def read(
