@@ -10,6 +10,7 @@ from tensorstore_py._chunked.spec import ChunkedSpec
 from tensorstore_py._hierarchy.formats import formats
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.registry import drivers
 from tensorstore_py.errors import NotFoundError, TensorStoreError
 
@@ -27,7 +28,9 @@ async def found_instead(model: DriverSpec, error: NotFoundError) -> NotFoundErro
         model = model.base
     if not isinstance(model, ChunkedSpec) and model.driver != "auto":
         return error
-    where = model.store_spec()
+    where = getattr(model, "kvstore", None)
+    if not isinstance(where, KvStoreSpec):
+        return error
     if where.path[-1:] not in ("", "/"):
         where = where.replace(path=f"{where.path}/")
     store = where.open()

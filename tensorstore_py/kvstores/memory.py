@@ -94,13 +94,14 @@ class MapElsewhere(SharedMap):
 
     def __init__(self, place: tuple[int, str]) -> None:
         self.place = place
+        self._process = place[0]
 
     def __getattr__(self, name: str) -> NoReturn:
         if name not in ("entries", "mutex", "_counter"):
             raise AttributeError(name)
         raise FailedPreconditionError(
             "the data of this memory store is not here: it is in the process that pickled the "
-            f"handle, {self.place[0]}, or gone with it; use a store that both processes reach, "
+            f"handle, {self._process}, or gone with it; use a store that both processes reach, "
             "such as file://, or send the elements"
         )
 

@@ -10,12 +10,12 @@ class TestAClass:
             TypeError, match=r"Ice must say .* `inline = True` if .* `inline = False`"
         ):
 
-            class Ice(promise):
+            class Ice(promise):  # type: ignore[valid-type, misc]
                 async def read(self, key, *rest, **options):
                     return ReadResult.missing()
 
     def test_that_says_it_anywhere_is_taken(self, promise):
-        class Said(promise):
+        class Said(promise):  # type: ignore[valid-type, misc]
             inline = False
 
             async def read(self, *arguments, **options): ...
@@ -23,20 +23,20 @@ class TestAClass:
         class Inherited(Said):
             async def read(self, *arguments, **options): ...
 
-        class Property(promise):
+        class Property(promise):  # type: ignore[valid-type, misc]
             @property
             def inline(self):
                 return True
 
             async def read(self, *arguments, **options): ...
 
-        class PerObject(promise):
+        class PerObject(promise):  # type: ignore[valid-type, misc]
             def __init__(self, base):
                 self.inline = base.inline
 
             async def read(self, *arguments, **options): ...
 
-        class Elsewhere(promise):
+        class Elsewhere(promise):  # type: ignore[valid-type, misc]
             inline: bool
 
             async def read(self, *arguments, **options): ...
@@ -44,7 +44,7 @@ class TestAClass:
         assert not Inherited.inline
 
     def test_that_is_abstract_need_not_say_it(self, promise):
-        class Base(promise):
+        class Base(promise):  # type: ignore[valid-type, misc]
             def helper(self): ...
 
         with pytest.raises(TypeError, match="Base"):
