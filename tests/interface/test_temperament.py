@@ -1,6 +1,6 @@
 import pytest
 
-from tensorstore_py.plugin import Driver, KvStore, ReadResult
+from tensorstore_py.plugin import Driver, KvStore
 
 
 @pytest.mark.parametrize("promise", [KvStore, Driver])
@@ -12,7 +12,7 @@ class TestAClass:
 
             class Ice(promise):  # type: ignore[valid-type, misc]
                 async def read(self, key, *rest, **options):
-                    return ReadResult.missing()
+                    return None
 
     def test_that_says_it_anywhere_is_taken(self, promise):
         class Said(promise):  # type: ignore[valid-type, misc]
