@@ -62,6 +62,7 @@ from tensorstore_py._index import (
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future, FutureLike, Promise
+from tensorstore_py._runtime.mistaken import stands_for as _stands_for
 from tensorstore_py._runtime.progress import Progress
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -119,6 +120,20 @@ from tensorstore_py.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from tensorstore_py.errors import did_you_mean as _did_you_mean
+
+#: Functions of zarr and xarray, and where they are here.
+_ELSEWHERE = {
+    **dict.fromkeys(("open_array", "open_zarr", "create", "create_array"), "say ts.open"),
+    **dict.fromkeys(("open_group", "group", "create_group"), "say ts.Group.open"),
+    **dict.fromkeys(
+        ("zeros", "ones", "full", "empty", "save", "load", "open_like", "zeros_like"),
+        "it is in ts.zarr, with the names of zarr-python",
+    ),
+    "consolidate_metadata": "say group.consolidate()",
+    "asarray": "say ts.array",
+    "concatenate": "say ts.concat",
+}
 
 if _typing.TYPE_CHECKING:
     from tensorstore_py import zarr
@@ -128,7 +143,8 @@ else:
         """The room `zarr`, when somebody asks for it: others should not wait for it."""
         if name == "zarr":
             return _importlib.import_module("tensorstore_py.zarr")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = _did_you_mean(name, __all__, _ELSEWHERE)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
@@ -260,3 +276,4 @@ def _rehome() -> None:
 
 
 _rehome()
+_stands_for(Group, KvStore, KvStore.ReadResult, TensorStore)

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "AbortedError",
@@ -136,8 +136,13 @@ def format_json_path(path: tuple[str | int, ...]) -> str:
     return text
 
 
-def did_you_mean(found: str, allowed: Iterable[str]) -> str:
+def did_you_mean(found: str, allowed: Iterable[str], words: Mapping[str, str] | None = None) -> str:
     """A hint with the nearest allowed name, or the allowed names, or nothing.
+
+    Args:
+        found: the name that is not allowed.
+        allowed: the names that are.
+        words: names that other libraries have for what has another one here, and what to say.
 
     Example:
         >>> did_you_mean("zar3", ["zarr", "zarr3"])
@@ -146,7 +151,11 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
         ' (one of: "zarr", "zarr3")'
         >>> did_you_mean("zarr", ["zarr2", "zarr3"])
         ' (did you mean "zarr2" or "zarr3"?)'
+        >>> did_you_mean("chunks", ["chunk_grid"], {"chunks": 'say "chunk_grid"'})
+        '; say "chunk_grid"'
     """
+    if words is not None and found in words:
+        return f"; {words[found]}"
     names = sorted(allowed)
     near = get_close_matches(found, names, n=1, cutoff=0.6)
     if near:

@@ -161,7 +161,7 @@ from tensorstore_py._spec.model import (
     field_validator,
     model_validator,
 )
-from tensorstore_py._spec.open_mode import OpenMode
+from tensorstore_py._spec.open_mode import DELETE_NEEDS_CREATE, OpenMode
 from tensorstore_py._spec.options import OptionsModel, cause_of, schemes_with_password
 from tensorstore_py._spec.parametric import LARGEST_ELEMENT
 from tensorstore_py._spec.registered import ParsedOnce
@@ -193,6 +193,7 @@ from tensorstore_py._spec.url_path import (
 
 __all__ = [
     "ALL",
+    "DELETE_NEEDS_CREATE",
     "LARGEST_ELEMENT",
     "LARGE_BYTES",
     "MISSING",

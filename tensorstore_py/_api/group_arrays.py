@@ -15,6 +15,7 @@ from tensorstore_py._hierarchy.creating import make_parents
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers
+from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import AlreadyExistsError, MismatchError, SpecError
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.lifetime import Lifetime
 
 __all__ = ["ArrayOptions", "NewArray", "open_array", "with_members"]
-
-
-#: What zarr-python calls the chunk shapes.
-_LAYOUT = ("chunks", "shards")
 
 
 class ArrayOptions(TypedDict, total=False):
@@ -124,11 +121,10 @@ class NewArray(NamedTuple):
         """
         options = {name: schema[name] for name in schema if name in Options.__annotations__}
         members: JsonObject = {name: schema[name] for name in schema if name not in options}
-        for name in _LAYOUT:
-            if name in members:
-                raise SpecError(
-                    "no such argument; pass chunk_layout=ts.ChunkLayout(chunk_shape=[...])", (name,)
-                )
+        known = type(place.arrays).member_names()
+        for name in members:
+            if name in ARGUMENTS and name not in known:
+                raise SpecError(f"no such argument; {ARGUMENTS[name]}", (name,))
         asked = updated(with_members(place, path, members), options)
         domain = asked.known_schema().domain
         labelled = domain is not None and any(domain.labels)

@@ -16,7 +16,7 @@ from tensorstore_py._hierarchy.node import Hierarchy
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
-from tensorstore_py._spec.open_mode import OpenMode
+from tensorstore_py._spec.open_mode import DELETE_NEEDS_CREATE, OpenMode
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def asked_mode(
     if open is None:
         open = stated.open if stated.create or not creates else False
     if deletes and (open or not creates):
-        raise SpecError('"delete_existing" needs "create": true and "open": false')
+        raise SpecError(DELETE_NEEDS_CREATE)
     if not (open or creates):
         raise SpecError('nothing is to be done: pass "open": true or "create": true')
     return OpenMode(open=open, create=creates, delete_existing=deletes)

@@ -6,26 +6,32 @@ them is raised where the call is; everything that may wait is the driver's, in t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 
+import numpy as np
+
 from tensorstore_py._api.begin import as_batch, as_transaction, begin
+from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._api.missing import found_instead
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import IndexTransform, identity
+from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._runtime.start import run_now
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.jsontext import parse_json_text
-from tensorstore_py.errors import PermissionDeniedError, SpecError
+from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.options import Options
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._interface.transaction import Transaction
-    from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
 
 __all__ = ["as_model", "open", "open_now", "opened"]
@@ -93,10 +99,13 @@ def open(  # the reference's name
         context.life.include(life)
     readable, writable = _access(read, write)
     if not writable and model.open_mode().create:
-        raise SpecError('an open mode with "create" needs write access; drop write=False')
+        raise SpecError('"create" needs write access: pass write=True, or leave out read and write')
 
     async def body() -> TensorStore:
-        driver = await (model.open() if within is None else model.open_within(within))
+        try:
+            driver = await (model.open() if within is None else model.open_within(within))
+        except NotFoundError as error:
+            raise await found_instead(model, error) from None
         _check_access(driver, read, write)
         return opened(driver, model, readable, writable, life)
 
@@ -191,4 +200,22 @@ def as_model(spec: object) -> DriverSpec:
             f"{spec!r} is neither JSON nor a URL; pass a local path as pathlib.Path({spec!r}), "
             "or as file:///absolute/path/|zarr3:"
         )
+    if not isinstance(spec, Mapping | str | PathLike):
+        raise _not_a_spec(spec)
     return parse_spec(spec)
+
+
+def _not_a_spec(found: object) -> Exception:
+    """The error for what somebody may take for a spec."""
+    if isinstance(found, KvStore | KvStore.Spec):
+        return TypeError(
+            "a store does not say what is in it; name a driver: "
+            'ts.open({"driver": "zarr3", "kvstore": store}), or "auto"'
+        )
+    if isinstance(found, TensorStore):
+        return TypeError("it is open already; use it as it is, or open its .spec()")
+    if isinstance(found, np.ndarray):
+        return TypeError("an array in memory becomes a TensorStore by ts.array(...)")
+    if isinstance(found, Future):
+        return TypeError("a Future is no spec; call .result() or await it first")
+    return SpecError(f"expected a dict, a URL or a pathlib.Path, but found {found!r:.60}")

@@ -7,7 +7,7 @@ group is found or made is the hierarchy room's matter.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, Unpack, overload
 
 from tensorstore_py._api.begin import as_transaction, begin
 from tensorstore_py._api.group_spec import asked_mode, group_model, places
@@ -19,6 +19,8 @@ from tensorstore_py._hierarchy.opening import find_group
 from tensorstore_py._hierarchy.path import check_new, normalised
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.chunk_grid import check_names
+from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import MismatchError, NotFoundError
 
 if TYPE_CHECKING:
@@ -33,6 +35,23 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.context import Context
 
 __all__ = ["OpenGroup", "OpenNode", "Opens"]
+
+
+_ARGUMENTS = (
+    "path", "open", "create", "delete_existing", "zarr_format", "attributes", "consolidated",
+    "context", "transaction",
+)  # fmt: skip
+#: What zarr and xarray call these.
+_WORDS = {
+    **{name: ARGUMENTS[name] for name in ("overwrite", "exist_ok", "storage_options")},
+    "mode": 'say nothing for mode "r" and "r+", open=True, create=True for "a", '
+    'create=True, delete_existing=True for "w", create=True for "w-"',
+    "group": "say path=",
+    "store": ARGUMENTS["store"],
+    "attrs": "say attributes=",
+    "use_consolidated": "say consolidated=",
+    "zarr_version": "say zarr_format=",
+}
 
 
 class Opens:
@@ -69,6 +88,7 @@ class OpenGroup:
         consolidated: bool | None = None,
         context: Context | None = None,
         transaction: Transaction | None = None,
+        **unknown: Never,
     ) -> Future[Group]:
         """Open or create a group.
 
@@ -88,8 +108,10 @@ class OpenGroup:
                 if it is there. It is a copy: what was stored since by others does not show.
             context: shared resources; a fresh default `Context` if not given.
             transaction: in which it is opened, and created, with everything in it.
+            **unknown: refused, with what to say instead.
 
         Raises:
+            TypeError: (at once) an argument that does not exist.
             SpecError: (at once) the spec is wrong, or has what only an array has; a path with `.`
                 or `..`; attributes that are no JSON; (by the Future) a path that the format does
                 not allow.
@@ -104,9 +126,8 @@ class OpenGroup:
             >>> ts.Group.open("memory://data/", create=True).result()
             Group('memory://data/', zarr_format=3)
         """
-        if isinstance(spec, KvStore) and transaction is None:
-            transaction = spec.transaction
-        within = as_transaction(transaction)
+        check_names("ts.Group.open", unknown, _ARGUMENTS, _WORDS)
+        within = as_transaction(_transaction(spec, transaction))
         model = group_model(spec)
         mode = asked_mode(model, open, create, delete_existing)
         shared = as_context(context)
@@ -176,6 +197,10 @@ class OpenNode:
         """
         group = self._group
         return group._begin(partial(group._open, group._at(path), asked))
+
+
+def _transaction(spec: object, given: Transaction | None) -> Transaction | None:
+    return spec.transaction if isinstance(spec, KvStore) and given is None else given
 
 
 def _check(found: Node, tree: Hierarchy, asked: bool | None) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
+
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._chunked.spec import recheck_bound
 from tensorstore_py._index import identity
@@ -15,11 +17,13 @@ from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.binding import bind, strip_context, unbind
+from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
+from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -89,9 +93,12 @@ def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
         MismatchError: a value contradicts what the spec says already.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    for name in _MODE:
+        if name in given and not isinstance(given[name], bool | np.bool_):
+            raise TypeError(f"{name} must be True or False, not {given[name]!r}")
     for name in given:
         if name not in OPTIONS:
-            hint = did_you_mean(name, OPTIONS)
+            hint = did_you_mean(name, OPTIONS, ARGUMENTS)
             raise TypeError(f"got an unexpected keyword argument {name!r}{hint}")
     model = _with_schema(_with_storage(model, given), given)
     if given.get("minimal_spec"):
@@ -178,11 +185,20 @@ def _with_schema(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
         merged.update(dtype=model.dtype)
     if model.rank is not None:
         merged.update(rank=model.rank)
-    schema = constraints.get("schema")
-    if schema is not None and not isinstance(schema, Schema):
-        constraints["schema"] = Schema(schema)
+    if "codec" in constraints:
+        constraints["codec"] = _codec(constraints["codec"], model)
     merged.update(**constraints)
     return _with_members(model, {"schema": merged, "dtype": merged.dtype, "rank": merged.rank})
+
+
+def _codec(codec: object, model: DriverSpec) -> CodecSpec:
+    """A codec, or all of them, in the terms of the driver that stores the elements."""
+    while isinstance(model, AdapterSpec):
+        model = model.base
+    try:
+        return CodecSpec.like(codec, model.driver)
+    except SpecError as error:
+        raise error.inside("codec") from None
 
 
 def _minimal(model: DriverSpec) -> DriverSpec:

@@ -94,6 +94,7 @@ def _check_implicit(transform: IndexTransform, dim: int, low: int | None, high: 
             raise FailedPreconditionError(
                 f"Invalid resize request for input dimension {dim}: cannot change explicit {side} "
                 f"bound {present[dim]}; pass None for it, or resize a view not sliced there"
+                + ("; a new shape is given as exclusive_max=" if side == "lower" else "")
             )
 
 

@@ -104,10 +104,24 @@ def as_array(source: object, data_type: DType) -> Array:
     else:
         if dtype.kind in "US":
             _check_length(np.asarray(source), dtype)
-        found = np.asarray(source, dtype=dtype)
+        found = _as_literal(source, dtype)
     if dtype.hasobject:
         _check_elements(found, data_type)
     return found
+
+
+def _as_literal(source: object, dtype: np.dtype[np.generic]) -> Array:
+    try:
+        return np.asarray(source, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        for kind in (OverflowError, TypeError):
+            if isinstance(error, kind):
+                raise kind(_unfit(source, dtype, error)) from None
+        raise ValueError(_unfit(source, dtype, error)) from None
+
+
+def _unfit(source: object, dtype: np.dtype[np.generic], error: Exception) -> str:
+    return f"cannot write {source!r:.60} to an array of {dtype}: {error}"
 
 
 def _check_length(source: Array, dtype: np.dtype[np.generic]) -> None:

@@ -20,7 +20,7 @@ from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.url import driver_from_url
-from tensorstore_py.errors import IndexingError, SpecError, UnsupportedError
+from tensorstore_py.errors import IndexingError, NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +70,11 @@ def _from_path(path: Path) -> DriverSpec:
         raise SpecError(
             f"{path} is the metadata of an array, not a spec; open its directory: "
             f"{str(path.parent)!r} as a pathlib.Path"
+        )
+    if not path.exists():
+        raise NotFoundError(
+            f"{path} does not exist: neither the directory of an array nor a spec file; to create "
+            'an array name its format: {"driver": "zarr3", "kvstore": path}'
         )
     try:
         return parse_spec(load_json(path))

@@ -17,7 +17,7 @@ from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.admission import Bytes, Places
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import Field, JsonForm, PlainValidator, model_validator
-from tensorstore_py._spec.open_mode import OpenMode
+from tensorstore_py._spec.open_mode import DELETE_NEEDS_CREATE, OpenMode
 from tensorstore_py._spec.resource import Resource, ResourceField
 from tensorstore_py.errors import SpecError
 
@@ -144,7 +144,7 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         """
         mode = self.open_mode()
         if mode.delete_existing and (mode.open or not mode.create):
-            raise SpecError('"delete_existing" needs "create": true and "open": false')
+            raise SpecError(DELETE_NEEDS_CREATE)
         if (mode.assume_metadata or mode.assume_cached_metadata) and (
             not mode.open or mode.delete_existing
         ):

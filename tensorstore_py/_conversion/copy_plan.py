@@ -121,6 +121,9 @@ class Request(NamedTuple):
         """
         groups, sources = await self._members(from_)
         self._check_ends(from_, to, groups)
+        labels = {label for each in sources for label in each.array.domain.labels if label}
+        if sources:
+            self.wanted.check_names(labels)
         paths = [group.path for group in groups] + [array.path for array in sources]
         present = await self._present(to, paths)
         plan: list[Planned] = []

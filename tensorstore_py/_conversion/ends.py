@@ -17,6 +17,7 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.open import as_model, opened
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._conversion.suffix import by_suffix
 from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._hierarchy.node import Hierarchy, Node, read_node
 from tensorstore_py._hierarchy.opening import find_group
@@ -139,6 +140,7 @@ def destination(given: object, context: Context, zarr_format: int | None) -> Des
             raise SpecError(f"{given!r} is not of that version; leave it out", ("zarr_format",))
         return _as_it_is(_group_end(given))
     transaction = as_transaction(given.transaction if isinstance(given, KvStore) else None)
+    given = by_suffix(given, zarr_format)
     model = _group_model(given)
     if model is None:
         spec = bind(as_model(given), context)

@@ -7,7 +7,7 @@ metadata document itself is taken, and chunks are copied as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._conversion.version2 import codec_in_version2
@@ -54,6 +54,25 @@ class Wanted(NamedTuple):
     def changes(self) -> list[str]:
         """The names of what is asked for."""
         return [name for name, value in zip(self._fields, self, strict=True) if value is not None]
+
+    def check_names(self, labels: Collection[str]) -> None:
+        """Refuse extents of dimensions that no array has.
+
+        Args:
+            labels: the names of the dimensions of all arrays.
+
+        Raises:
+            SpecError: names the dimension, and those that there are.
+        """
+        for argument, extents in (("chunks", self.chunks), ("shards", self.shards)):
+            for name in extents if isinstance(extents, Mapping) else ():
+                if name not in labels:
+                    there = ", ".join(f'"{label}"' for label in sorted(labels))
+                    raise SpecError(
+                        f'no dimension is named "{name}"; '
+                        + (f"there are {there}" if there else "none has a name: give numbers"),
+                        (argument,),
+                    )
 
 
 class NewForm(NamedTuple):
@@ -206,12 +225,12 @@ def _resolved(
                  for size, extent in zip(found, shape, strict=True))  # fmt: skip
 
 
-def _codec(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) -> CodecSpec | None:
-    """The codec for the new array; None: the format's default."""
+def _codec(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) -> object:
+    """The codec for the new array, as `ts.open` takes it; None: the format's default."""
     if form is None:
-        return None if wanted.codec is None else CodecSpec(wanted.codec)
+        return wanted.codec
     if wanted.codec is not None:
-        return _asked_codec(wanted.codec, form)
+        return CodecSpec.like(wanted.codec, form.driver)
     present = source.array.codec
     if present is None:
         return None
@@ -232,20 +251,6 @@ def _codec(source: SourceArray, form: HierarchyFormat | None, wanted: Wanted) ->
             return CodecSpec({"driver": "zarr", **codec_in_version2(codecs)})
         return present if present.driver in ("zarr", "zarr2") and wanted.dtype is None else None
     return present if source.form is form and wanted.dtype is None else None
-
-
-def _asked_codec(codec: object, form: HierarchyFormat) -> CodecSpec:
-    """A codec by its name or JSON, or a list of them, in a format's terms."""
-    if isinstance(codec, CodecSpec) or (isinstance(codec, Mapping) and "driver" in codec):
-        return CodecSpec(codec)
-    if form.driver == "zarr3":
-        listed = list(codec) if isinstance(codec, list | tuple) else [codec]
-        return CodecSpec({"driver": "zarr3", "codecs": listed})
-    if form.driver == "zarr":
-        return CodecSpec(
-            {"driver": "zarr", "compressor": {"id": codec} if isinstance(codec, str) else codec}
-        )
-    return CodecSpec({"driver": form.driver, **(codec if isinstance(codec, Mapping) else {})})
 
 
 def _inner_codecs(codecs: list[object], source: SourceArray, wanted: Wanted) -> list[object]:

@@ -21,6 +21,7 @@ from tensorstore_py._index.interval import (
     check_int64,
     contains,
     format_interval,
+    from_the_end,
     intersect_preferring_explicit,
 )
 from tensorstore_py._index.labels import quote
@@ -68,9 +69,8 @@ def propagate_domain(outer: Frame, inner: Frame) -> Frame:
         allowed_up = INF + 1 if limits[3] else limits[1]
         if not is_empty and low != up and not (allowed_low <= low and up <= allowed_up):
             raise OutOfRangeError(
-                f"Propagated bounds {format_interval(*limits)} for dimension "
-                f"{name_dim(inner, dim)} are incompatible with existing bounds "
-                f"{format_interval(low, up)}"
+                f"dimension {name_dim(inner, dim)} {_limited(limits, low, up)}, "
+                f"but {format_interval(low, up)} is asked for"
             )
         lower[dim], upper[dim] = low, up
         implicit_lower[dim] = implicit_lower[dim] and limits[2]
@@ -107,12 +107,21 @@ def _infer_bounds(outer: Frame, inner: Frame, is_empty: bool) -> list[BoundState
 
 
 def _check_constant(outer: Frame, dim: int, index: int) -> None:
-    allowed = outer.effective(dim)
-    if not contains(*allowed, index):
+    if not contains(*outer.effective(dim), index):
+        lower, upper = outer.lower[dim], outer.upper[dim]
         raise OutOfRangeError(
-            f"Checking bounds of constant output index map for dimension {name_dim(outer, dim)}: "
-            f"Index {index} is outside valid range {format_interval(*allowed)}"
+            f"index {index} is outside {format_interval(lower, upper)} of dimension "
+            f"{name_dim(outer, dim)}{from_the_end(index, lower, upper)}"
         )
+
+
+def _limited(limits: BoundState, low: int, up: int) -> str:
+    """What a dimension is limited to, as far as it matters for what is asked for."""
+    if low >= limits[0] or limits[2]:
+        return f"ends at {limits[1]}"
+    if up <= limits[1] or limits[3]:
+        return f"starts at {limits[0]}"
+    return f"is {format_interval(limits[0], limits[1])}"
 
 
 def compose(outer: Frame, inner: Frame) -> Frame:
@@ -171,8 +180,8 @@ def collapse_array(index_map: OutputIndexMap, values: IndexArray, out: int) -> O
     limits = index_map.value_range
     if not contains(*limits, value):
         raise OutOfRangeError(
-            f"In index array map for output dimension {out}: Index {value} is outside valid "
-            f"range {format_interval(*limits)}"
+            f"index {value} is outside {format_interval(*limits)} of output dimension {out}"
+            + ("; negative indices do not count from the end" if value < 0 else "")
         )
     return constant(check_int64(index_map.offset + stride * value, "offset", out))
 
@@ -217,8 +226,8 @@ def _check_values(values: IndexArray, lower: int, upper: int, where: str) -> Non
         return
     value = low if low < lower else high
     raise OutOfRangeError(
-        f"In index array map for output dimension {where}: Index {value} is outside valid range "
-        f"{format_interval(lower, upper)}"
+        f"index {value} is outside {format_interval(lower, upper)} of dimension {where}"
+        f"{from_the_end(value, lower, upper)}"
     )
 
 

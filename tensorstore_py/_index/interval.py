@@ -24,6 +24,7 @@ __all__ = [
     "check_sized",
     "contains",
     "format_interval",
+    "from_the_end",
     "hull",
     "int64_or_none",
     "intersect",
@@ -59,6 +60,21 @@ def format_interval(
     left = "(-inf" if lower == -INF else f"[{lower}"
     right = "+inf" if upper == INF + 1 else f"{upper}"
     return f"{left}{'*' if implicit_lower else ''}, {right}{'*' if implicit_upper else ''})"
+
+
+def from_the_end(index: int, lower: int, upper: int) -> str:
+    """A hint for a negative index that lies outside an interval, or nothing.
+
+    Example:
+        >>> from_the_end(-1, 0, 64)
+        '; negative indices do not count from the end: say 63, that is exclusive_max - 1'
+    """
+    if lower < 0 or index >= 0 or upper == INF + 1 or not lower <= upper + index:
+        return ""
+    return (
+        f"; negative indices do not count from the end: say {upper + index}, "
+        f"that is exclusive_max - {-index}"
+    )
 
 
 def int64_or_none(value: object) -> int | None:
@@ -264,13 +280,9 @@ def slice_interval(
     if not forward:
         implicit_lower, implicit_upper = implicit_upper, implicit_lower
     if not (-INF <= low < INF and -INF < high <= INF and high >= low - 1):
-        msg = f"({low}, {high}) do not specify a valid closed index interval"
-        raise IndexingError(msg)
+        raise IndexingError(_ends_first(start, stop, step))
     if high >= low and not (limit_lower <= low and high <= limit_last):
-        selected = format_interval(low, high + 1)
-        domain = format_interval(limit_lower, limit_last + 1)
-        msg = f"Slice interval {selected} is not contained within domain {domain}"
-        raise OutOfRangeError(msg)
+        raise OutOfRangeError(_outside(low, high + 1, old_lower, old_upper))
     magnitude = abs(step)
     new_lower = abs(start) // magnitude
     if (start < 0) == forward:
@@ -280,3 +292,17 @@ def slice_interval(
     else:
         new_upper = new_lower - (low - high - 1) // magnitude
     return new_lower, new_upper, implicit_lower, implicit_upper, start - new_lower * step
+
+
+def _ends_first(start: int, stop: int | None, step: int) -> str:
+    """The problem of a slice that ends before it starts."""
+    text = f"{start}:{stop}" if step == 1 else f"{start}:{stop}:{step}"
+    negative = start < 0 or (stop is not None and stop < 0)
+    hint = "; negative indices do not count from the end" if negative else ""
+    return f"{text} ends before it starts{hint}"
+
+
+def _outside(low: int, up: int, lower: int, upper: int) -> str:
+    """The problem of a slice that leaves the interval from `lower` to `upper`."""
+    hint = from_the_end(low, lower, upper)
+    return f"{format_interval(low, up)} is outside {format_interval(lower, upper)}{hint}"

@@ -52,5 +52,9 @@ def find_label(label: str, labels: Sequence[str]) -> int:
     try:
         return labels.index(label)
     except ValueError:
+        if not any(labels):
+            raise IndexingError(
+                f"no dimension is named {quote(label)}: none has a label; give its number"
+            ) from None
         known = ", ".join(map(quote, labels))
         raise IndexingError(f"Label {quote(label)} does not match one of {{{known}}}") from None

@@ -1,8 +1,7 @@
 """The driver promise: an open array in its own coordinates, and the spec that opens it.
 
-A driver knows nothing of views: the public `TensorStore` holds a driver and an `IndexTransform`
-and passes transforms down, never raw slices. A driver's `inline` is its temperament, taken from
-the store at the bottom: its coroutines are started where that says.
+A driver knows nothing of views: the public `TensorStore` holds a driver and an `IndexTransform`,
+and passes transforms down. A driver's `inline` is that of the store at the bottom.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from tensorstore_py._index import IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._interface.resize_request import ResizeRequest
 from tensorstore_py._interface.statistics import StorageStatistics
+from tensorstore_py._interface.temperament import SaysTemperament
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
@@ -23,6 +23,7 @@ from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
+from tensorstore_py._spec.words import MEMBERS
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ TransformField = Annotated[
 ]
 
 
-class Driver(ABC):
+class Driver(SaysTemperament, ABC):
     """An open array.
 
     Attributes:
@@ -258,6 +259,7 @@ class DriverSpec(Model):
     driver: ClassVar[str]
     detected_by: ClassVar[tuple[str, ...]] = ()
     json_tag: ClassVar[str | None] = "driver"
+    words: ClassVar[Mapping[str, str]] = MEMBERS
 
     context: ContextSpec = NO_CONTEXT
     dtype: DType | None = None

@@ -18,6 +18,7 @@ from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration, holds
 from tensorstore_py._interface.kept import Kept, coalesced
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
+from tensorstore_py._interface.temperament import SaysTemperament
 from tensorstore_py._runtime.large import joined
 from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.model import Model
@@ -134,7 +135,7 @@ class ListEntry(NamedTuple):
     size: int = -1
 
 
-class KvStore(ABC):
+class KvStore(SaysTemperament, ABC):
     """An ordered map from keys to bytes.
 
     Attributes:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from tensorstore_py._runtime.adoption import adopt
 from tensorstore_py._runtime.fork import check_threads, epoch
 from tensorstore_py._runtime.live import Live
+from tensorstore_py._runtime.mistaken import MistakenForValue
 from tensorstore_py._runtime.signals import enter, leave, uninterrupted
 from tensorstore_py._runtime.work import Attached
 from tensorstore_py.errors import AbortedError
@@ -41,7 +42,7 @@ _UNSET: Any = object()
 loop_thread: list[int | None] = [None]
 
 
-class Future(Live, Generic[T]):
+class Future(MistakenForValue, Live, Generic[T]):
     """The result of an asynchronous operation.
 
     Args:

@@ -6,7 +6,7 @@ on other threads see either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import SupportsIndex, TypedDict, TypeVar, Unpack
 
 import numpy as np
@@ -197,16 +197,28 @@ def per_dimension(name: str, value: object) -> Sequence[object]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        raise TypeError(f"{name}: expected one value per dimension, but found {value!r}")
+        raise TypeError(f"{name}: expected a list of one value per dimension, but found {value!r}")
     return value
 
 
-def check_names(kind: str, given: Mapping[str, object], allowed: Mapping[str, object]) -> None:
+def check_names(
+    kind: str,
+    given: Mapping[str, object],
+    allowed: Iterable[str],
+    words: Mapping[str, str] | None = None,
+) -> None:
     """Refuse keyword arguments that do not exist.
+
+    Args:
+        kind: what takes them.
+        given: the arguments.
+        allowed: the names that exist.
+        words: as for `did_you_mean`.
 
     Raises:
         TypeError: naming the first of them.
     """
     for name in given:
         if name not in allowed:
-            raise TypeError(f'{kind} has no argument "{name}"{did_you_mean(name, allowed)}')
+            hint = did_you_mean(name, allowed, words)
+            raise TypeError(f'{kind} has no argument "{name}"{hint}')

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from pydantic_core import core_schema
 
-from tensorstore_py._spec.json_value import same_json
+from tensorstore_py._spec.json_value import describe, freeze, same_json
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import Registry
-from tensorstore_py.errors import MismatchError
+from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,6 +36,20 @@ class CodecSpecModel(Model):
 
     json_tag: ClassVar[str | None] = "driver"
     driver: ClassVar[str]
+
+    @classmethod
+    def of_codec(cls, codec: object) -> dict[str, object]:
+        """The members that a codec, or a list of them, stands for by itself.
+
+        Args:
+            codec: its name, its JSON, or a list of these.
+
+        Raises:
+            SpecError: the driver has nothing of the kind.
+        """
+        raise SpecError(
+            f"expected an object with the members of this driver, but found {describe(codec)}"
+        )
 
     def merged(self, other: Self) -> Self:
         """The constraints of both.
@@ -94,6 +108,35 @@ class CodecSpec:
             self._model = json._model
         else:
             self._model = parse_registered(codec_specs, json)
+
+    @classmethod
+    def like(cls, codec: object, driver: str) -> CodecSpec:
+        """The codec spec for whatever a user may pass as one.
+
+        Args:
+            codec: a codec spec, its JSON, its members without the driver, or what these say of one
+                codec or a list of them: `"zstd"`, `{"id": "zstd"}`, `["bytes", "zstd"]`.
+            driver: the driver that it is for.
+
+        Raises:
+            SpecError: something is wrong with it, or the driver has no codecs.
+
+        Example:
+            >>> CodecSpec.like("gzip", "zarr3")
+            CodecSpec({'codecs': [{'name': 'gzip'}], 'driver': 'zarr3'})
+        """
+        if isinstance(codec, CodecSpec):
+            return codec
+        json = freeze(codec)
+        if isinstance(json, dict) and "driver" in json:
+            return cls(json)
+        model = codec_specs.find(driver)
+        if model is None:
+            raise SpecError(f'driver "{driver}" has no codecs; name the driver of the array')
+        assert issubclass(model, CodecSpecModel)
+        if not isinstance(json, dict) or not json.keys() <= {*model.member_names()}:
+            json = model.of_codec(json)
+        return cls({"driver": driver, **json})
 
     @property
     def driver(self) -> str:

@@ -57,7 +57,8 @@ class dtype:  # noqa: N801 - the reference's name
 
     Args:
         dtype: a name, a NumPy data type or scalar type, or one of `bool`, `int`, `float`,
-            `complex`, `bytes` and `str`. Beyond the reference's: `datetime64[UNIT]`,
+            `complex`, `bytes` and `str`. Beyond the reference's: NumPy's spelling of a name
+            (`<f4`, `double`; the byte order is dropped), `datetime64[UNIT]`,
             `timedelta64[UNIT]`, `U10` (text of a fixed length), `S10` and `V10` (bytes), and
             records, by a structured NumPy type or by the list of their fields.
 
@@ -83,7 +84,7 @@ class dtype:  # noqa: N801 - the reference's name
         if isinstance(dtype, cls):
             return dtype
         name = dtype if isinstance(dtype, str) else _name_of(dtype)
-        found = cls._by_name.get(name) or _parametric(name)
+        found = cls._by_name.get(name) or _parametric(name) or _by_numpy_name(name)
         if found is None:
             hint = _hint(name, cls._by_name)
             raise SpecError(f'No TensorStore data type with name: "{name}"{hint}')
@@ -260,15 +261,25 @@ def _name_of(like: object) -> str:
     return name
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    """The nearest name; NumPy's own and Python's names are told by what they stand for."""
+def _by_numpy_name(name: str) -> dtype | None:
+    """The data type of NumPy's spelling of a name, such as `<f4`; the byte order is dropped.
+
+    Its names for text, bytes and objects of no given length mean several things here.
+    """
     try:
-        meant = np.dtype(name) if name not in ("str", "object") else None
-    except (TypeError, ValueError):
-        meant = None
-    found = None if meant is None else _NUMPY_NAMES.get(meant)
-    if found is not None:
-        return f' (did you mean "{found}"?)'
+        meant = np.dtype(name)
+    except (TypeError, ValueError, SyntaxError):
+        return None
+    if meant.kind == "O" or (meant.kind in "USV" and not meant.itemsize) or meant.names:
+        return None
+    canonical = _name_of(meant)
+    return dtype._by_name.get(canonical) or _parametric(canonical)
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """The nearest name."""
+    if name in ("str", "U", "unicode", "utf8"):
+        return ' (did you mean "ustring"?)'
     return did_you_mean(name, (each for each in known if each[0] != "["))
 
 

@@ -156,6 +156,8 @@ def _freeze_other(value: object, depth: int) -> object:
         return float(value) if isinstance(value, float) else check_text(str(value))
     if isinstance(value, np.generic):
         return _frozen(value.item(), depth - 1)
+    if isinstance(value, type | np.dtype):
+        return _data_type_name(value)
     if hasattr(value, "spec_json") or isinstance(value, PathLike):
         return value  # what a local path means depends on the member
     to_json = getattr(value, "to_json", None)
@@ -170,6 +172,15 @@ def _freeze_other(value: object, depth: int) -> object:
     if hasattr(value, "__index__"):
         return _integer(int(value))
     raise TypeError(f"an object of type {type(value).__name__!r} cannot be converted to JSON")
+
+
+def _data_type_name(value: type | np.dtype[np.generic]) -> str:
+    """The name of a data type that stands where JSON has its name."""
+    known = isinstance(value, np.dtype) or issubclass(value, np.generic)
+    if not known and value not in (bool, int, float, complex):
+        raise TypeError(f"{value!r} cannot be converted to JSON; write the name of a data type")
+    found = np.dtype(value)
+    return found.name if found.kind in "biufcV" else found.str
 
 
 def thaw(value: object, include_defaults: bool = False) -> object:

@@ -23,6 +23,7 @@ from tensorstore_py._spec.grid_constraints import (
     merge_rank,
 )
 from tensorstore_py._spec.json_value import describe
+from tensorstore_py._spec.words import LAYOUT_MEMBERS
 from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -228,7 +229,9 @@ class LayoutConstraints:
             raise SpecError(f"expected an object, but found {describe(json)}")
         for name in json:
             if name not in _JSON_MEMBERS:
-                raise SpecError(f"no such member{did_you_mean(name, _JSON_MEMBERS)}", (name,))
+                raise SpecError(
+                    f"no such member{did_you_mean(name, _JSON_MEMBERS, LAYOUT_MEMBERS)}", (name,)
+                )
         layout = cls()
         for name in _JSON_MEMBERS:
             if name in json:

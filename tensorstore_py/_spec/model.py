@@ -97,6 +97,8 @@ class Model(BaseModel):
 
     #: JSON member that names the class, such as `"driver"`, and is printed first of all.
     json_tag: ClassVar[str | None] = None
+    #: Names that other libraries have for members, and what to say instead.
+    words: ClassVar[Mapping[str, str]] = {}
     _printing: ClassVar[tuple[_Member, ...] | None] = None
     _known: ClassVar[frozenset[str] | None] = None
 
@@ -112,7 +114,8 @@ class Model(BaseModel):
                 unknown.discard(name)
             if unknown:
                 name = min(unknown)
-                raise SpecError(f"no such member{did_you_mean(name, cls.member_names())}", (name,))
+                hint = did_you_mean(name, cls.member_names(), cls.words)
+                raise SpecError(f"no such member{hint}", (name,))
             json = {name: value for name, value in json.items() if name not in _IGNORED}
         if any(value is None for value in json.values()):
             cls._refuse_null(json)

@@ -5,7 +5,12 @@ A plain mutable record, as the reference has it; what the flags mean is the driv
 
 from __future__ import annotations
 
-__all__ = ["OpenMode"]
+__all__ = ["DELETE_NEEDS_CREATE", "OpenMode"]
+
+DELETE_NEEDS_CREATE = (
+    '"delete_existing" makes place for a new array or group: pass "create": true, too, '
+    'and not "open": true'
+)
 
 _FLAGS = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
 

@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 from tensorstore_py._spec.json_value import describe, freeze
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.url_path import local_url
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ def _parse(
         allowed = "an object or a URL" if from_url is not None else "an object"
         raise SpecError(f"expected {allowed}, but found {describe(json)}")
     if tag not in json:
-        raise SpecError("this member is required", (tag,))
+        raise SpecError(f"this member is required{did_you_mean('', registry.names())}", (tag,))
     try:
         # Version 2 has no back references, so that equal values give equal bytes.
         key = marshal.dumps((tag, json), 2)

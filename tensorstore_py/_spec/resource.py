@@ -88,6 +88,25 @@ class ResourceModel(Model):
         """
         return self
 
+    def place_of(self, value: object) -> object:
+        """What a pickle says of where the live object is, in addition to this spec.
+
+        Args:
+            value: what `create` gave.
+
+        Returns:
+            None: nothing, since another live object of this spec does as well.
+        """
+        return None
+
+    def at_place(self, place: object) -> object:
+        """The live object for an unpickled resource, in whichever process.
+
+        Args:
+            place: what `place_of` gave.
+        """
+        return self.create()
+
 
 @runtime_checkable
 class Holding(Protocol):
@@ -266,9 +285,10 @@ class Resource(Generic[T]):
 
     def __reduce__(self) -> tuple[Callable[..., Resource[object]], tuple[object, ...]]:
         creator = self.creator
+        place = self.spec.place_of(self.value)
         if creator is not None and self.key:
-            return _find_again, (creator, self.key)
-        return _make_again, (self.spec, self.key, self.is_default)
+            return _find_again, (creator, self.key, place)
+        return _make_again, (self.spec, self.key, self.is_default, place)
 
     @classmethod
     def __get_pydantic_core_schema__(
@@ -277,12 +297,18 @@ class Resource(Generic[T]):
         return core_schema.is_instance_schema((Resource, ResourceSpec))
 
 
-def _find_again(context: Context, key: str) -> Resource[object]:
-    return context[key]
+def _find_again(context: Context, key: str, place: object) -> Resource[object]:
+    return _placed(context[key], place)
 
 
-def _make_again(spec: ResourceModel, key: str, is_default: bool) -> Resource[object]:
-    return Resource(spec, key, is_default=is_default)
+def _make_again(spec: ResourceModel, key: str, is_default: bool, place: object) -> Resource[object]:
+    return _placed(Resource(spec, key, is_default=is_default), place)
+
+
+def _placed(made: Resource[object], place: object) -> Resource[object]:
+    if place is not None:
+        made.value = made.spec.at_place(place)
+    return made
 
 
 def ResourceField(provider: str, *, optional: bool = False) -> Resource[T]:  # noqa: N802

@@ -6,10 +6,10 @@ readers on other threads see either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from operator import index
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 
 from pydantic_core import core_schema
 
@@ -24,6 +24,7 @@ from tensorstore_py._spec.json_value import freeze
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.schema_constraints import NO_SCHEMA, SchemaConstraints, Units
 from tensorstore_py._spec.units import Unit, UnitLike
+from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
@@ -31,19 +32,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Schema", "SchemaArguments", "SchemaConstraints"]
 
+T = TypeVar("T")
+
 
 class SchemaArguments(TypedDict, total=False):
     """The keyword arguments of `Schema`, in the order in which they are applied."""
 
     rank: int | None
     dtype: DTypeLike | None
-    domain: IndexDomain | None
+    domain: IndexDomain | Mapping[str, object] | None
     shape: Sequence[int] | None
-    chunk_layout: ChunkLayout | None
-    codec: CodecSpec | None
+    chunk_layout: ChunkLayout | Mapping[str, object] | None
+    codec: CodecSpec | Mapping[str, object] | None
     fill_value: object
     dimension_units: Sequence[UnitLike | None] | None
-    schema: Schema | None
+    schema: Schema | Mapping[str, object] | None
 
 
 class Schema(Indexable):
@@ -53,13 +56,13 @@ class Schema(Indexable):
         json: the JSON object; alone, or leave it out and give the parts.
         rank: number of dimensions.
         dtype: element type.
-        domain: bounds and labels.
+        domain: bounds and labels, or their JSON.
         shape: extents of a domain that starts at zero.
-        chunk_layout: layout constraints.
-        codec: codec constraints.
+        chunk_layout: layout constraints, or their JSON.
+        codec: codec constraints, or their JSON with the driver.
         fill_value: a scalar, or an array that broadcasts to the domain.
         dimension_units: a unit (`"4nm"`, `(4, "nm")`, `Unit`) or None for each dimension.
-        schema: another schema, whose constraints are added.
+        schema: another schema, or its JSON, whose constraints are added.
 
     Raises:
         SpecError: wrong JSON, or a value out of range.
@@ -104,7 +107,7 @@ class Schema(Indexable):
 
     def update(self, **parts: Unpack[SchemaArguments]) -> None:
         """Add constraints; all or, if there is an error, none. Arguments as for the class."""
-        check_names("Schema", parts, SchemaArguments.__annotations__)
+        check_names("Schema", parts, SchemaArguments.__annotations__, ARGUMENTS)
         constraints = self._constraints
         for name in SchemaArguments.__annotations__:
             value = parts.get(name)
@@ -235,7 +238,16 @@ def _apply_rank(schema: SchemaConstraints, value: object) -> SchemaConstraints:
 
 
 def _apply_shape(schema: SchemaConstraints, value: object) -> SchemaConstraints:
-    shape = [index(extent) for extent in per_dimension("shape", value)]  # type: ignore[arg-type]
+    shape = []
+    for dim, extent in enumerate(per_dimension("shape", value)):
+        try:
+            shape.append(index(extent))  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(
+                f"shape: expected an integer for dimension {dim}, but found {extent!r}"
+            ) from None
+        if shape[dim] < 0:
+            raise SpecError(f"dimension {dim} has a negative extent, {extent}")
     return schema.with_domain(IndexDomain(shape=shape), "shape")
 
 
@@ -246,19 +258,43 @@ def _apply_units(schema: SchemaConstraints, value: object) -> SchemaConstraints:
     )
 
 
-def _apply_schema(schema: SchemaConstraints, value: object) -> SchemaConstraints:
-    if not isinstance(value, Schema):
-        raise TypeError(f"expected Schema, but found {value!r}; use Schema(...)")
-    return schema.merged(value.constraints)
+def _apply_fill_value(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+    try:
+        found = fill_value_like(value, schema.dtype)
+    except SpecError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        name = "data type" if schema.dtype is None else schema.dtype.name
+        problem = f"fill_value: {value!r:.60} is no {name}: {error}"
+        for kind in (OverflowError, TypeError):
+            if isinstance(error, kind):
+                raise kind(problem) from None
+        raise ValueError(problem) from None
+    return schema.with_fill_value(found)
+
+
+def _apply_codec(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+    if not isinstance(value, CodecSpec) and not (isinstance(value, Mapping) and "driver" in value):
+        raise TypeError(
+            f'codec: {value!r} needs its driver here: {{"driver": "zarr3", "codecs": ["zstd"]}}'
+        )
+    return schema.with_codec(CodecSpec(value))
 
 
 def _apply_typed(
-    cls: type, apply: Callable[[SchemaConstraints, object], SchemaConstraints]
+    cls: type[T],
+    parse: Callable[[object], T],
+    apply: Callable[[SchemaConstraints, T], SchemaConstraints],
+    example: str,
 ) -> Callable[[SchemaConstraints, object], SchemaConstraints]:
+    """A part that is an object of a class, or the JSON of one."""
+
     def checked(schema: SchemaConstraints, value: object) -> SchemaConstraints:
+        if isinstance(value, Mapping):
+            value = parse(value)
         if not isinstance(value, cls):
             raise TypeError(
-                f"expected {cls.__name__}, but found {value!r}; use {cls.__name__}(...)"
+                f"expected {cls.__name__} or its JSON, such as {example}, but found {value!r}"
             )
         return apply(schema, value)
 
@@ -268,16 +304,26 @@ def _apply_typed(
 _APPLY: dict[str, Callable[[SchemaConstraints, object], SchemaConstraints]] = {
     "rank": _apply_rank,
     "dtype": lambda schema, value: schema.with_dtype(DType(value)),  # type: ignore[arg-type]
-    "domain": _apply_typed(IndexDomain, lambda schema, value: schema.with_domain(value)),  # type: ignore[arg-type]
+    "domain": _apply_typed(
+        IndexDomain,
+        lambda json: IndexDomain(json=freeze(json)),
+        lambda schema, value: schema.with_domain(value),
+        '{"shape": [100, 200]}',
+    ),
     "shape": _apply_shape,
     "chunk_layout": _apply_typed(
         ChunkLayout,
-        lambda schema, value: schema.with_chunk_layout(value.constraints),  # type: ignore[attr-defined]
+        ChunkLayout,
+        lambda schema, value: schema.with_chunk_layout(value.constraints),
+        '{"chunk": {"shape": [64, 64]}}',
     ),
-    "codec": _apply_typed(CodecSpec, lambda schema, value: schema.with_codec(value)),  # type: ignore[arg-type]
-    "fill_value": lambda schema, value: schema.with_fill_value(
-        fill_value_like(value, schema.dtype)
-    ),
+    "codec": _apply_codec,
+    "fill_value": _apply_fill_value,
     "dimension_units": _apply_units,
-    "schema": _apply_schema,
+    "schema": _apply_typed(
+        Schema,
+        Schema,
+        lambda schema, value: schema.merged(value.constraints),
+        '{"dtype": "uint16"}',
+    ),
 }

@@ -27,6 +27,7 @@ from tensorstore_py._spec.grid_constraints import json_integer, merge_rank
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.layout_constraints import NO_LAYOUT, LayoutConstraints
 from tensorstore_py._spec.units import Unit
+from tensorstore_py._spec.words import SCHEMA_MEMBERS
 from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
 
 __all__ = ["NO_SCHEMA", "SchemaConstraints", "Units"]
@@ -272,7 +273,9 @@ class SchemaConstraints:
             raise SpecError(f"expected an object, but found {describe(json)}")
         for name in json:
             if name not in _MEMBERS:
-                raise SpecError(f"no such member{did_you_mean(name, _MEMBERS)}", (name,))
+                raise SpecError(
+                    f"no such member{did_you_mean(name, _MEMBERS, SCHEMA_MEMBERS)}", (name,)
+                )
         schema = cls()
         for name in _MEMBERS:
             if name not in json:

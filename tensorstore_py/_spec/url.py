@@ -101,7 +101,11 @@ def _scheme(part: str) -> str:
 
 def _root(part: str, url: str) -> Json:
     if ":" not in part:
-        raise SpecError(f'URL scheme must be specified in "{url}", such as "file://{part}"')
+        absolute = part if part.startswith("/") else f"/absolute/path/{part}"
+        raise SpecError(
+            f'URL scheme must be specified in "{url}", such as "file://{absolute}"; '
+            f"a local path may be a pathlib.Path, too"
+        )
     cls = kvstores.find_scheme(_scheme(part))
     if cls is None:
         raise _unknown(part, url, kvstores)

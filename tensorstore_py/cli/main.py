@@ -1,6 +1,7 @@
 """`tspy`: parse the arguments, run one command.
 
 tspy validate config/*.json
+tspy info s3://bucket/image.zarr
 tspy copy old.zarr s3://bucket/new.zarr --chunks x=512,y=512 --manifest copy.json
 tspy rechunk a.zarr b.zarr --chunks 1,-1
 tspy migrate old.zarr --dry-run
@@ -14,11 +15,11 @@ import sys
 from collections.abc import Sequence
 
 import tensorstore_py
-from tensorstore_py.cli import copy, migrate, rechunk, schema, validate
+from tensorstore_py.cli import copy, info, migrate, rechunk, schema, validate
 
 __all__ = ["main"]
 
-_COMMANDS = (copy, migrate, rechunk, schema, validate)
+_COMMANDS = (copy, info, migrate, rechunk, schema, validate)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tensorstore_py._conversion.migrate import migrate
-from tensorstore_py.cli.places import place, show, tried
+from tensorstore_py.cli.places import lasting_place, place, show, tried
 
 __all__ = ["add", "run"]
 
@@ -14,7 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("where", type=place, help="URL or local path of an array or a group")
     parser.add_argument("--to", type=int, choices=(2, 3), default=3, help="the version; 3 if not")
-    parser.add_argument("--dest", type=place, help="make a copy there instead")
+    parser.add_argument("--dest", type=lasting_place, help="make a copy there instead")
     parser.add_argument("--keep", action="store_true", help="keep the old documents")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
 

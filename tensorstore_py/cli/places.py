@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tensorstore_py._api.open import as_model
 from tensorstore_py.errors import TensorStoreError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._runtime.progress import Progress
 
-__all__ = ["add_choice", "codec", "extents", "place", "show", "tried"]
+__all__ = ["add_choice", "codec", "extents", "lasting_place", "place", "show", "tried"]
 
 
 def place(text: str) -> object:
@@ -26,6 +27,32 @@ def place(text: str) -> object:
         ('memory://a/', 'b')
     """
     return text if "://" in text or text.lstrip()[:1] == "{" else Path(text)
+
+
+def lasting_place(text: str) -> object:
+    """A place that is still there when the command has ended.
+
+    Raises:
+        ArgumentTypeError: it is in memory.
+    """
+    found = place(text)
+    if isinstance(found, Path) or not _in_memory(found):
+        return found
+    raise argparse.ArgumentTypeError(
+        f"{text}: what is in memory is gone when the command ends; "
+        "name a file, or a store elsewhere"
+    )
+
+
+def _in_memory(found: object) -> bool:
+    """Whether the outermost store of a spec is memory; a spec that is wrong is told of later."""
+    try:
+        model: object = as_model(found)
+    except TensorStoreError:
+        return False
+    while (inner := getattr(model, "kvstore", None) or getattr(model, "base", None)) is not None:
+        model = inner
+    return getattr(model, "driver", "") == "memory"
 
 
 def extents(text: str) -> object:
@@ -68,7 +95,7 @@ def codec(text: str) -> object:
 def add_choice(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of what copies."""
     parser.add_argument("source", type=place, help="URL or local path of an array or a group")
-    parser.add_argument("dest", type=place, help="URL or local path of what is made")
+    parser.add_argument("dest", type=lasting_place, help="URL or local path of what is made")
     parser.add_argument("--include", action="append", metavar="PATTERN",
                         help="only members whose path matches: 'a/*', '**/mask'")  # fmt: skip
     parser.add_argument("--exclude", action="append", metavar="PATTERN", help="not these")
@@ -76,7 +103,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
                         help="what to do about arrays that are there")  # fmt: skip
     parser.add_argument("--shards", type=extents, help="extents of shards, as --chunks")
     parser.add_argument("--codec", type=codec, help="name of a codec, or its JSON")
-    parser.add_argument("--manifest", type=place, metavar="FILE",
+    parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
                         help="keeps what is done: the same command goes on from there")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
 

@@ -97,7 +97,7 @@ def _library() -> ModuleType:
         import msgpack  # noqa: PLC0415 - optional, and at first use
     except ImportError:
         raise UnsupportedError(
-            'codec "msgpack2" needs the package msgpack: pip install "tensorstore-py[msgpack]"'
+            'codec "msgpack2" needs the package msgpack: pip install "tensorstore-py[codecs]"'
         ) from None
     library: ModuleType = msgpack
     return library

@@ -139,7 +139,7 @@ def _library() -> ModuleType:
         import pcodec  # noqa: PLC0415 - optional, and at first use
     except ImportError:
         raise UnsupportedError(
-            'codec "pcodec" needs the package pcodec: pip install "tensorstore-py[pcodec]"'
+            'codec "pcodec" needs the package pcodec: pip install "tensorstore-py[codecs]"'
         ) from None
     library: ModuleType = pcodec
     return library

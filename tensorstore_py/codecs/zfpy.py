@@ -133,7 +133,7 @@ def _library() -> ModuleType:
         import zfpy  # noqa: PLC0415 - optional, and at first use
     except ImportError:
         raise UnsupportedError(
-            'codec "zfpy" needs the package zfpy: pip install "tensorstore-py[zfpy]"'
+            'codec "zfpy" needs the package zfpy: pip install "tensorstore-py[codecs]"'
         ) from None
     library: ModuleType = zfpy
     return library

@@ -21,6 +21,7 @@ from tensorstore_py.errors import (
     did_you_mean,
 )
 from tensorstore_py.plugin import (
+    DELETE_NEEDS_CREATE,
     ByteRange,
     Driver,
     DriverSpec,
@@ -88,7 +89,8 @@ class AutoSpec(DriverSpec):
         members = {*cls.member_names(), "$schema", "$comment"} - {"resources"}
         for name in json:
             if name not in members and name not in known:
-                raise SpecError(f"no such member{did_you_mean(name, members | {*known})}", (name,))
+                hint = did_you_mean(name, members | {*known}, cls.words)
+                raise SpecError(f"no such member{hint}", (name,))
         rest: dict[str, object] = {name: json[name] for name in json if name in members}
         # All of them, so that binding gives the format that is found whatever it needs.
         rest["resources"] = {name: _resource(name, json.get(name, name)) for name in known}
@@ -105,6 +107,8 @@ class AutoSpec(DriverSpec):
         return self.checked()
 
     def checked(self) -> Self:
+        if self.delete_existing and not self.create:
+            raise SpecError(DELETE_NEEDS_CREATE)
         for name in _MODES:
             if getattr(self, name):
                 raise SpecError(

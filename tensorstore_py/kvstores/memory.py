@@ -7,7 +7,9 @@ A store is three small things, all from `tensorstore_py.plugin`:
 2. a *store*, a `KvStore` with `read` and as many of `write`, `delete_range` and `list` as the
    medium has;
 3. maybe *context resources*: what several specs share, here the map itself. Two memory specs
-   see the same keys exactly if they are bound to the same `memory_key_value_store`.
+   see the same keys exactly if they are bound to the same `memory_key_value_store`. A pickle
+   says where the map is: in the same process that map is found again, elsewhere whoever wants
+   its keys is told so.
 
 Nothing here waits, so the store is `inline`: its methods are coroutines only in form, and run
 on whichever thread calls. A store that talks to a network says `inline = False`.
@@ -18,8 +20,13 @@ no generation is ever used twice for one key. Conditional writes rest on it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NoReturn, cast
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
+from tensorstore_py.errors import FailedPreconditionError
 from tensorstore_py.plugin import (
     ALL,
     NO_VALUE,
@@ -50,7 +57,13 @@ __all__ = ["MemoryKeyValueStore", "MemorySpec", "MemoryStore", "SharedMap"]
 
 
 class SharedMap:
-    """What the stores of one context resource share: key -> (value, generation)."""
+    """What the stores of one context resource share: key -> (value, generation).
+
+    Attributes:
+        place: the process that it is in, and its name there, once it was pickled.
+    """
+
+    place: tuple[int, str] | None = None
 
     def __init__(self) -> None:
         self.entries: dict[str, tuple[Buffer, bytes]] = {}
@@ -72,12 +85,52 @@ class SharedMap:
         return generation
 
 
+class MapElsewhere(SharedMap):
+    """A map that this process has not, which is said to whoever wants something of it.
+
+    Args:
+        place: where it was when it was pickled: the process, and the map's name there.
+    """
+
+    def __init__(self, place: tuple[int, str]) -> None:
+        self.place = place
+        self._process = place[0]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name not in ("entries", "mutex", "_counter"):
+            raise AttributeError(name)
+        raise FailedPreconditionError(
+            "the data of this memory store is not here: it is in the process that pickled the "
+            f"handle, {self._process}, or gone with it; use a store that both processes reach, "
+            "such as file://, or send the elements"
+        )
+
+
+#: The maps that were pickled, by process and name.
+_pickled: WeakValueDictionary[tuple[int, str], SharedMap] = WeakValueDictionary()
+
+
 @context_resource("memory_key_value_store")
 class MemoryKeyValueStore(ResourceModel):
     """The context resource: it has no members, and stands for one map."""
 
     def create(self) -> SharedMap:
         return SharedMap()
+
+    def place_of(self, value: object) -> object:
+        assert isinstance(value, SharedMap)
+        # A forked child has a map of its own, a copy of what was there then.
+        if not isinstance(value, MapElsewhere) and (
+            value.place is None or value.place[0] != os.getpid()
+        ):
+            value.place = os.getpid(), uuid4().hex
+            _pickled[value.place] = value
+        return value.place
+
+    def at_place(self, place: object) -> SharedMap:
+        process, name = cast("tuple[int, str]", place)
+        found = _pickled.get((process, name)) if process == os.getpid() else None
+        return MapElsewhere((process, name)) if found is None else found
 
 
 @kvstore("memory", schemes=["memory"])

@@ -104,7 +104,9 @@ class TestIndices:
 
     def test_resizable_bounds_are_checked_when_it_is_read(self, store):
         view = store[5, 25:30]
-        with pytest.raises(IndexError, match=r"\[0, 20\) for dimension 0.*\[25, 30\)"):
+        with pytest.raises(
+            IndexError, match=r"dimension 0 ends at 20, but \[25, 30\) is asked for"
+        ):
             view.read().result()
         store.resize(exclusive_max=[10, 40]).result()
         assert view.read().result().shape == (5,)

@@ -228,7 +228,7 @@ def test_pickled_together_over_one_context():
     store = ts.open(spec, create=True, dtype="uint8", shape=[2], context=context).result()
     specs = [store.spec(retain_context=True) for _ in range(2)]
     first, second = pickle.loads(pickle.dumps(specs))
-    made = ts.open(first, create=True).result()
+    made = ts.open(first, open=True, create=True).result()
     made[...] = 4
     assert (ts.open(second).result().read().result() == 4).all()
 

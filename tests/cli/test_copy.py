@@ -39,3 +39,38 @@ def test_says_what_would_be_copied(old, tmp_path, capsys):
 def test_says_why_not(old, capsys):
     assert main(["copy", str(old / "nowhere"), str(old)]) == 1
     assert "nothing to copy" in capsys.readouterr().err
+
+
+def test_nothing_is_copied_to_memory(old, capsys):
+    for command in (["copy", str(old)], ["rechunk", str(old), "--chunks", "2"]):
+        with pytest.raises(SystemExit):
+            main([*command, "memory://x/"])
+        assert "memory is gone when the command ends" in capsys.readouterr().err
+
+
+def test_a_dimension_that_is_not_there_is_refused_by_name(tmp_path, capsys):
+    spec = {"driver": "zarr3", "kvstore": tmp_path / "image"}
+    domain = ts.IndexDomain(shape=[4, 6], labels=["y", "x"])
+    ts.open(spec, create=True, dtype="uint8", domain=domain).result()
+
+    code = main(["copy", str(tmp_path / "image"), str(tmp_path / "new"), "--chunks", "w=3"])
+
+    assert code == 1
+    told = capsys.readouterr().err
+    assert told == 'chunks: no dimension is named "w"; there are "x", "y"\n'
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_suffix_chooses_the_format(old, tmp_path, capsys):
+    array = str(old / "c")
+
+    assert main(["copy", array, str(tmp_path / "img.n5"), "--codec", "gzip"]) == 0
+    assert main(["copy", array, str(tmp_path / "img.zip")]) == 0
+    assert main(["copy", array, str(tmp_path / "img.h5")]) == 1
+
+    n5 = ts.open({"driver": "n5", "kvstore": tmp_path / "img.n5"}).result()
+    assert n5.shape == (2,)
+    assert n5.codec.to_json()["compression"]["type"] == "gzip"
+    archive = ts.open((tmp_path / "img.zip").as_uri()).result()
+    assert archive.spec().kvstore.to_json()["driver"] == "zip"
+    assert "name it .zarr, .n5 or .zip" in capsys.readouterr().err

@@ -27,7 +27,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     msgpack2._library.cache_clear()
     monkeypatch.setitem(sys.modules, "msgpack", None)
 
-    with pytest.raises(UnsupportedError, match=r"tensorstore-py\[msgpack\]"):
+    with pytest.raises(UnsupportedError, match=r"tensorstore-py\[codecs\]"):
         bound()
 
 

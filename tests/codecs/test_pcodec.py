@@ -22,7 +22,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     pcodec._library.cache_clear()
     monkeypatch.setitem(sys.modules, "pcodec", None)
 
-    with pytest.raises(UnsupportedError, match=r"tensorstore-py\[pcodec\]"):
+    with pytest.raises(UnsupportedError, match=r"tensorstore-py\[codecs\]"):
         bound()
 
 

@@ -23,7 +23,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     zfpy._library.cache_clear()
     monkeypatch.setitem(sys.modules, "zfpy", None)
 
-    with pytest.raises(UnsupportedError, match=r"tensorstore-py\[zfpy\]"):
+    with pytest.raises(UnsupportedError, match=r"tensorstore-py\[codecs\]"):
         bound()
 
 

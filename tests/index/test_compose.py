@@ -46,14 +46,18 @@ def test_explicit_bounds_must_lie_inside() -> None:
     outer = identity(IndexDomain([Dim(0, 9, label="x")]))
     inner = IndexTransform([Dim(5, 12)])
 
-    with pytest.raises(OutOfRangeError, match=r"bounds \[0, 9\).*existing bounds \[5, 12\)"):
+    with pytest.raises(
+        OutOfRangeError, match=r"dimension 0.* ends at 9, but \[5, 12\) is asked for"
+    ):
         compose(outer, inner)
 
 
 def test_constants_must_lie_inside() -> None:
     outer = identity(IndexDomain([Dim(0, 9, label="x")]))
 
-    with pytest.raises(OutOfRangeError, match=r'dimension 0 \("x"\): Index 9 .* \[0, 9\)'):
+    with pytest.raises(
+        OutOfRangeError, match=r'index 9 is outside \[0, 9\) of dimension 0 \("x"\)'
+    ):
         compose(outer, IndexTransform(0, output=[OutputIndexMap(9)]))
 
 
@@ -97,9 +101,9 @@ def test_an_array_indexed_along_several_dimensions() -> None:
 def test_values_that_index_an_array_are_checked() -> None:
     view = IndexTransform(1)[[7, 5, 3]]
 
-    with pytest.raises(OutOfRangeError, match=r"Index 3 is outside valid range \[0, 3\)"):
+    with pytest.raises(OutOfRangeError, match=r"index 3 is outside \[0, 3\)"):
         view[[0, 3]]
-    with pytest.raises(OutOfRangeError, match="Index -1"):
+    with pytest.raises(OutOfRangeError, match="index -1"):
         view[[0, -1]]
 
 
@@ -107,7 +111,7 @@ def test_an_array_of_one_value_becomes_a_constant() -> None:
     bounded = IndexTransform([Dim(1)], [OutputIndexMap([5], index_range=Dim(5))])
 
     assert IndexTransform(1)[[5]].output == [OutputIndexMap(5)]
-    with pytest.raises(OutOfRangeError, match=r"Index 5 is outside valid range \[0, 5\)"):
+    with pytest.raises(OutOfRangeError, match=r"index 5 is outside \[0, 5\)"):
         bounded[:]
 
 
@@ -123,9 +127,11 @@ def test_propagation_names_what_lies_outside(label) -> None:
     domain = IndexDomain([Dim(0, 9, label=label)])
     where = r'0 \("x"\)' if label else "0"
 
-    with pytest.raises(OutOfRangeError, match=rf"dimension {where}.*existing bounds \[5, 12\)"):
+    with pytest.raises(OutOfRangeError, match=rf"dimension {where} ends at 9, but \[5, 12\)"):
         propagate_bounds(domain, IndexTransform([Dim(5, 12, label=label)]))
-    with pytest.raises(OutOfRangeError, match=rf"dimension {where}: Index 11 .*\[0, 9\)"):
+    with pytest.raises(
+        OutOfRangeError, match=rf"index 11 is outside \[0, 9\) of dimension {where}"
+    ):
         propagate_bounds(domain, IndexTransform(1)[[3, 11]])
 
 

@@ -165,11 +165,11 @@ def test_offset_and_step_give_the_old_index_back(step) -> None:
 
 def test_slices_outside_are_refused() -> None:
     bounds = (0, 10, False, False)
-    with pytest.raises(OutOfRangeError, match=r"Slice interval \[5, 11\) is not contained"):
+    with pytest.raises(OutOfRangeError, match=r"\[5, 11\) is outside \[0, 10\)"):
         slice_interval(bounds, 5, 11, 1)
     with pytest.raises(IndexingError, match="Invalid stride 0"):
         slice_interval(bounds, 0, 5, 0)
-    with pytest.raises(IndexingError, match="closed index interval"):
+    with pytest.raises(IndexingError, match="5:2 ends before it starts"):
         slice_interval(bounds, 5, 2, 1)
     with pytest.raises(IndexingError, match="finite start index"):
         slice_interval((*UNBOUNDED, True, True), None, 5, 2)

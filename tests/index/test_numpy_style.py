@@ -94,9 +94,13 @@ def test_implicit_bounds_do_not_bind() -> None:
     ("index", "error", "message"),
     [
         ((1, 2, 3), IndexingError, "requires 3 dimensions, and cannot be applied to a domain"),
-        ((slice(1, 11),), OutOfRangeError, r'slice for dimension 0 \("x"\): .*\[1, 11\)'),
-        ((slice(5, 2),), IndexingError, r"\(5, 1\) do not specify a valid closed"),
-        ((10,), OutOfRangeError, r'dimension 0 \("x"\): Index 10 .* \[0, 10\)'),
+        (
+            (slice(1, 11),),
+            OutOfRangeError,
+            r'slice of dimension 0 \("x"\): \[1, 11\) is outside \[0, 10\)',
+        ),
+        ((slice(5, 2),), IndexingError, "5:2 ends before it starts"),
+        ((10,), OutOfRangeError, r'index 10 is outside \[0, 10\) of dimension 0 \("x"\)'),
         ((None,) * 31, IndexingError, "Rank 33"),
     ],
 )

@@ -1,6 +1,13 @@
+import gc
+import os
+import pickle
+import subprocess
+import sys
+
 import pytest
 import tensorstore as reference
 
+import tensorstore_py as ts
 from tensorstore_py._api.kvstore import KvStore as Face
 from tensorstore_py._spec.context import Context
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
@@ -93,3 +100,63 @@ def test_what_lasts_is_kept_by_reference():
         return bytes((await store.read("a")).value)
 
     assert drive(store, body) == b"xbc"
+
+
+class TestPickled:
+    def array(self):
+        spec = {"driver": "zarr3", "kvstore": "memory://"}
+        store = ts.open(spec, create=True, dtype="uint8", shape=[4]).result()
+        store[...] = 7
+        return store
+
+    def test_in_the_same_process_it_is_the_same_data(self):
+        store = self.array()
+
+        again = pickle.loads(pickle.dumps(store))
+        again[1] = 9
+
+        assert store.read().result().tolist() == [7, 9, 7, 7]
+        kvstore = pickle.loads(pickle.dumps(store.kvstore))
+        assert kvstore.list().result() == store.kvstore.list().result()
+        context, spec = pickle.loads(pickle.dumps((ts.Context(), store.spec(retain_context=True))))
+        assert ts.open(spec, open=True, context=context).result()[1].read().result() == 9
+
+    def test_once_the_data_is_gone_that_is_said(self):
+        store = self.array()
+        data = pickle.dumps(store)
+        del store
+        gc.collect()
+
+        with pytest.raises(ts.FailedPreconditionError, match="or gone with it"):
+            pickle.loads(data).read().result()
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            "store.read().result()",
+            "store.write(1).result()",
+            "store.resize(exclusive_max=[5]).result()",
+            "store.attrs.read().result()",
+            "store.kvstore['k']",
+            "store.kvstore.list().result()",
+            "store.kvstore.write('k', b'').result()",
+            "pickle.loads(pickle.dumps(store)).read().result()",
+        ],
+    )
+    def test_in_another_process_that_is_said_with_the_remedy(self, use):
+        program = (
+            "import pickle, sys, tensorstore_py as ts\n"
+            "store = pickle.load(sys.stdin.buffer)\n"
+            f"try: print('no error', {use})\n"
+            "except ts.FailedPreconditionError as error: print(error)\n"
+        )
+
+        told = subprocess.run(
+            [sys.executable, "-c", program],
+            input=pickle.dumps(self.array()),
+            capture_output=True,
+            check=True,
+        ).stdout.decode()
+
+        assert f"process that pickled the handle, {os.getpid()}," in told
+        assert "use a store that both processes reach, such as file://" in told

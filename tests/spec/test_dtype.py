@@ -14,7 +14,6 @@ LIKE = [
     "int32",
     "json",
     "str",
-    "i4",
     "nothing",
     3,
     None,
@@ -174,10 +173,17 @@ def test_unknown_parameters_are_refused(name):
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("u1", "uint8"), ("<f4", "float32"), ("int", "int64"), ("float", "float64"), ("i2", "int16"),
-     ("flaot32", "float32"), ("?", "bool"), ("str", "string")],
+    [("u1", "uint8"), ("<f4", "float32"), (">f4", "float32"), ("int", "int64"),
+     ("double", "float64"), ("?", "bool"), ("|b1", "bool"),
+     ("M8[s]", "datetime64[s]"), ("<U7", "U7"), ("|S3", "S3")],
 )  # fmt: skip
-def test_names_of_numpy_are_told_by_what_they_stand_for(name, meant):
+def test_names_of_numpy_are_what_they_stand_for(name, meant):
+    assert dtype(name) is dtype(meant)
+    assert dtype.parse(name) is dtype(meant)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("flaot32", "float32"), ("str", "ustring")])
+def test_near_names_are_offered(name, meant):
     with pytest.raises(SpecError, match=f'did you mean "{meant}"'):
         dtype(name)
 

@@ -96,12 +96,8 @@ def test_errors_have_the_path(json, path):
         lambda ts: ts.Schema(rank=-1),
         lambda ts: ts.Schema(rank=33),
         lambda ts: ts.Schema(rank=2.0),
-        lambda ts: ts.Schema(domain={"shape": [2]}),
-        lambda ts: ts.Schema(chunk_layout={"rank": 2}),
         lambda ts: ts.Schema(chunk_layout=ts.ChunkLayout(rank=2)),
         lambda ts: ts.Schema(chunk_layout=ts.ChunkLayout(chunk_shape=[2, 3]), rank=3),
-        lambda ts: ts.Schema(codec={"driver": "zarr3"}),
-        lambda ts: ts.Schema(schema={"rank": 2}),
         lambda ts: ts.Schema(fill_value=[1, 2], rank=0),
         lambda ts: ts.Schema(dimension_units=["4nm", None, 3, (3, "s"), ts.Unit("s")]),
         lambda ts: ts.Schema(dimension_units="4nm"),
@@ -117,6 +113,20 @@ def test_parts_as_in_the_reference(make):
         IndexDomain = IndexDomain
 
     assert outcome(lambda: make(reference)) == outcome(lambda: make(Ours))
+
+
+def test_json_of_a_part_does_for_the_part():
+    assert Schema(domain={"shape": [2]}) == Schema(domain=IndexDomain(json={"shape": [2]}))
+    layout = {"chunk": {"shape": [2, 3]}}
+    assert Schema(chunk_layout=layout) == Schema(chunk_layout=ChunkLayout(layout))
+    assert Schema(codec={"driver": "zarr3"}) == Schema({"codec": {"driver": "zarr3"}})
+    assert Schema(schema={"rank": 2}) == Schema(rank=2)
+
+
+@pytest.mark.parametrize("part", ["domain", "chunk_layout", "schema"])
+def test_what_is_no_json_of_a_part_is_refused_with_an_example(part):
+    with pytest.raises(TypeError, match=r"or its JSON, such as \{.*but found \[4, 4\]"):
+        Schema(**{part: [4, 4]})
 
 
 DIMS: dict[type, Any] = {Schema: ours.d, reference.Schema: reference.d}

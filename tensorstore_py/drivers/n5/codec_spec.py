@@ -63,6 +63,10 @@ class N5CodecSpec(CodecSpecModel):
 
     compression: CompressionMember | None = None
 
+    @classmethod
+    def of_codec(cls, codec: object) -> dict[str, object]:
+        return {"compression": {"type": codec} if isinstance(codec, str) else codec}
+
     def merged(self, other: Self) -> Self:
         mine, theirs = self.compression, other.compression
         if mine is None or theirs is None or mine == theirs:

@@ -185,6 +185,10 @@ class ZarrCodecSpec(CodecSpecModel):
     compressor: CompressorMember = Unset.UNSET
     filters: FiltersMember = Unset.UNSET
 
+    @classmethod
+    def of_codec(cls, codec: object) -> dict[str, object]:
+        return {"compressor": {"id": codec} if isinstance(codec, str) else codec}
+
     def merged(self, other: ZarrCodecSpec) -> ZarrCodecSpec:
         return self.replace(
             compressor=merged_member("compressor", self.compressor, other.compressor),

@@ -369,5 +369,14 @@ def _scalar(encoded: str) -> np.dtype[np.generic]:
     hint = _HINTS.get(encoded[1:2]) if encoded[:1] in ("<", ">", "|", "=") else None
     raise SpecError(
         f"{describe(encoded)} is no supported data type; "
-        + (hint or 'examples: "|b1", "<u2", ">f4", "<M8[ns]", "bfloat16"')
+        + (hint or _spelling(encoded) or 'examples: "|b1", "<u2", ">f4", "<M8[ns]", "bfloat16"')
     )
+
+
+def _spelling(name: str) -> str | None:
+    """How the format spells the name of one of NumPy's types, such as `uint16`."""
+    try:
+        found = np.dtype(name)
+    except (TypeError, ValueError, SyntaxError):
+        return None
+    return f'say "{found.str}"' if found.kind in "biufcmM" else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from tensorstore_py.drivers.zarr.compression import (
     CompressorMember,
@@ -56,6 +56,18 @@ _REQUIRED = (
     "order",
     "filters",
 )
+#: Members of the same meaning in version 3 of the format.
+_WORDS = {
+    "chunk_grid": 'say "chunks": [64, 64]',
+    "chunk_shape": 'say "chunks": [64, 64]',
+    "codecs": 'say "filters" and "compressor": {"id": "zstd"}',
+    "compressors": 'say "compressor": {"id": "zstd"}',
+    "compression": 'say "compressor": {"id": "zstd"}',
+    "data_type": 'say "dtype": "<u2"',
+    "chunk_key_encoding": 'say "dimension_separator": "/"',
+    "dimension_names": "version 2 of the format has none; zarr3 has",
+    "attributes": "version 2 keeps them apart: set store.attrs when the array is open",
+}
 
 Separator = Literal[".", "/"]
 
@@ -137,6 +149,8 @@ class MetadataConstraints(Model):
         >>> MetadataConstraints.parse({"dtype": "<f4", "fill_value": 1}).to_json()
         {'dtype': '<f4', 'fill_value': 1.0}
     """
+
+    words: ClassVar[Mapping[str, str]] = _WORDS
 
     zarr_format: Annotated[int | None, PlainValidator(_zarr_format), JsonForm({"const": 2})] = None
     shape: tuple[Annotated[int, Level(0, _LARGEST)], ...] | None = None

@@ -42,6 +42,10 @@ class Zarr3CodecSpec(CodecSpecModel):
         | None
     ) = None
 
+    @classmethod
+    def of_codec(cls, codec: object) -> dict[str, object]:
+        return {"codecs": codec if isinstance(codec, tuple) else (codec,)}
+
     def merged(self, other: Self) -> Self:
         if self.codecs is None or other.codecs is None:
             return self if other.codecs is None else other

@@ -244,7 +244,16 @@ def _by_name(name: str) -> StoredType:
         return StoredType(name, name, np.dtype(f"V{size}"))
     if name in NAMED or name in _RECORDS:
         raise SpecError(f'data type "{name}" needs a configuration; {_examples()}')
-    raise SpecError(f'data type "{name}" is not supported{did_you_mean(name, _KNOWN)}')
+    raise SpecError(f'data type "{name}" is not supported{_meant(name)}')
+
+
+def _meant(name: str) -> str:
+    """A hint for a name that is none: what NumPy means by it, or the nearest one."""
+    try:
+        found = dtype(name).name
+    except SpecError:
+        found = ""
+    return f'; say "{found}"' if found in PLAIN else did_you_mean(name, _KNOWN)
 
 
 def _configured(name: str, configuration: Mapping[str, object]) -> StoredType:

@@ -60,6 +60,17 @@ _REQUIRED = (
     "chunk_key_encoding",
     "codecs",
 )
+#: Members of the same meaning in version 2 of the format, and names that are near them.
+_WORDS = {
+    "chunks": 'say "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [64, 64]}}',
+    "compressor": 'say it in "codecs": ["bytes", "zstd"]',
+    "compressors": 'say it in "codecs": ["bytes", "zstd"]',
+    "filters": 'say them in "codecs", before "bytes"',
+    "dtype": 'say "data_type": "uint16"',
+    "order": 'say it in "codecs": {"name": "transpose", "configuration": {"order": [1, 0]}}',
+    "dimension_separator": 'say "chunk_key_encoding": {"name": "default", '
+    '"configuration": {"separator": "."}}',
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -355,7 +366,9 @@ def _take(name: str, value: object, members: dict[str, object], extra: dict[str,
         extra[name] = value
     elif name != "fill_value":
         known = (*_PARSERS, *_CONSTANT, "fill_value")
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, known, _WORDS)
+        if name in _WORDS:
+            raise SpecError(f"no such member{hint}")
         raise SpecError(f'no such member{hint}, and not marked {{"must_understand": false}}')
 
 
