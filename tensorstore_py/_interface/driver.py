@@ -256,6 +256,10 @@ class DriverSpec(Model):
             the driver `auto` tries those that have any.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "context", "dtype", "rank", "transform", "schema_",
+    })  # fmt: skip
+
     driver: ClassVar[str]
     detected_by: ClassVar[tuple[str, ...]] = ()
     json_tag: ClassVar[str | None] = "driver"

@@ -97,6 +97,17 @@ class Model(BaseModel):
 
     #: JSON member that names the class, such as `"driver"`, and is printed first of all.
     json_tag: ClassVar[str | None] = None
+    #: What a spec that is not trusted may say, see `trust`: of the members that the class itself
+    #: adds, those that are mere data. None: such a spec may not name the class.
+    data_members: ClassVar[frozenset[str] | None] = None
+    #: Of some of them the only values that such a spec may give.
+    data_values: ClassVar[Mapping[str, frozenset[object]]] = {}
+    #: Members that make or delete what is stored, in a store that such a spec may use.
+    writing_members: ClassVar[frozenset[str]] = frozenset()
+    #: Whether it stands for a store: such a spec may only use those that were named.
+    is_store: ClassVar[bool] = False
+    #: Members whose own members stand beside it in the JSON.
+    spread_members: ClassVar[frozenset[str]] = frozenset()
     _printing: ClassVar[tuple[_Member, ...] | None] = None
     _known: ClassVar[frozenset[str] | None] = None
 
@@ -195,6 +206,17 @@ class Model(BaseModel):
         object.__setattr__(copy, "__pydantic_extra__", None)
         object.__setattr__(copy, "__pydantic_private__", None)
         return copy
+
+    @classmethod
+    def harmless_members(cls) -> frozenset[str] | None:
+        """`data_members` of this class and its bases; None if this class declares none itself.
+
+        So whoever derives from a class that is mere data has to think about it again.
+        """
+        if cls.__dict__.get("data_members") is None:
+            return None
+        declared = [each.__dict__.get("data_members") or () for each in cls.__mro__]
+        return frozenset(name for each in declared for name in each)
 
     @classmethod
     def member_names(cls) -> list[str]:

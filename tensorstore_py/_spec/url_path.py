@@ -21,6 +21,7 @@ __all__ = [
     "encode_path",
     "local_url",
     "root_url_rest",
+    "show_url",
     "split_bucket",
 ]
 
@@ -132,3 +133,25 @@ def local_url(path: PathLike[str]) -> str:
     absolute = Path(os.path.abspath(os.fspath(path)))  # noqa: PTH100 - links are kept as they are
     url = absolute.as_uri()
     return url if absolute.is_file() or url.endswith("/") else f"{url}/"
+
+
+def show_url(url: str) -> str:
+    """A URL for people: without what may be secret in it.
+
+    User names and passwords go, and of the query only the names stay.
+
+    Example:
+        >>> show_url("https://me:secret@host/a%20b?X-Signature=123&part#x")
+        'https://host/a%20b?X-Signature=...&part'
+    """
+    head, mark, query = url.partition("#")[0].partition("?")
+    scheme, colon, rest = head.partition("://")
+    authority, slash, path = rest.partition("/")
+    shown = scheme + colon + authority.rpartition("@")[2] + slash + path
+    if not mark:
+        return shown
+    names = [
+        name + ("=..." if equals else "")
+        for name, equals, _ in (part.partition("=") for part in query.split("&"))
+    ]
+    return f"{shown}?{'&'.join(names)}"

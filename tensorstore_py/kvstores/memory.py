@@ -19,6 +19,7 @@ no generation is ever used twice for one key. Conditional writes rest on it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import ClassVar
 
 from tensorstore_py.plugin import (
     ALL,
@@ -76,6 +77,8 @@ class SharedMap:
 class MemoryKeyValueStore(ResourceModel):
     """The context resource: it has no members, and stands for one map."""
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     def create(self) -> SharedMap:
         return SharedMap()
 
@@ -88,6 +91,8 @@ class MemorySpec(KvStoreSpec):
         memory_key_value_store: the map; by default the one of the context.
         atomic: whether a transaction may write several keys at once.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"memory_key_value_store", "atomic"})
 
     memory_key_value_store: Resource[SharedMap] = ResourceField("memory_key_value_store")
     atomic: bool = True

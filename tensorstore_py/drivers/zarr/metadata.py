@@ -10,7 +10,7 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from tensorstore_py.drivers.zarr.compression import (
     CompressorMember,
@@ -135,6 +135,11 @@ class MetadataConstraints(Model):
         >>> MetadataConstraints.parse({"dtype": "<f4", "fill_value": 1}).to_json()
         {'dtype': '<f4', 'fill_value': 1.0}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "zarr_format", "shape", "chunks", "dtype", "fill_value", "order", "compressor", "filters",
+        "dimension_separator",
+    })  # fmt: skip
 
     zarr_format: Annotated[int | None, PlainValidator(_zarr_format), JsonForm({"const": 2})] = None
     shape: tuple[Annotated[int, Level(0, _LARGEST)], ...] | None = None
