@@ -240,6 +240,9 @@ class Driver(ABC):
         return None
 
 
+_COMMON = frozenset({"context", "dtype", "rank", "transform", "schema_"})
+
+
 class DriverSpec(Model):
     """What was asked of a driver: the JSON members common to all of them.
 
@@ -252,13 +255,10 @@ class DriverSpec(Model):
         rank: number of dimensions.
         transform: which part of the array is seen, and how its dimensions are arranged.
         schema: constraints on the array's form: what a new one gets, an existing one must have.
-        detected_by: keys below the array's path of which one is there if it is of this format;
-            the driver `auto` tries those that have any.
+        detected_by: keys below an array's path, one of which is there, for the driver `auto`.
     """
 
-    data_members: ClassVar[frozenset[str] | None] = frozenset({
-        "context", "dtype", "rank", "transform", "schema_",
-    })  # fmt: skip
+    data_members: ClassVar[frozenset[str] | None] = _COMMON
 
     driver: ClassVar[str]
     detected_by: ClassVar[tuple[str, ...]] = ()

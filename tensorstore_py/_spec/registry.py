@@ -9,16 +9,15 @@ user's string ever becomes an import.
 from __future__ import annotations
 
 import warnings
-from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from tensorstore_py._spec.guests import admits, foreign_classes, is_built_in, not_admitted
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -36,10 +35,8 @@ __all__ = [
     "drivers",
     "hierarchy_format",
     "hierarchy_formats",
-    "is_built_in",
     "kvstore",
     "kvstores",
-    "only_built_in",
     "resources",
 ]
 
@@ -48,29 +45,6 @@ ENTRY_POINT_GROUP = "tensorstore_py.plugins"
 C = TypeVar("C")
 
 _guests_loaded: set[str] = set()
-#: Classes that a resolver found: code of other packages in a dress of ours.
-_resolved_classes: set[type] = set()
-#: The plug-ins that may be looked up beside what is built in; None: any.
-_admitted: ContextVar[frozenset[str] | None] = ContextVar("_admitted", default=None)
-
-
-@contextmanager
-def only_built_in(plugins: frozenset[str]) -> Iterator[None]:
-    """Look up nothing of other packages, except the plug-ins with these names.
-
-    A class is refused before any of its code runs: parsing alone may make a codec of it.
-    """
-    token = _admitted.set(plugins)
-    try:
-        yield
-    finally:
-        _admitted.reset(token)
-
-
-def is_built_in(cls: type) -> bool:
-    """Whether a class is of this package, and no code of another one runs when it is used."""
-    own = __name__.partition(".")[0]
-    return cls.__module__.partition(".")[0] == own and cls not in _resolved_classes
 
 
 class Registry(Generic[C]):
@@ -151,8 +125,8 @@ class Registry(Generic[C]):
         """
         found = self.find(name)
         if found is None:
-            if self._resolvers and _admitted.get() is not None:
-                raise self._not_admitted(name)
+            if self._resolvers and not admits(name):
+                raise not_admitted(self.kind, name)
             # A name is often remembered without what stands in front of it.
             whole = next((each for each in self._classes if each.endswith(f".{name}")), None)
             hint = f' (did you mean "{whole}"?)' if whole else did_you_mean(name, self._classes)
@@ -217,27 +191,19 @@ class Registry(Generic[C]):
         self._discovered = True
 
     def _admissible(self, found: type[C] | None, name: str) -> type[C] | None:
-        admitted = _admitted.get()
-        if admitted is None or found is None or name in admitted or is_built_in(found):
+        if found is None or admits(name) or is_built_in(found):
             return found
-        raise self._not_admitted(name)
-
-    def _not_admitted(self, name: str) -> SpecError:
-        return SpecError(
-            f'no {self.kind} of this package is named "{name}", and a spec that is not trusted '
-            f'may use no plug-in; if this one may be used, pass trust=Trust(plugins=["{name}"])'
-        )
+        raise not_admitted(self.kind, name)
 
     def _resolved(self, name: str) -> type[C] | None:
-        admitted = _admitted.get()
-        if admitted is not None and name not in admitted:
+        if not admits(name):
             return None
         for resolver in self._resolvers:
             found = resolver(name)
             if found is not None:
                 if self.tag not in found.__dict__:
                     setattr(found, self.tag, name)
-                _resolved_classes.add(found)
+                foreign_classes.add(found)
                 return found
         return None
 

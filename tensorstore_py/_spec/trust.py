@@ -18,9 +18,10 @@ from urllib.parse import unquote
 
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.context_spec import ContextSpec
+from tensorstore_py._spec.guests import is_built_in, only_built_in
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registered import parse_registered
-from tensorstore_py._spec.registry import is_built_in, kvstores, only_built_in
+from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.resource import ResourceSpec, resource_class
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
@@ -45,9 +46,9 @@ _NAMES: Final = ("codec_id", "resource_id", "driver", "encoding_id", "grid_id")
 class Trust:
     """What a spec that somebody else wrote may do; by default nothing but name data in itself.
 
-    Pass it as `trust=` to `ts.load_spec`, `ts.Spec`, `ts.KvStore.Spec` or `ts.Context.Spec`. Whatever
-    runs programs, unpickles, reads, writes or sends anything outside the named stores, or uses a
-    plug-in that is not named, is a `SpecError` with the JSON path.
+    Pass it as `trust=` to `ts.load_spec`, `ts.Spec`, `ts.KvStore.Spec` or `ts.Context.Spec`.
+    Whatever runs programs, unpickles, reads, writes or sends anything outside the named stores, or
+    uses a plug-in that is not named, is a `SpecError` with the JSON path.
 
     Args:
         stores: URLs, specs or local paths of stores that may be used, with all that is below them;
@@ -65,11 +66,11 @@ class Trust:
         >>> trust = ts.Trust(stores=["s3://bucket/public/"])
         >>> ts.Spec("s3://bucket/public/image/|zarr3:", trust=trust).kvstore.path
         'public/image/'
-        >>> ts.Spec("s3://bucket/public-evil/|zarr3:", trust=trust)
-        Traceback (most recent call last):
-            ...
-        tensorstore_py.errors.SpecError: kvstore: s3://bucket/public-evil/ is in none of the stores \
-that this spec is trusted with (s3://bucket/public/); if it may be used, add it to Trust(stores=...)
+        >>> try:
+        ...     ts.Spec("s3://bucket/public-evil/|zarr3:", trust=trust)
+        ... except ts.SpecError as error:
+        ...     print(str(error).partition("(")[0])
+        kvstore: s3://bucket/public-evil/ is in none of the stores that this spec is trusted with
     """
 
     __slots__ = ("_plugins", "_stores", "_write")
@@ -111,24 +112,13 @@ that this spec is trusted with (s3://bucket/public/); if it may be used, add it 
         """Check a value with all that is inside it; values of other types are their member's."""
         if isinstance(value, Model):
             self._check_model(value, path)
-        elif isinstance(value, ContextSpec):
-            for key, resource in value.resources.items():
-                self._check(resource, (*path, key))
         elif isinstance(value, ResourceSpec):
             self._check_resource(value, path)
         elif isinstance(value, CodecSpec):
             self._check(value.model, path)
-        elif isinstance(value, Schema):
-            self._check(value.codec, (*path, "codec"))
-        elif isinstance(value, Mapping):
-            for name, inner in value.items():
-                self._check(inner, (*path, str(name)))
-        elif isinstance(value, tuple | list):
-            for place, inner in enumerate(value):
-                self._check(inner, (*path, place))
-        elif is_dataclass(value):
-            for field in fields(value):
-                self._check(getattr(value, field.name), (*path, field.name))
+        else:
+            for step, inner in _inside(value):
+                self._check(inner, (*path, step))
 
     def _check_model(self, model: Model, path: Path) -> None:
         harmless = self._harmless(model, path)
@@ -201,6 +191,21 @@ that this spec is trusted with (s3://bucket/public/); if it may be used, add it 
                 f"context; {_REMEDY}",
                 path,
             )
+
+
+def _inside(value: object) -> Iterable[tuple[str | int, object]]:
+    """What is inside a value that is no model, each with its step of the JSON path."""
+    if isinstance(value, ContextSpec):
+        return value.resources.items()
+    if isinstance(value, Schema):
+        return (("codec", value.codec),)
+    if isinstance(value, Mapping):
+        return ((str(name), inner) for name, inner in value.items())
+    if isinstance(value, tuple | list):
+        return enumerate(value)
+    if is_dataclass(value):
+        return ((field.name, getattr(value, field.name)) for field in fields(value))
+    return ()
 
 
 def _store(place: int, given: object) -> Model:
