@@ -156,10 +156,8 @@ class Driver(ABC):
 
         Args:
             dim: which dimension.
-            by: by how many positions. However many callers there are, the new positions are this
-                caller's alone.
-            check: called with the domain that is about to grow; what it raises is passed on, and
-                nothing changes.
+            by: by how many positions; however many callers there are, they are this one's alone.
+            check: called with the domain that is about to grow; if it raises nothing changes.
 
         Returns:
             The domain that this change made: its last `by` positions of the dimension are the new
