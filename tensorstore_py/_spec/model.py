@@ -12,7 +12,7 @@ underscore and an alias (`schema_` with `Field(alias="schema")`); `None` as valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self, TypeVar
 
@@ -32,6 +32,7 @@ from pydantic import (
 from pydantic_core import PydanticUndefined, core_schema
 
 from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
+from tensorstore_py._spec.pretty import shown_member
 from tensorstore_py._spec.problems import spec_error
 from tensorstore_py.errors import SpecError, did_you_mean
 
@@ -194,6 +195,11 @@ class Model(BaseModel):
     @classmethod
     def adapt_json_schema(cls, properties: dict[str, object]) -> None:
         """Change what an editor is told of the members; for those that are not simply a field."""
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
+        """What a repr shows of the members; no secrets."""
+        for name, value in super().__repr_args__():
+            yield name, shown_member(str(name), value) if type(value) in (str, tuple) else value
 
     def replace(self, **members: object) -> Self:
         """A copy with some fields replaced, by Python name, without validating again."""
