@@ -78,6 +78,10 @@ class _Loop:
 
 def _new_loop() -> asyncio.AbstractEventLoop:
     try:
+        # What it needs, tried: a loop that is not finished complains when it is finalised.
+        with selectors.DefaultSelector():
+            for each in socket.socketpair():
+                each.close()
         return asyncio.new_event_loop()
     except OSError as error:
         raise UnavailableError(

@@ -140,10 +140,8 @@ def test_what_a_forked_child_ends_with_is_not_its_parents():
 def test_too_many_open_files_at_the_first_request_is_an_error_that_may_pass(begun):
     out = run_script(
         """
-        import os, resource, warnings
+        import os, resource
         import tensorstore_py as ts
-        # asyncio's own, of the loop that it could not finish.
-        warnings.simplefilter("ignore", ResourceWarning)
         from tensorstore_py._runtime.loop import library_loop
         context = ts.Context({"http_request_retries": {"max_retries": 0}})
         store = ts.KvStore.open("http://127.0.0.1:9/", context=context).result()
