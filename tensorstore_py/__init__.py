@@ -103,6 +103,7 @@ from tensorstore_py._spec.data_types import (
 from tensorstore_py._spec.dtype import DTypeLike, dtype
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.trust import Trust
 from tensorstore_py._spec.units import Unit
 from tensorstore_py.errors import (
     AbortedError,
@@ -200,6 +201,7 @@ __all__ = [
     "TensorStore",
     "TensorStoreError",
     "Transaction",
+    "Trust",
     "UnavailableError",
     "Unit",
     "UnsupportedError",

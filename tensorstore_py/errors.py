@@ -8,8 +8,9 @@ Nothing here imports anything: this is the ground floor.
 
 from __future__ import annotations
 
+import re
 from difflib import SequenceMatcher, get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,11 +31,36 @@ __all__ = [
     "UnavailableError",
     "UnsupportedError",
     "did_you_mean",
+    "without_secrets",
 ]
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>|]+")
+_USER: Final = re.compile(r"(://)[^/]*@")
+_VALUE: Final = re.compile(r"([?&][^=&#]*)=[^&#]*")
+
+
+def without_secrets(text: str) -> str:
+    """A text whose URLs have no user, no password, and of the query only the names.
+
+    Example:
+        >>> without_secrets('no answer from "https://me:pass@host/a?X-Signature=1&part"')
+        'no answer from "https://host/a?X-Signature=...&part"'
+    """
+    if "://" not in text:
+        return text
+    return _URL.sub(lambda url: _VALUE.sub(r"\1=...", _USER.sub(r"\1", url[0])), text)
 
 
 class TensorStoreError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose.
+
+    Whatever the message quotes, the URLs in it show no secrets.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(
+            *(without_secrets(each) if isinstance(each, str) else each for each in args)
+        )
 
 
 class SpecError(TensorStoreError, ValueError):
@@ -53,10 +79,10 @@ class SpecError(TensorStoreError, ValueError):
     """
 
     def __init__(self, problem: str, path: tuple[str | int, ...] = ()) -> None:
-        self.problem = problem
+        self.problem = without_secrets(problem)
         self.path = tuple(path)
         where = format_json_path(self.path)
-        super().__init__(f"{where}: {problem}" if where else problem)
+        super().__init__(f"{where}: {self.problem}" if where else self.problem)
 
     def inside(self, *outer: str | int) -> SpecError:
         """The same error as seen from an enclosing document."""

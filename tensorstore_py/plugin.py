@@ -185,6 +185,7 @@ from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.units import Unit
 from tensorstore_py._spec.url_path import (
     adapter_url_rest,
+    check_authority,
     decode_path,
     encode_path,
     root_url_rest,
@@ -330,6 +331,7 @@ __all__ = [
     "bind_chain",
     "cast_numbers",
     "cause_of",
+    "check_authority",
     "check_characters",
     "check_schema",
     "chosen_chunks",

@@ -14,6 +14,7 @@ from tensorstore_py.errors import (
     UnavailableError,
     did_you_mean,
     format_json_path,
+    without_secrets,
 )
 
 CLASSES = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
@@ -103,3 +104,20 @@ class TestDidYouMean:
 
     def test_any_iterable_will_do(self):
         assert did_you_mean("abc", iter(["abd", "q"])) == ' (did you mean "abd"?)'
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("no URL", "no URL"),
+        ('"http://me:pw@host/a@b"', '"http://host/a@b"'),
+        ("see https://h/a?X-Sig=1&b=2&c#x, y", "see https://h/a?X-Sig=...&b=...&c#x, y"),
+        ("ftp://a:p@h|zip:x", "ftp://h|zip:x"),
+        ("two: s3://b/c http://u:p@h", "two: s3://b/c http://h"),
+    ],
+)  # fmt: skip
+def test_messages_show_no_secrets_of_urls(text, shown):
+    assert without_secrets(text) == shown
+    for kind in (errors.NotFoundError, errors.SpecError, errors.UnsupportedError):
+        assert kind(text).args[0] == str(kind(text)) == shown
+    assert errors.SpecError(text).problem == shown

@@ -1,19 +1,21 @@
-"""Appending: which positions an append may have, and the order grow, then write.
+"""Appending: which positions an append may have, and the order of growing and writing.
 
 The driver grows the dimension from whatever it is by then, so concurrent appenders get positions
 one after the other and never the same ones. What is checked against the bounds is checked again
-each time they turn out to have changed: an append that is refused has changed nothing.
+each time they turn out to have changed: an append that is refused has changed nothing. A single
+appender may write first and grow after: `WriteAhead` is what sees when he is not the only one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from tensorstore_py._api.resize import resize_request
 from tensorstore_py._index import d
 from tensorstore_py._index.selection import parse_specs, resolve
 from tensorstore_py._interface.opened import resolved_view
-from tensorstore_py.errors import FailedPreconditionError, MismatchError
+from tensorstore_py._interface.write_ahead import WriteAhead
+from tensorstore_py.errors import FailedPreconditionError, MismatchError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -22,7 +24,21 @@ if TYPE_CHECKING:
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.driver import Driver, ResizeRequest
 
-__all__ = ["Append", "matched"]
+__all__ = ["Append", "Grow", "ahead_of", "matched"]
+
+#: When an append grows the array: before it writes, or after.
+Grow: TypeAlias = Literal["before", "after"]
+
+
+def ahead_of(driver: Driver, grow: Grow) -> WriteAhead | None:
+    """What writes ahead of the metadata, where that is asked for; a transaction does it anyway.
+
+    Raises:
+        SpecError: it is neither.
+    """
+    if grow not in get_args(Grow):
+        raise SpecError(f'expected "before" or "after", not "{grow}"', ("grow",))
+    return WriteAhead() if grow == "after" and driver.transaction is None else None
 
 
 class Append:
@@ -33,6 +49,7 @@ class Append:
         view: of the array.
         axis: the view's dimension that grows, by index or label.
         shape: the data's.
+        ahead: the driver is within this, so that it grows after it was written; or None.
 
     Raises:
         IndexingError: no such dimension.
@@ -40,13 +57,19 @@ class Append:
         FailedPreconditionError: the bound can't be changed through this view.
     """
 
-    __slots__ = ("_dim", "_driver", "_output", "_shape", "_view")
+    __slots__ = ("_ahead", "_dim", "_driver", "_output", "_shape", "_view")
 
     def __init__(
-        self, driver: Driver, view: IndexTransform, axis: int | str, shape: Sequence[int]
+        self,
+        driver: Driver,
+        view: IndexTransform,
+        axis: int | str,
+        shape: Sequence[int],
+        ahead: WriteAhead | None = None,
     ) -> None:
         (self._dim,) = resolve(parse_specs(axis), view.input_labels)
         self._driver = driver
+        self._ahead = ahead
         self._view = view
         self._shape = tuple(shape)
         if len(self._shape) != view.input_rank:
@@ -86,15 +109,27 @@ class Append:
                 )
 
     async def run(self, write: Callable[[IndexTransform], Coroutine[Any, Any, None]]) -> None:
-        """Grow the array, then write to the new positions.
+        """Grow the array and write to the new positions, in the order that was asked for.
 
         Args:
             write: stores the data where the transform, whose bounds are explicit, says.
 
         Raises:
             MismatchError, FailedPreconditionError, UnsupportedError: nothing has changed.
+            AbortedError: somebody else changed the bounds of what was to grow after.
             Exception: whatever `write` raises, with a note of what the array has grown by.
         """
+        if self._ahead is None:
+            await self._run(write)
+            return
+        try:
+            await self._run(write)
+            await self._ahead.finish()
+        except BaseException:
+            self._ahead.give_up()
+            raise
+
+    async def _run(self, write: Callable[[IndexTransform], Coroutine[Any, Any, None]]) -> None:
         count = self._shape[self._dim]
         domain = await self._driver.grow(self._output, count, self._check)
         now = resolved_view(domain, self._view)
@@ -104,6 +139,12 @@ class Append:
         try:
             await write(fixed[d[self._dim][high - count : high]])
         except Exception as error:
+            if self._ahead is not None:
+                error.add_note(
+                    "The array has not grown. What of the data was written lies outside of its "
+                    "bounds: the next append writes over it."
+                )
+                raise
             error.add_note(
                 f"The array has grown by [{high - count}, {high}) along dimension {self._dim} of "
                 "this view; what of that was not written reads as the fill value."

@@ -20,6 +20,8 @@ from tensorstore_py._spec.url import kvstore_from_url
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tensorstore_py._spec.trust import Trust
+
 __all__ = ["Spec", "as_context", "join_path", "parse_kvstore_spec"]
 
 
@@ -65,6 +67,7 @@ class Spec:
 
     Args:
         json: a JSON spec, a URL such as `file:///data/`, or another Spec.
+        trust: what it may do, if somebody else wrote it; by default whatever it says.
 
     Raises:
         SpecError: something is wrong with it; names the JSON path and the nearest valid name.
@@ -81,8 +84,11 @@ class Spec:
     __hash__ = None  # type: ignore[assignment]  # mutable
     _model: KvStoreSpec
 
-    def __init__(self, json: object) -> None:
-        self._model = json._model if isinstance(json, Spec) else parse_kvstore_spec(json)
+    def __init__(self, json: object, *, trust: Trust | None = None) -> None:
+        def parse() -> KvStoreSpec:
+            return json._model if isinstance(json, Spec) else parse_kvstore_spec(json)
+
+        self._model = parse() if trust is None else trust.parsed(parse)
 
     @classmethod
     def of(cls, model: KvStoreSpec) -> Self:

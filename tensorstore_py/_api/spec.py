@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.dtype import dtype
     from tensorstore_py._spec.open_mode import OpenMode
     from tensorstore_py._spec.schema import Schema
+    from tensorstore_py._spec.trust import Trust
     from tensorstore_py._spec.units import Unit
 
 __all__ = ["Spec", "parse_spec"]
@@ -85,8 +86,7 @@ def _from_path(path: Path) -> DriverSpec:
 
 def _is_metadata(name: str) -> bool:
     """Whether files of that name are a format's own."""
-    found = (drivers.get(each) for each in drivers.names())
-    return any(issubclass(cls, DriverSpec) and name in cls.detected_by for cls in found)
+    return any(issubclass(cls, DriverSpec) and name in cls.detected_by for cls in drivers.classes())
 
 
 class Spec(Indexable):
@@ -95,6 +95,8 @@ class Spec(Indexable):
     Args:
         json: a JSON spec, a URL such as `file:///data/a/|zarr3:`, or a local path as
             `os.PathLike`: a spec file, or the directory of an array.
+        trust: what it may do, if somebody else wrote it; by default whatever it says.
+        options: keyword arguments as for `update`.
 
     Raises:
         SpecError: something is wrong with it; names the JSON path and the nearest valid name.
@@ -112,8 +114,13 @@ class Spec(Indexable):
     __iter__ = None
     _model: DriverSpec
 
-    def __init__(self, json: object, **options: Unpack[SpecOptions]) -> None:
-        model = json._model if isinstance(json, Spec) else parse_spec(json)
+    def __init__(
+        self, json: object, *, trust: Trust | None = None, **options: Unpack[SpecOptions]
+    ) -> None:
+        def parse() -> DriverSpec:
+            return json._model if isinstance(json, Spec) else parse_spec(json)
+
+        model = parse() if trust is None else trust.parsed(parse)
         self._model = updated(model, options)
 
     @classmethod

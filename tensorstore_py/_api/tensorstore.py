@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from tensorstore_py._api.append import Append, matched
+from tensorstore_py._api.append import Append, Grow, ahead_of, matched
 from tensorstore_py._api.begin import as_batch, as_transaction, begin
 from tensorstore_py._api.blockwise import read_blockwise, write_blockwise
 from tensorstore_py._api.copy import check_convertible, copy_array
@@ -361,7 +361,9 @@ class TensorStore(Handle):
 
         return self._begin(body, changes=True)
 
-    def append(self, data: object, axis: int | str = 0) -> Future[TensorStore]:
+    def append(
+        self, data: object, axis: int | str = 0, *, grow: Grow = "before"
+    ) -> Future[TensorStore]:
         """Grow one dimension by what `data` holds, and write it there.
 
         Any number of threads, processes and machines may append at once, where the store has
@@ -376,6 +378,10 @@ class TensorStore(Handle):
                 this view's in all of them but `axis`; or another TensorStore, which is copied
                 block by block, its dimensions matched by label if both have the same labels.
             axis: the dimension that grows, by index or label.
+            grow: `"after"` writes first, outside of the bounds, and grows when all is stored: no
+                reader and no crash ever sees rows of fill values. That is for a single appender;
+                if others change the size meanwhile it is an error, and their data is kept. What a
+                crash leaves outside of the bounds, the next append writes over.
 
         Returns:
             A Future of this view with the new positions, done when all is stored. It may show
@@ -389,7 +395,9 @@ class TensorStore(Handle):
                 (by the Future) a wrong extent; the array has not grown.
             FailedPreconditionError: the bound can't be changed through this view, as by `resize`,
                 or (by the Future) the metadata is assumed.
-            UnsupportedError: (by the Future) the driver cannot resize.
+            UnsupportedError: (by the Future) the driver cannot resize, or (at once) cannot write
+                ahead of its bounds.
+            AbortedError: (by the Future) with `grow="after"`: somebody changed the size meanwhile.
 
         Example:
             >>> import tensorstore_py as ts
@@ -402,20 +410,23 @@ class TensorStore(Handle):
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
         driver, view = self._driver, self._transform
+        ahead = ahead_of(driver, grow)
+        if ahead is not None:
+            driver = driver.within(ahead)
         if isinstance(data, TensorStore):
             _check_readable(data)
             check_convertible(data._driver, driver)
             # Explicit bounds: the source may be this very array, which grows.
             source = data._resolved(data._driver.domain, fixed=True)
             source = source._with_transform(matched(source._transform, view))
-            steps = Append(driver, view, axis, source.shape)
+            steps = Append(driver, view, axis, source.shape, ahead)
             inline = driver.inline and source._driver.inline
 
             async def write(slab: IndexTransform) -> None:
-                await self._copy(source, slab, None)
+                await copy_array(source._driver, source._transform, driver, slab, Told(None))
         else:
             array = as_elements(data, driver.data_type, self.rank)
-            steps = Append(driver, view, axis, array.shape)
+            steps = Append(driver, view, axis, array.shape, ahead)
             inline = driver.inline
 
             async def write(slab: IndexTransform) -> None:

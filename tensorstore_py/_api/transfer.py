@@ -60,7 +60,8 @@ async def download(
 
     Raises:
         SpecError: a key cannot be the name of a file, such as `../a`; names it.
-        FailedPreconditionError: a file cannot be written; names it.
+        FailedPreconditionError: a file cannot be written, or would be written through a symbolic
+            link of the directory; names it.
         AbortedError: a large value was replaced again and again.
         UnsupportedError: the store cannot list its keys.
 
@@ -83,7 +84,7 @@ async def download(
         # Not made of the key: its name may be as long as names can be.
         unfinished = f"{path.rpartition('/')[0]}/{secrets.token_hex(8)}{_UNFINISHED}"
         try:
-            await aiofiles.os.makedirs(path.rpartition("/")[0], exist_ok=True)
+            await asyncio.to_thread(_make_directories, root, path.rpartition("/")[0])
             try:
                 if await _write(store, name, size, unfinished):
                     await aiofiles.os.replace(unfinished, path)
@@ -187,6 +188,28 @@ def _path(name: bytes) -> str:
             "download a range of keys without it"
         )
     return "/".join(parts)
+
+
+def _make_directories(root: str, directory: str) -> None:
+    """Make a directory below the root, through no link: that may lead anywhere.
+
+    Raises:
+        FailedPreconditionError: a link is in the way; names it.
+    """
+    os.makedirs(root, exist_ok=True)  # noqa: PTH103 - a path is text here
+    below = root
+    for part in directory[len(root) :].split("/"):
+        if not part:
+            continue
+        below = f"{below}/{part}"
+        with suppress(FileExistsError):
+            os.mkdir(below)  # noqa: PTH102
+            continue
+        if os.path.realpath(below) != os.path.join(os.path.realpath(root), below[len(root) + 1 :]):  # noqa: PTH118
+            raise FailedPreconditionError(
+                f'cannot write to "{below}": it is a link, which may lead out of the directory; '
+                "delete it, or download to where it leads"
+            )
 
 
 def _posix_allows(part: str) -> bool:

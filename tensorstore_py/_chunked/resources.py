@@ -30,6 +30,8 @@ _UNKNOWN_BYTES: Final = 4 * 2**30
 class CachePool(ResourceModel):
     """Decoded chunks are kept up to `total_bytes_limit` bytes, shared by all that name it."""
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"total_bytes_limit"})
+
     total_bytes_limit: NonNegativeInt = 0
 
     @property
@@ -43,6 +45,8 @@ class CachePool(ResourceModel):
 @context_resource("data_copy_concurrency")
 class DataCopyConcurrency(ConcurrencyModel):
     """How many threads encode, decode and copy at a time; `"shared"` is one a core."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     @classmethod
     def shared_limit(cls) -> int:
@@ -59,6 +63,8 @@ class MemoryLimit(ResourceModel):
             memory, is one for the whole process. The arrays that a program reads to and writes
             from are its own and not counted. A chunk larger than the limit goes alone.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"limit_bytes"})
 
     unseen: ClassVar[bool] = True
 

@@ -8,7 +8,7 @@ Opening, creating, caching and resizing are then the same for all (`opening`, `d
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from tensorstore_py._chunked import opening
 from tensorstore_py._chunked.cache import ChunkCache
@@ -82,6 +82,13 @@ class ChunkedSpec(DriverSpec, Generic[M]):
         fill_missing_data_reads: a missing chunk reads as the fill value; else it is an error.
         store_data_equal_to_fill_value: store chunks that hold nothing but the fill value.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "kvstore", "open_", "assume_metadata", "assume_cached_metadata", "cache_pool",
+        "metadata_cache_pool", "data_copy_concurrency", "memory_limit", "recheck_cached_metadata",
+        "recheck_cached_data", "fill_missing_data_reads", "store_data_equal_to_fill_value",
+    })  # fmt: skip
+    writing_members: ClassVar[frozenset[str]] = frozenset({"create", "delete_existing"})
 
     kvstore: KvStoreField | None = None
     path: str = ""

@@ -24,7 +24,13 @@ from tensorstore_py._hierarchy.opening import find_group
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.binding import bind, spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
-from tensorstore_py.errors import MismatchError, NotFoundError, SpecError, UnsupportedError
+from tensorstore_py.errors import (
+    MismatchError,
+    NotFoundError,
+    SpecError,
+    UnsupportedError,
+    without_secrets,
+)
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.driver import DriverSpec
@@ -252,6 +258,6 @@ def described(where: KvStoreSpec | None) -> str:
     if where is None:
         return "memory"
     try:
-        return where.to_url()
+        return without_secrets(where.to_url())
     except UnsupportedError:
         return pretty("KvStore.Spec", spec_json(unbind(where)))

@@ -8,7 +8,7 @@ it makes of an open base; that is all that `ts.cast` and the like need, too.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tensorstore_py._interface.driver import Driver, DriverSpec, ResizeRequest
 from tensorstore_py._interface.statistics import StorageStatistics
@@ -38,6 +38,8 @@ class AdapterSpec(DriverSpec):
     Attributes:
         base: the array underneath, as a spec or a URL.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"base"})
 
     base: BaseField
 

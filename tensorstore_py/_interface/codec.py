@@ -244,6 +244,11 @@ class CodecModel(Model):
     runs_code: ClassVar[bool] = False
 
     @classmethod
+    def harmless_members(cls) -> frozenset[str] | None:
+        """All: a codec turns bytes into others, unless it says that it runs what they contain."""
+        return None if cls.runs_code else frozenset(cls.model_fields)
+
+    @classmethod
     def parse_frozen(cls, json: object) -> Self:
         if cls.nullable and isinstance(json, dict):
             json = {

@@ -156,10 +156,8 @@ class Driver(SaysTemperament, ABC):
 
         Args:
             dim: which dimension.
-            by: by how many positions. However many callers there are, the new positions are this
-                caller's alone.
-            check: called with the domain that is about to grow; what it raises is passed on, and
-                nothing changes.
+            by: by how many positions; however many callers there are, they are this one's alone.
+            check: called with the domain that is about to grow; if it raises nothing changes.
 
         Returns:
             The domain that this change made: its last `by` positions of the dimension are the new
@@ -240,6 +238,9 @@ class Driver(SaysTemperament, ABC):
         return None
 
 
+_COMMON = frozenset({"context", "dtype", "rank", "transform", "schema_"})
+
+
 class DriverSpec(Model):
     """What was asked of a driver: the JSON members common to all of them.
 
@@ -252,9 +253,10 @@ class DriverSpec(Model):
         rank: number of dimensions.
         transform: which part of the array is seen, and how its dimensions are arranged.
         schema: constraints on the array's form: what a new one gets, an existing one must have.
-        detected_by: keys below the array's path of which one is there if it is of this format;
-            the driver `auto` tries those that have any.
+        detected_by: keys below an array's path, one of which is there, for the driver `auto`.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = _COMMON
 
     driver: ClassVar[str]
     detected_by: ClassVar[tuple[str, ...]] = ()

@@ -443,6 +443,9 @@ class KvStoreSpec(Model):
         context: shared resources that are defined here, for this spec and all inside it.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"context"})
+    is_store: ClassVar[bool] = True
+
     json_tag: ClassVar[str | None] = "driver"
     driver: ClassVar[str]
 

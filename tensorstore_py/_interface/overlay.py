@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
     from typing import Any
 
-__all__ = ["Overlay"]
+__all__ = ["Overlay", "generation_of"]
 
 
 class _Value(NamedTuple):
@@ -119,7 +119,7 @@ class Overlay(KvStore):
                 key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
             )
             if self._repeatable:
-                self._saw(key, _generation_of(result, if_not_equal))
+                self._saw(key, generation_of(result, if_not_equal))
             return result
         value = await self._value(key, staged)
         return ReadResult.of(
@@ -137,7 +137,7 @@ class Overlay(KvStore):
             staged = self._staged.get(key)
             if staged is None:
                 found = await self.base.read(key, if_not_equal=if_equal)
-                present = _generation_of(found, if_equal)
+                present = generation_of(found, if_equal)
             else:
                 await self._value(key, staged)
                 present = staged.generation
@@ -234,10 +234,14 @@ class Overlay(KvStore):
             else:
                 await self._commit_one_by_one()
         finally:
-            for change in self._changes:
-                change()
+            self.spoil()
         for step in self._afterwards:
             await step()
+
+    def spoil(self) -> None:
+        """Tell all that what they know of the store may be old."""
+        for change in self._changes:
+            change()
 
     def drop(self) -> None:
         """Forget everything: the transaction is over."""
@@ -267,7 +271,7 @@ class Overlay(KvStore):
         for key, generation in self._conditions.items():
             if len(self._staged) > 1 or kept:
                 found = await self.base.read(key, if_not_equal=generation)
-                if _generation_of(found, generation) != generation:
+                if generation_of(found, generation) != generation:
                     raise self._conflict(key)
         free = [key for key in self._staged if key not in self._conditions]
 
@@ -324,7 +328,7 @@ class Overlay(KvStore):
             return value
         before = None if known is None else known.before
         found = await self.base.read(key, if_not_equal=before)
-        generation = _generation_of(found, before)
+        generation = generation_of(found, before)
         if self._repeatable and not listing:
             self._saw(key, generation)
         if known is not None and generation == before:
@@ -334,7 +338,7 @@ class Overlay(KvStore):
         return value
 
 
-def _generation_of(result: ReadResult, if_not_equal: bytes | None) -> bytes:
+def generation_of(result: ReadResult, if_not_equal: bytes | None) -> bytes:
     """The generation that a read found."""
     if result.state == "missing":
         return NO_VALUE

@@ -204,11 +204,20 @@ class Transaction(Live):
             for other, overlay in self._overlays:
                 if overlay.base is store or other == known:
                     return overlay
-            overlay = Overlay(
-                store, repeatable=self._repeatable, atomic=self._atomic, check=self._check_usable
-            )
+            overlay = self.new_overlay(store)
             self._overlays.append((known, overlay))
             return overlay
+
+    def new_overlay(self, store: KvStore) -> Overlay:
+        """What stages the changes of a store that the transaction meets."""
+        return Overlay(
+            store, repeatable=self._repeatable, atomic=self._atomic, check=self._check_usable
+        )
+
+    @property
+    def overlays(self) -> list[Overlay]:
+        """Of all stores that it has met."""
+        return [overlay for _, overlay in self._overlays]
 
     def shared(self, key: Hashable, make: Callable[[], T]) -> T:
         """An object that lives as long as the transaction, made at first use."""

@@ -130,6 +130,8 @@ def translate(error: BaseException) -> Failure | None:
 
     Only called once the library is loaded.
     """
+    if isinstance(error, TensorStoreError):
+        return None
     import aiohttp  # noqa: PLC0415 - loaded by now, and not before there is a need
 
     # From the particular to the general: most of these classes derive from later ones.

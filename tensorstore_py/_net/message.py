@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tensorstore_py._spec.url_path import show_url
+
 if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import Buffer
 
@@ -107,25 +109,3 @@ class HttpResponse:
         self.attempts = 1
         self.ambiguous = False
         self.lost = False
-
-
-def show_url(url: str) -> str:
-    """A URL for people: without what may be secret in it.
-
-    User names and passwords go, and of the query only the names stay.
-
-    Example:
-        >>> show_url("https://me:secret@host/a%20b?X-Signature=123&part#x")
-        'https://host/a%20b?X-Signature=...&part'
-    """
-    head, mark, query = url.partition("#")[0].partition("?")
-    scheme, colon, rest = head.partition("://")
-    authority, slash, path = rest.partition("/")
-    shown = scheme + colon + authority.rpartition("@")[2] + slash + path
-    if not mark:
-        return shown
-    names = [
-        name + ("=..." if equals else "")
-        for name, equals, _ in (part.partition("=") for part in query.split("&"))
-    ]
-    return f"{shown}?{'&'.join(names)}"

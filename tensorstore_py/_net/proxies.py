@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from tensorstore_py._spec.url_path import check_authority
 from tensorstore_py.errors import UnsupportedError
 
 __all__ = ["Proxy", "origin_of", "proxy_for"]
@@ -52,7 +53,14 @@ def proxy_for(origin: str) -> Proxy | None:
     url = proxies.get(scheme) or proxies.get("all")
     if not url or proxy_bypass(host):
         return None
-    parts = urlsplit(url if "://" in url else f"http://{url}")
+    url = url if "://" in url else f"http://{url}"
+    try:
+        check_authority(url)
+    except ValueError as error:
+        raise UnsupportedError(
+            f"{scheme}_proxy is no URL: {error}; correct it, or add {host} to no_proxy"
+        ) from None
+    parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         raise UnsupportedError(
             f'proxies of the kind "{parts.scheme}" are not supported; set {scheme}_proxy to the '

@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from tensorstore_py._net.failures import Failure
 from tensorstore_py._net.message import show_url
 from tensorstore_py._net.proxies import origin_of
+from tensorstore_py._spec.url_path import check_authority
 from tensorstore_py.errors import FailedPreconditionError, PermissionDeniedError
 
 if TYPE_CHECKING:
@@ -50,7 +51,10 @@ def follow(request: HttpRequest, response: HttpResponse) -> HttpRequest | None:
             f"the server answered {response.status} without saying where to",
             FailedPreconditionError,
         )
-    url = urljoin(request.url, location.strip())
+    try:
+        url = urljoin(request.url, location.strip())
+    except ValueError:
+        raise _no_url("its host is no name and no address") from None
     scheme = url.partition(":")[0].lower()
     if scheme not in ("http", "https") or (scheme == "http" and request.url.startswith("https:")):
         raise Failure(
@@ -59,6 +63,10 @@ def follow(request: HttpRequest, response: HttpResponse) -> HttpRequest | None:
             PermissionDeniedError,
         )
     url = url.partition("#")[0]
+    try:
+        check_authority(url)
+    except ValueError as error:
+        raise _no_url(str(error)) from None
     parts = urlsplit(url)
     if not parts.path:
         url = parts._replace(path="/").geturl()  # or the host would not be seen to end
@@ -69,3 +77,10 @@ def follow(request: HttpRequest, response: HttpResponse) -> HttpRequest | None:
     if origin_of(url) != origin_of(request.url):
         headers = {name: value for name, value in headers.items() if name.lower() in _HARMLESS}
     return request.changed(url, headers)
+
+
+def _no_url(problem: str) -> Failure:
+    return Failure(
+        f"the server leads to what is no URL: {problem}; who runs it has to mend that",
+        FailedPreconditionError,
+    )

@@ -15,9 +15,11 @@ import ssl
 from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
+from tensorstore_py._net.failures import Failure
 from tensorstore_py._net.pool import KEEP_ALIVE_S, LinePool
 from tensorstore_py._runtime.fork import on_fork
 from tensorstore_py._runtime.loop import on_loop_end
+from tensorstore_py.errors import UnavailableError
 
 if TYPE_CHECKING:
     import aiohttp
@@ -80,8 +82,16 @@ def exact_url(url: str) -> yarl.URL:
 
 
 def _make() -> aiohttp.ClientSession:
-    import aiohttp  # noqa: PLC0415 - 0.2 s that only network stores should cost
-    import yarl  # noqa: PLC0415 - the library's URLs
+    try:
+        import aiohttp  # noqa: PLC0415 - 0.2 s that only network stores should cost
+        import yarl  # noqa: PLC0415 - the library's URLs
+    except OSError as error:
+        # Its files cannot be opened just now, as a rule because too many others are open.
+        raise Failure(
+            f"the library aiohttp could not be loaded ({error}); close files, or raise the limit "
+            "of open ones, and try again",
+            UnavailableError,
+        ) from error
 
     _latest.url = yarl.URL
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tensorstore_py._runtime import future as _future
 from tensorstore_py._runtime.fork import on_fork
-from tensorstore_py.errors import FailedPreconditionError
+from tensorstore_py.errors import FailedPreconditionError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -49,7 +49,7 @@ class _Loop:
                     "to start one; use it, or close it, before the program ends"
                 )
             if self.loop is None:
-                loop = asyncio.new_event_loop()
+                loop = _new_loop()
                 ready = Event()
                 self.thread = Thread(
                     target=_run, args=(loop, ready), name="tensorstore_py-loop", daemon=True
@@ -76,6 +76,20 @@ class _Loop:
         self.thread = None
         self.ended = sys.is_finalizing()
         _future.loop_thread[0] = None
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        # What it needs, tried: a loop that is not finished complains when it is finalised.
+        with selectors.DefaultSelector():
+            for each in socket.socketpair():
+                each.close()
+        return asyncio.new_event_loop()
+    except OSError as error:
+        raise UnavailableError(
+            f"no event loop could be started ({error}); close files, or raise the limit of open "
+            "ones, and try again"
+        ) from error
 
 
 def _run(loop: asyncio.AbstractEventLoop, ready: Event) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
+    from tensorstore_py._spec.trust import Trust
+
 __all__ = ["NO_CONTEXT", "ContextSpec"]
 
 
@@ -28,6 +30,7 @@ class ContextSpec:
 
     Args:
         json: `{"cache_pool": {...}, "cache_pool#remote": {...} | "cache_pool#other" | None}`.
+        trust: what it may do, if somebody else wrote it; by default whatever it says.
 
     Raises:
         SpecError: not an object, an unknown kind of resource, or a wrong member.
@@ -36,7 +39,10 @@ class ContextSpec:
     __slots__ = ("_resources",)
     _resources: dict[str, ResourceSpec]
 
-    def __init__(self, json: object) -> None:
+    def __init__(self, json: object, *, trust: Trust | None = None) -> None:
+        if trust is not None:
+            self._resources = trust.parsed(lambda: ContextSpec(json))._resources
+            return
         json = freeze(json)
         if not isinstance(json, dict):
             raise SpecError(f"expected an object of context resources, but found {describe(json)}")

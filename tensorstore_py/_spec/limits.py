@@ -58,6 +58,8 @@ class ConcurrencyModel(ResourceModel):
         limit: a number for this resource alone; `"shared"` is the number for the whole process.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"limit"})
+
     limit: Annotated[int | Literal["shared"], BeforeValidator(_check_limit), _LIMIT_FORM] = "shared"
 
     def create(self) -> Places | Slots:
@@ -115,6 +117,10 @@ class RateModel(ResourceModel):
         variable: environment variable that says it where `doubling_time` is left out.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "read_rate", "write_rate", "doubling_time",
+    })  # fmt: skip
+
     variable: ClassVar[str | None] = None
 
     read_rate: Annotated[float, BeforeValidator(_check_rate)] | None = None
@@ -145,6 +151,10 @@ class RetriesModel(ResourceModel):
         initial_delay: the wait after the first failure; doubled after each further one.
         max_delay: the longest wait.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "max_retries", "initial_delay", "max_delay",
+    })  # fmt: skip
 
     config_only: ClassVar[bool] = True
 

@@ -12,7 +12,7 @@ underscore and an alias (`schema_` with `Field(alias="schema")`); `None` as valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self, TypeVar
 
@@ -32,6 +32,7 @@ from pydantic import (
 from pydantic_core import PydanticUndefined, core_schema
 
 from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
+from tensorstore_py._spec.pretty import shown_member
 from tensorstore_py._spec.problems import spec_error
 from tensorstore_py.errors import SpecError, did_you_mean
 
@@ -99,6 +100,17 @@ class Model(BaseModel):
     json_tag: ClassVar[str | None] = None
     #: Names that other libraries have for members, and what to say instead.
     words: ClassVar[Mapping[str, str]] = {}
+    #: What a spec that is not trusted may say, see `trust`: of the members that the class itself
+    #: adds, those that are mere data. None: such a spec may not name the class.
+    data_members: ClassVar[frozenset[str] | None] = None
+    #: Of some of them the only values that such a spec may give.
+    data_values: ClassVar[Mapping[str, frozenset[object]]] = {}
+    #: Members that make or delete what is stored, in a store that such a spec may use.
+    writing_members: ClassVar[frozenset[str]] = frozenset()
+    #: Whether it stands for a store: such a spec may only use those that were named.
+    is_store: ClassVar[bool] = False
+    #: Members whose own members stand beside it in the JSON.
+    spread_members: ClassVar[frozenset[str]] = frozenset()
     _printing: ClassVar[tuple[_Member, ...] | None] = None
     _known: ClassVar[frozenset[str] | None] = None
 
@@ -193,6 +205,11 @@ class Model(BaseModel):
     def adapt_json_schema(cls, properties: dict[str, object]) -> None:
         """Change what an editor is told of the members; for those that are not simply a field."""
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
+        """What a repr shows of the members; no secrets."""
+        for name, value in super().__repr_args__():
+            yield name, shown_member(str(name), value) if type(value) in (str, tuple) else value
+
     def replace(self, **members: object) -> Self:
         """A copy with some fields replaced, by Python name, without validating again."""
         copy = self.__class__.__new__(self.__class__)
@@ -204,6 +221,17 @@ class Model(BaseModel):
         object.__setattr__(copy, "__pydantic_extra__", None)
         object.__setattr__(copy, "__pydantic_private__", None)
         return copy
+
+    @classmethod
+    def harmless_members(cls) -> frozenset[str] | None:
+        """`data_members` of this class and its bases; None if this class declares none itself.
+
+        So whoever derives from a class that is mere data has to think about it again.
+        """
+        if cls.__dict__.get("data_members") is None:
+            return None
+        declared = [each.__dict__.get("data_members") or () for each in cls.__mro__]
+        return frozenset(name for each in declared for name in each)
 
     @classmethod
     def member_names(cls) -> list[str]:

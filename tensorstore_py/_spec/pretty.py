@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from math import isfinite
 
-__all__ = ["escape", "pretty", "python_literal"]
+from tensorstore_py.errors import without_secrets
+
+__all__ = ["escape", "pretty", "python_literal", "shown", "shown_member"]
 
 _WIDTH = 80
 _ESCAPES = {
@@ -24,13 +26,39 @@ _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 
 def pretty(name: str, json: object) -> str:
-    """`name(...)` with the JSON value in between.
+    """`name(...)` with the JSON value in between, but without secrets of URLs and headers.
 
     Example:
         >>> print(pretty("Schema", {"rank": 3, "dtype": "uint8"}))
         Schema({'rank': 3, 'dtype': 'uint8'})
     """
-    return f"{name}({python_literal(json)})"
+    return f"{name}({python_literal(shown(json))})"
+
+
+def shown(json: object) -> object:
+    """JSON as it may be shown to people: no passwords, no signatures, no values of headers.
+
+    Example:
+        >>> shown({"base_url": "https://me:pass@host?sig=1", "headers": ["Cookie: 5"]})
+        {'base_url': 'https://host?sig=...', 'headers': ['Cookie: ...']}
+    """
+    if isinstance(json, str):
+        return without_secrets(json)
+    if isinstance(json, dict):
+        return {name: shown_member(name, value) for name, value in json.items()}
+    if isinstance(json, list | tuple):
+        return type(json)(map(shown, json)) if type(json) in (list, tuple) else json
+    return json
+
+
+def shown_member(name: str, json: object) -> object:
+    """A member of an object, as `shown`."""
+    if name != "headers" or not isinstance(json, list | tuple):
+        return shown(json)
+    return [
+        f"{each.partition(':')[0]}: ..." if isinstance(each, str) and ":" in each else shown(each)
+        for each in json
+    ]
 
 
 def python_literal(json: object, indent: int = 0, column: int = 0, width: int = _WIDTH) -> str:

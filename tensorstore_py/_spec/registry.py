@@ -13,6 +13,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from tensorstore_py._spec.guests import admits, foreign_classes, is_built_in, not_admitted
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -124,6 +125,8 @@ class Registry(Generic[C]):
         """
         found = self.find(name)
         if found is None:
+            if self._resolvers and not admits(name):
+                raise not_admitted(self.kind, name)
             # A name is often remembered without what stands in front of it.
             whole = next((each for each in self._classes if each.endswith(f".{name}")), None)
             hint = f' (did you mean "{whole}"?)' if whole else did_you_mean(name, self._classes)
@@ -136,7 +139,7 @@ class Registry(Generic[C]):
         if found is None and not self._discovered:
             self.discover()
             found = self._find(name)
-        return found or self._resolved(name)
+        return self._admissible(found, name) or self._resolved(name)
 
     def add_resolver(self, resolver: Callable[[str], type[C] | None]) -> None:
         """Ask `resolver` for the class of every name that nobody registered.
@@ -161,7 +164,12 @@ class Registry(Generic[C]):
         """The class that understands a URL scheme, or None."""
         if scheme not in self._schemes and not self._discovered:
             self.discover()
-        return self._schemes.get(scheme)
+        found = self._schemes.get(scheme)
+        return self._admissible(found, getattr(found, self.tag, scheme))
+
+    def classes(self) -> list[type[C]]:
+        """Every registered class, in the order of their names."""
+        return [self._classes[name] for name in self.names()]
 
     def names(self) -> list[str]:
         """Every registered name, sorted; aliases left out."""
@@ -182,12 +190,20 @@ class Registry(Generic[C]):
         _import_guests()
         self._discovered = True
 
+    def _admissible(self, found: type[C] | None, name: str) -> type[C] | None:
+        if found is None or admits(name) or is_built_in(found):
+            return found
+        raise not_admitted(self.kind, name)
+
     def _resolved(self, name: str) -> type[C] | None:
+        if not admits(name):
+            return None
         for resolver in self._resolvers:
             found = resolver(name)
             if found is not None:
                 if self.tag not in found.__dict__:
                     setattr(found, self.tag, name)
+                foreign_classes.add(found)
                 return found
         return None
 

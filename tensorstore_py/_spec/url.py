@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tensorstore_py._spec.json_value import check_text
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import drivers, kvstores
-from tensorstore_py._spec.url_path import decode_path, encode_path, root_url_rest
+from tensorstore_py._spec.url_path import decode_path, encode_path, root_url_rest, show_url
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _members(cls: type[object], part: str) -> Json:
     try:
         json = from_url(part)
     except SpecError as error:
-        raise SpecError(f'URL "{part}": {error}') from None
+        raise SpecError(f'URL "{show_url(part)}": {error}') from None
     assert isinstance(json, dict)
     return json
 

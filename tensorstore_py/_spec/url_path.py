@@ -11,16 +11,18 @@ import os
 import re
 from os import PathLike
 from pathlib import Path
-from urllib.parse import quote_from_bytes, unquote_to_bytes
+from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from tensorstore_py.errors import SpecError
 
 __all__ = [
     "adapter_url_rest",
+    "check_authority",
     "decode_path",
     "encode_path",
     "local_url",
     "root_url_rest",
+    "show_url",
     "split_bucket",
 ]
 
@@ -106,7 +108,7 @@ def adapter_url_rest(part: str, scheme: str) -> str:
         raise SpecError(f'Scheme "{scheme}:" not present in url "{part}"; leave "//" out')
     for mark, name in (("?", "Query string"), ("#", "Fragment identifier")):
         if mark in rest:
-            raise SpecError(f'{name} not supported in "{part}"')
+            raise SpecError(f'{name} not supported in "{show_url(part)}"')
     return decode_path(rest)
 
 
@@ -132,3 +134,51 @@ def local_url(path: PathLike[str]) -> str:
     absolute = Path(os.path.abspath(os.fspath(path)))  # noqa: PTH100 - links are kept as they are
     url = absolute.as_uri()
     return url if absolute.is_file() or url.endswith("/") else f"{url}/"
+
+
+def show_url(url: str) -> str:
+    """A URL for people: without what may be secret in it.
+
+    User names and passwords go, and of the query only the names stay.
+
+    Example:
+        >>> show_url("https://me:secret@host/a%20b?X-Signature=123&part#x")
+        'https://host/a%20b?X-Signature=...&part'
+    """
+    head, mark, query = url.partition("#")[0].partition("?")
+    scheme, colon, rest = head.partition("://")
+    authority, slash, path = rest.partition("/")
+    shown = scheme + colon + authority.rpartition("@")[2] + slash + path
+    if not mark:
+        return shown
+    names = [
+        name + ("=..." if equals else "")
+        for name, equals, _ in (part.partition("=") for part in query.split("&"))
+    ]
+    return f"{shown}?{'&'.join(names)}"
+
+
+def check_authority(url: str) -> None:
+    """Whether a URL names a host, and a port that there can be.
+
+    Raises:
+        ValueError: it does not; the message shows nothing of a password.
+
+    Example:
+        >>> check_authority("http://[::1]:8080/")
+        >>> check_authority("http://host:99999/")
+        Traceback (most recent call last):
+            ...
+        ValueError: its port is no number from 0 to 65535
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        raise ValueError("its host is no name and no address; write IPv6 like [::1]") from None
+    try:
+        parts.port  # noqa: B018 - raises
+    except ValueError:
+        raise ValueError("its port is no number from 0 to 65535") from None
+    if not host:
+        raise ValueError("it names no host")

@@ -6,6 +6,7 @@ import argparse
 
 from tensorstore_py._conversion.copy import copy
 from tensorstore_py.cli.places import add_choice, extents, show, tried
+from tensorstore_py.cli.trusted import add_trust, array_or_group, document, trust
 
 __all__ = ["add", "run"]
 
@@ -13,6 +14,7 @@ __all__ = ["add", "run"]
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_choice(parser)
+    add_trust(parser)
     parser.add_argument("--chunks", type=extents, help="extents: 64, or 1,64,64, or t=1,x=64")
     parser.add_argument("--zarr-format", type=int, choices=(2, 3), help="of what is made")
     parser.add_argument("--dtype", help="data type of what is made")
@@ -22,8 +24,8 @@ def run(options: argparse.Namespace) -> int:
     """Copy, and print what was copied."""
     return tried(
         lambda: copy(
-            options.source,
-            options.dest,
+            array_or_group(options.source, trust(options)),
+            array_or_group(options.dest, trust(options, write=True)),
             includes=options.include,
             excludes=options.exclude,
             if_exists=options.if_exists,
@@ -32,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
             shards=options.shards,
             codec=options.codec,
             dtype=options.dtype,
-            manifest=options.manifest,
+            manifest=document(options.manifest, trust(options)),
             dry_run=options.dry_run,
             progress=show(),
         ).result()

@@ -6,6 +6,7 @@ import argparse
 
 from tensorstore_py._conversion.migrate import migrate
 from tensorstore_py.cli.places import lasting_place, place, show, tried
+from tensorstore_py.cli.trusted import add_trust, array_or_group, trust
 
 __all__ = ["add", "run"]
 
@@ -17,16 +18,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dest", type=lasting_place, help="make a copy there instead")
     parser.add_argument("--keep", action="store_true", help="keep the old documents")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_trust(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Migrate, and print what was done."""
     return tried(
         lambda: migrate(
-            options.where,
+            array_or_group(options.where, trust(options)),
             options.to,
             dry_run=options.dry_run,
-            dest=options.dest,
+            dest=array_or_group(options.dest, trust(options, write=True)),
             keep=options.keep,
             progress=show(),
         ).result()

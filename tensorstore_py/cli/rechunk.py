@@ -6,6 +6,7 @@ import argparse
 
 from tensorstore_py._conversion.copy import rechunk
 from tensorstore_py.cli.places import add_choice, extents, show, tried
+from tensorstore_py.cli.trusted import add_trust, array_or_group, document, trust
 
 __all__ = ["add", "run"]
 
@@ -13,6 +14,7 @@ __all__ = ["add", "run"]
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_choice(parser)
+    add_trust(parser)
     parser.add_argument(
         "--chunks", type=extents, required=True, help="extents: 64, or 1,64,64, or t=1,x=64"
     )
@@ -22,15 +24,15 @@ def run(options: argparse.Namespace) -> int:
     """Copy, and print what was copied."""
     return tried(
         lambda: rechunk(
-            options.source,
-            options.dest,
+            array_or_group(options.source, trust(options)),
+            array_or_group(options.dest, trust(options, write=True)),
             options.chunks,
             shards=options.shards,
             codec=options.codec,
             includes=options.include,
             excludes=options.exclude,
             if_exists=options.if_exists,
-            manifest=options.manifest,
+            manifest=document(options.manifest, trust(options)),
             dry_run=options.dry_run,
             progress=show(),
         ).result()

@@ -12,11 +12,13 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.spec import parse_spec
+from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.spec_file import clean_json, load_json
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py._spec.registry import drivers, kvstores, resources
+from tensorstore_py._spec.trust import Trust
+from tensorstore_py.cli.trusted import add_trust, trust
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
 
 __all__ = ["add", "run"]
@@ -29,13 +31,24 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or patterns; - for stdin")
     parser.add_argument("--env", action="store_true", help="replace ${NAME} by the environment's")
     parser.add_argument("--kind", choices=KINDS, default="auto", help="what the files hold")
+    add_trust(parser)
+    parser.add_argument("--write", action="store_true",
+                        help="with --untrusted: specs may create and delete arrays")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
     """Check the files; 0 if all are right."""
+    try:
+        trusted = trust(options, write=options.write)
+    except SpecError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    if options.env and trusted is not None:
+        sys.stderr.write("--env would tell files that are not trusted the environment; drop one\n")
+        return 2
     wrong = 0
     for file in _expanded(options.files):
-        problem = _problem(file, options.kind, env=options.env)
+        problem = _problem(file, options.kind, trusted, env=options.env)
         if problem is not None:
             sys.stdout.write(f"{problem}\n")
             wrong += 1
@@ -49,14 +62,14 @@ def _expanded(patterns: Sequence[str]) -> Iterator[str]:
         yield from sorted(glob.glob(pattern, recursive=True)) or [pattern]  # noqa: PTH207
 
 
-def _problem(file: str, kind: str, *, env: bool) -> str | None:
+def _problem(file: str, kind: str, trusted: Trust | None, *, env: bool) -> str | None:
     """The line to print for a file; None if nothing is wrong."""
     try:
         if file == "-":
             json = clean_json(parse_json_text(sys.stdin.buffer.read()), env=env)
         else:
             json = load_json(file, env=env)
-        _parse(json, kind)
+        _parse(json, kind, trusted)
     except SpecError as error:
         text = str(error).removesuffix(f" (in {file})")
         separator = "" if error.path else " "
@@ -68,7 +81,7 @@ def _problem(file: str, kind: str, *, env: bool) -> str | None:
     return None
 
 
-def _parse(json: object, kind: str) -> None:
+def _parse(json: object, kind: str, trusted: Trust | None) -> None:
     """Parse what a file holds.
 
     Raises:
@@ -77,11 +90,11 @@ def _parse(json: object, kind: str) -> None:
     if kind == "auto":
         kind = _kind(json)
     if kind == "context":
-        Context.Spec(json)
+        Context.Spec(json, trust=trusted)
     elif kind == "kvstore":
-        KvStore.Spec(json)
+        KvStore.Spec(json, trust=trusted)
     else:
-        parse_spec(json)
+        Spec(json, trust=trusted)
 
 
 def _kind(json: object) -> str:

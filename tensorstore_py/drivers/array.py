@@ -8,7 +8,7 @@ time it is opened. Elements of `char`, `byte` and complex types have no JSON for
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -105,6 +105,8 @@ class ArraySpec(DriverSpec):
         >>> spec.known_domain()
         { [0, 1), [0, 3) }
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"array", "data_copy_concurrency"})
 
     array: Annotated[Values, PlainValidator(Values.parse), JsonForm({})]
     data_copy_concurrency: Resource[object] = ResourceField("data_copy_concurrency")

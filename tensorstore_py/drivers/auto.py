@@ -11,7 +11,7 @@ the format if it has it. Nothing is ever created: that needs a format.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from tensorstore_py.errors import (
     FailedPreconditionError,
@@ -69,6 +69,12 @@ class AutoSpec(DriverSpec):
         >>> AutoSpec.parse({"kvstore": "memory://a/"}).to_url()
         'memory://a/|auto:'
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "kvstore", "open_", "assume_cached_metadata", "recheck_cached_metadata",
+        "recheck_cached_data", "resources",
+    })  # fmt: skip
+    spread_members: ClassVar[frozenset[str]] = frozenset({"resources"})
 
     kvstore: KvStoreField | None = None
     path: str = ""

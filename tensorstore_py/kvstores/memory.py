@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import NoReturn, cast
+from typing import ClassVar, NoReturn, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -114,6 +114,8 @@ _pickled: WeakValueDictionary[tuple[int, str], SharedMap] = WeakValueDictionary(
 class MemoryKeyValueStore(ResourceModel):
     """The context resource: it has no members, and stands for one map."""
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     def create(self) -> SharedMap:
         return SharedMap()
 
@@ -141,6 +143,8 @@ class MemorySpec(KvStoreSpec):
         memory_key_value_store: the map; by default the one of the context.
         atomic: whether a transaction may write several keys at once.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"memory_key_value_store", "atomic"})
 
     memory_key_value_store: Resource[SharedMap] = ResourceField("memory_key_value_store")
     atomic: bool = True

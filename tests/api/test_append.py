@@ -18,8 +18,9 @@ from tensorstore_py.errors import (
     PermissionDeniedError,
     UnsupportedError,
 )
-from tensorstore_py.testing import FaultyStore
-from tests.chunked.stores import Hooked, counting, created, once, opened
+from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.testing import FaultyStore, LoopStore
+from tests.chunked.stores import Hooked, counting, created, once, opened, pool
 
 ROOT = Path(__file__).absolute().parents[2]
 DOCUMENT = "a/zarr.json"
@@ -359,3 +360,132 @@ def test_processes_append_to_one_array(tmp_path):
     assert [second - first for first, second in zip(found[::2], found[1::2], strict=True)] == [
         1
     ] * 60
+
+
+class TestGrowingAfter:
+    """`grow="after"`: what is seen is written."""
+
+    @pytest.fixture(params=["memory", "plain", "loop"])
+    def place(self, request):
+        """A store that stores several keys at once, one that does not, and one that waits."""
+        memory = Hooked()
+        if request.param == "loop":
+            memory = Hooked(LoopStore(MemoryStore(SharedMap())))
+        memory.atomic = request.param == "memory"
+        return memory
+
+    def test_gives_the_same_array(self, place):
+        array = grid(place)
+        expected = np.append(array.read().result(), np.full((4, 3), 77, "uint8"), 0)
+
+        longer = array.append(np.full((4, 3), 77, "uint8"), grow="after").result()
+
+        np.testing.assert_array_equal(longer.read().result(), expected)
+        np.testing.assert_array_equal(opened(place).read().result(), expected)
+        assert array.resolve().result().shape == (6, 3)
+        again = longer.append([[1, 2, 3]], grow="after").result()
+        assert again.append(ts.array([[4, 5, 6]], dtype="uint8"), grow="after").result()[
+            6:
+        ].read().result().tolist() == [[1, 2, 3], [4, 5, 6]]
+
+    def test_stores_chunks_first_and_metadata_last(self, place):
+        array = grid(place, shape=(3, 3))
+        written = []
+        place.before = lambda what, key: written.append(key) if what == "write" else None
+
+        array.append(np.full((4, 3), 77, "uint8"), grow="after").result()
+
+        if not place.atomic:
+            assert written[-1] == DOCUMENT
+            assert written.count(DOCUMENT) == 1
+            assert len(written) > 4
+
+    def test_a_store_that_fails_in_between_shows_nothing(self, place):
+        array = grid(place)
+        before = array.read().result()
+        written = []
+
+        def fail(what, key):
+            if what == "write":
+                written.append(key)
+                if len(written) == 3:
+                    raise OSError("pulled the plug")
+
+        place.before = fail
+        place.atomic = False
+        with pytest.raises(Exception, match="pulled the plug") as caught:
+            array.append(np.full((4, 3), 77, "uint8"), grow="after").result()
+        place.before = lambda *_: None
+
+        assert "has not grown" in caught.value.__notes__[0]
+        now = opened(place)
+        np.testing.assert_array_equal(now.read().result(), before)
+        np.testing.assert_array_equal(array.read().result(), before)
+        # The next one writes over what was left.
+        longer = now.append(np.full((4, 3), 78, "uint8"), grow="after").result()
+        assert (longer[2:].read().result() == 78).all()
+
+    @pytest.mark.parametrize("number", range(1, 7))
+    def test_another_appender_loses_nothing(self, number):
+        """He comes before each of the writes in turn."""
+        place = Hooked()
+        place.atomic = False
+        array = grid(place, shape=(3, 3))
+        other = opened(place)
+        seen = 0
+
+        def interfere(what, _key):
+            nonlocal seen
+            if what == "write":
+                seen += 1
+                if seen == number:
+                    place.before = lambda *_: None
+                    other.append(np.full((2, 3), 99, "uint8")).result()
+
+        place.before = interfere
+        with pytest.raises(AbortedError, match=r'zarr\.json": .*nothing of others is lost'):
+            array.append(np.full((4, 3), 77, "uint8"), grow="after").result()
+
+        now = opened(place).read().result()
+        assert now.shape == (5, 3)
+        assert (now[3:] == 99).all()
+        np.testing.assert_array_equal(now[:3], np.arange(9).reshape(3, 3))
+        again = array.append(np.full((4, 3), 77, "uint8"), grow="after").result()
+        assert (again.shape, (again[5:].read().result() == 77).all()) == ((9, 3), True)
+
+    def test_in_a_transaction_it_is_as_any_append(self, place):
+        array = grid(place)
+        with ts.Transaction() as transaction:
+            inside = array.with_transaction(transaction)
+            inside.append([[7, 8, 9]], grow="after").result()
+            assert array.resolve().result().shape == (2, 3)
+        assert array.resolve().result()[2].read().result().tolist() == [7, 8, 9]
+        transaction = ts.Transaction()
+        array.with_transaction(transaction).append([[7, 8, 9]], grow="after").result()
+        transaction.abort()
+        assert array.resolve().result().shape == (3, 3)
+
+    def test_what_is_cached_is_not_old(self):
+        place = Hooked()
+        place.atomic = False
+        array = grid(place, shape=(3, 3), context=pool())
+        assert array.read().result().shape == (3, 3)
+
+        longer = array.append(np.full((4, 3), 77, "uint8"), grow="after").result()
+
+        assert (longer[3:].read().result() == 77).all()
+
+    def test_files_and_archives(self, tmp_path):
+        for url in (f"file://{tmp_path}/a/", f"file://{tmp_path}/a.zip|zip:b/"):
+            layout = ts.ChunkLayout(chunk_shape=[2, 2])
+            array = ts.open(
+                f"{url}|zarr3:", create=True, dtype="uint8", shape=[0, 2], chunk_layout=layout
+            ).result()
+            for number in range(5):
+                array = array.append([[number, number]], grow="after").result()
+            found = ts.open(f"{url}|zarr3:").result().read().result()
+            assert found[:, 1].tolist() == [0, 1, 2, 3, 4]
+
+    def test_is_refused_where_it_has_no_meaning(self):
+        with pytest.raises(ts.SpecError, match=r'^grow: expected "before" or "after", not "later"'):
+            grid(counting()).append([[1, 2, 3]], grow="later")

@@ -67,6 +67,34 @@ def test_no_key_leads_out_of_the_directory(key, tmp_path):
     assert files(tmp_path) == {}
 
 
+@pytest.mark.parametrize("link", ["a", "a/b"])
+def test_nothing_is_written_through_a_link_of_the_directory(link, tmp_path):
+    (tmp_path / "in" / "a").mkdir(parents=True)
+    (tmp_path / "victim").mkdir()
+    if link == "a":
+        (tmp_path / "in" / "a").rmdir()
+    (tmp_path / "in" / link).symlink_to(tmp_path / "victim")
+    store = ts.KvStore.open("memory://").result()
+    store["a/b/c"] = b"1"
+
+    with pytest.raises(ts.FailedPreconditionError, match=f'in/{link}": it is a link'):
+        asyncio.run(ts.download(store, tmp_path / "in"))
+    assert files(tmp_path / "victim") == {}
+
+
+def test_a_link_in_place_of_a_file_is_replaced_and_the_directory_itself_may_be_one(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "in").symlink_to(tmp_path / "real")
+    (tmp_path / "victim").write_bytes(b"v")
+    (tmp_path / "real" / "a").symlink_to(tmp_path / "victim")
+    store = ts.KvStore.open("memory://").result()
+    store["a"], store["b/c"] = b"1", b"2"
+
+    assert asyncio.run(ts.download(store, tmp_path / "in")) == 2
+    assert files(tmp_path / "real") == {"a": b"1", "b/c": b"2"}
+    assert (tmp_path / "victim").read_bytes() == b"v"
+
+
 @pytest.mark.parametrize(
     "part",
     ["..", "..\\x", "c:", "nul", "NUL.txt", "Aux ", "com1.a.b", "LPT\xb2", "a.", "a ", ".. ",

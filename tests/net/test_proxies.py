@@ -57,3 +57,12 @@ def test_other_kinds_are_refused_by_name(monkeypatch):
 
     with pytest.raises(UnsupportedError, match="socks5"):
         proxy_for("https://example.org")
+
+
+@pytest.mark.parametrize("proxy", ["http://me:swordfish@[::1/", "http://me:swordfish@host:99999/"])
+def test_a_proxy_that_is_no_url_is_named_without_its_password(monkeypatch, proxy):
+    monkeypatch.setenv("http_proxy", proxy)
+
+    with pytest.raises(UnsupportedError, match="http_proxy is no URL") as caught:
+        proxy_for("http://example.org")
+    assert "swordfish" not in str(caught.value)

@@ -80,3 +80,18 @@ def test_a_redirect_to_nowhere_is_an_error(location):
 @pytest.mark.parametrize("location", ["/a/", "https://host/a/?q=1", "a/"])
 def test_a_slash_behind_it_means_a_directory(location):
     assert led(location) is None
+
+
+@pytest.mark.parametrize(
+    ("location", "problem"),
+    [
+        ("https://[::1", "IPv6|no address"),
+        ("https://host:99999/a", "port"),
+        ("https://host:x/a", "port"),
+        ("//[::1/a", "no address"),
+    ],
+)
+def test_a_redirect_to_what_is_no_url_is_an_error(location, problem):
+    with pytest.raises(Failure, match=f"no URL: .*({problem})") as caught:
+        led(location)
+    assert caught.value.error is FailedPreconditionError

@@ -134,3 +134,37 @@ def test_what_a_forked_child_ends_with_is_not_its_parents():
 
     # The connection is still good: nothing was tried again on another one.
     assert out == "b'1'\n0 b'23456' b'1'\n[0, 0, 0]\n"
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["the library", "the loop"])
+def test_too_many_open_files_at_the_first_request_is_an_error_that_may_pass(begun):
+    out = run_script(
+        """
+        import os, resource
+        import tensorstore_py as ts
+        from tensorstore_py._runtime.loop import library_loop
+        context = ts.Context({"http_request_retries": {"max_retries": 0}})
+        store = ts.KvStore.open("http://127.0.0.1:9/", context=context).result()
+        if BEGUN:
+            library_loop()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        taken = []
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        try:
+            store.read("a").result()
+        except ts.errors.UnavailableError as error:
+            print(("aiohttp could not" if BEGUN else "no event loop could") in str(error))
+        for each in taken:
+            os.close(each)
+        try:
+            store.read("a").result()
+        except ts.errors.UnavailableError as error:
+            print("Too many open files" in str(error))
+    """.replace("BEGUN", str(begun))
+    )
+
+    assert out == "True\nFalse\n"

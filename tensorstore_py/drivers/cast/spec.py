@@ -6,7 +6,7 @@ its way there and back.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from tensorstore_py.drivers.cast.conversion import conversion
 from tensorstore_py.errors import SpecError
@@ -38,6 +38,8 @@ class CastSpec(AdapterSpec):
         >>> CastSpec.from_url("cast:float32")
         {'driver': 'cast', 'dtype': 'float32'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -9,7 +9,7 @@ are the base's business, too; all others are compared with what is found.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from tensorstore_py.drivers.downsample.blocks import downsampled_domain
 from tensorstore_py.drivers.downsample.driver import Downsample, smaller_schema
@@ -56,6 +56,10 @@ class DownsampleSpec(AdapterSpec):
         >>> spec.known_domain()
         { [0, 2) }
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "downsample_factors", "downsample_method",
+    })  # fmt: skip
 
     downsample_factors: tuple[Factor, ...]
     downsample_method: Method

@@ -10,7 +10,7 @@ several elements, to a view that was broadcast, leaves the last.
 from __future__ import annotations
 
 import copy
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -74,6 +74,10 @@ class JsonSpec(DriverSpec):
         >>> spec.to_url()
         'memory://a.json|json:/b/0'
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "kvstore", "json_pointer", "cache_pool", "data_copy_concurrency", "recheck_cached_data",
+    })  # fmt: skip
 
     kvstore: KvStoreField | None = None
     path: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.errors import MismatchError
 from tensorstore_py.plugin import (
@@ -60,6 +60,8 @@ class N5CodecSpec(CodecSpecModel):
         >>> N5CodecSpec.parse({"compression": {"type": "bzip2"}}).to_json()
         {'compression': {'blockSize': 9, 'type': 'bzip2'}, 'driver': 'n5'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"compression"})
 
     compression: CompressionMember | None = None
 

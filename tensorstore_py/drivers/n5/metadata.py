@@ -10,7 +10,7 @@ import json as json_module
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from tensorstore_py.drivers.n5.codec_spec import CompressionMember, compression_json
 from tensorstore_py.drivers.n5.foreign import standard
@@ -95,6 +95,11 @@ class MetadataConstraints(Model):
         >>> MetadataConstraints.parse({"dataType": "int8", "note": [1]}).to_json()
         {'dataType': 'int8', 'note': [1]}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "dimensions", "block_size", "data_type", "compression", "axes", "units", "resolution",
+        "extra",
+    })  # fmt: skip
 
     dimensions: (
         Annotated[tuple[Annotated[int, Level(0, _LARGEST)], ...], AfterValidator(_few)] | None

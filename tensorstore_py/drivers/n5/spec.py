@@ -59,6 +59,8 @@ class N5Spec(ChunkedSpec[Metadata]):
         dtype("uint16")
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"metadata"})
+
     detected_by: ClassVar[tuple[str, ...]] = ("attributes.json",)
 
     metadata: Annotated[

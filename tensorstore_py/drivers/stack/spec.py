@@ -12,7 +12,7 @@ as the schema says; where no layer is, there is nothing to read.
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from tensorstore_py.drivers.stack.driver import Stack
 from tensorstore_py.errors import MismatchError, OutOfRangeError, SpecError
@@ -63,6 +63,8 @@ class StackSpec(DriverSpec):
         >>> StackSpec.parse({"layers": [low, one]}).known_domain()
         { [0, 4) }
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"layers", "data_copy_concurrency"})
 
     layers: tuple[BaseField, ...]
     data_copy_concurrency: Resource[object] = ResourceField("data_copy_concurrency")

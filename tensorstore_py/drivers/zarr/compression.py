@@ -6,7 +6,7 @@ comes last. As filters, null and an empty array mean the same.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin import (
@@ -181,6 +181,8 @@ class ZarrCodecSpec(CodecSpecModel):
         >>> ZarrCodecSpec.parse({"compressor": {"id": "zlib"}}).to_json()
         {'compressor': {'id': 'zlib', 'level': 1}, 'driver': 'zarr', 'filters': None}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"compressor", "filters"})
 
     compressor: CompressorMember = Unset.UNSET
     filters: FiltersMember = Unset.UNSET

@@ -151,6 +151,10 @@ class MetadataConstraints(Model):
     """
 
     words: ClassVar[Mapping[str, str]] = _WORDS
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "zarr_format", "shape", "chunks", "dtype", "fill_value", "order", "compressor", "filters",
+        "dimension_separator",
+    })  # fmt: skip
 
     zarr_format: Annotated[int | None, PlainValidator(_zarr_format), JsonForm({"const": 2})] = None
     shape: tuple[Annotated[int, Level(0, _LARGEST)], ...] | None = None

@@ -86,6 +86,10 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         dtype("uint16")
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "field", "open_as_void", "metadata", "array_dimensions",
+    })  # fmt: skip
+
     detected_by: ClassVar[tuple[str, ...]] = (".zarray",)
 
     field: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None

@@ -96,6 +96,8 @@ class RegularGrid(_Cuts):
         (4, 5)
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"chunk_shape"})
+
     chunk_shape: Annotated[tuple[int, ...], PlainValidator(_chunk_shape)]
 
     @property
@@ -127,6 +129,8 @@ class RectilinearGrid(_Cuts):
         >>> grid.cuts, grid.shape
         ((4, ((1, 2), (5, 1)), ((2, 3),)), (4, None, 2))
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"kind", "chunk_shapes"})
 
     sizes_member: ClassVar[str] = "chunk_shapes"
 

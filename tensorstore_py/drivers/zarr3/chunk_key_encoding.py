@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tensorstore_py.errors import SpecError, did_you_mean
 from tensorstore_py.plugin import (
@@ -38,6 +38,8 @@ class DefaultKeyEncoding(ChunkKeyEncodingModel):
         'c.1.23'
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"separator"})
+
     separator: Literal["/", "."] = "/"
 
     def bind(self, rank: int) -> ChunkKeys:
@@ -55,6 +57,8 @@ class V2KeyEncoding(ChunkKeyEncodingModel):
         >>> V2KeyEncoding().bind(2).encode((1, 23))
         '1.23'
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"separator"})
 
     separator: Literal["/", "."] = "."
 

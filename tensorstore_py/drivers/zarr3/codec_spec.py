@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.chain import parse_codecs
 from tensorstore_py.plugin import (
@@ -32,6 +32,8 @@ class Zarr3CodecSpec(CodecSpecModel):
         >>> Zarr3CodecSpec.parse({"driver": "zarr3", "codecs": ["gzip"]}).to_json()
         {'codecs': [{'name': 'gzip'}], 'driver': 'zarr3'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"codecs"})
 
     codecs: (
         Annotated[

@@ -73,6 +73,8 @@ class Zarr3Spec(ChunkedSpec[Metadata]):
         (1000, 1048)
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"field", "open_as_void", "metadata"})
+
     detected_by: ClassVar[tuple[str, ...]] = ("zarr.json",)
 
     field: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None

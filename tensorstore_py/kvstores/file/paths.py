@@ -127,8 +127,9 @@ def path_from_url(url: str, windows: bool = WINDOWS) -> str:
     if windows and _DRIVE.match(host):
         host, path = "", f"/{host}{path}"
     if host not in ("", "localhost") and not windows:
+        shown = host.rpartition("@")[2]
         raise SpecError(
-            f'file: URIs do not support authority: "{host}"; write file:///path for a local path'
+            f'file: URIs do not support authority: "{shown}"; write file:///path for a local path'
         )
     if not path.startswith("/"):
         raise SpecError(

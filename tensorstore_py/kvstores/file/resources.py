@@ -38,6 +38,8 @@ ReadMode = Literal["default", "memmap", "direct"]
 class FileIoConcurrency(ConcurrencyModel):
     """How many file operations run at a time."""
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
 
 @context_resource("file_io_sync")
 class FileIoSync(ResourceModel):
@@ -46,6 +48,8 @@ class FileIoSync(ResourceModel):
     Attributes:
         enabled: the bool.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"enabled"})
 
     config_only: ClassVar[bool] = True
 
@@ -79,6 +83,9 @@ class FileIoLocking(ResourceModel):
         acquire_timeout: how long to wait for another writer.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"mode", "acquire_timeout"})
+    data_values: ClassVar[Mapping[str, frozenset[object]]] = {"mode": frozenset({"os", "lockfile"})}
+
     config_only: ClassVar[bool] = True
 
     mode: LockingMode = "os"
@@ -98,6 +105,12 @@ class FileIoMode(ResourceModel):
             `"direct"`: past the page cache, where the platform can.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"mode"})
+    # A mapped file that somebody cuts short ends the process.
+    data_values: ClassVar[Mapping[str, frozenset[object]]] = {
+        "mode": frozenset({"default", "direct"})
+    }
+
     config_only: ClassVar[bool] = True
 
     mode: ReadMode = "default"
@@ -109,5 +122,7 @@ class FileIoMode(ResourceModel):
 @context_resource("file_io_retries")
 class FileIoRetries(RetriesModel):
     """How often to try again when a (network) file system fails for a moment; by default never."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     max_retries: NonNegativeInt = 0

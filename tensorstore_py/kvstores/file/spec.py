@@ -6,6 +6,7 @@ Values only: paths are checked as text, and opening touches no file.
 from __future__ import annotations
 
 import os
+from typing import ClassVar
 
 from tensorstore_py.kvstores.file.paths import normal_path, path_from_url, path_to_url
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
@@ -35,6 +36,11 @@ class FileSpec(KvStoreSpec):
         file_io_mode: how values are read.
         file_io_retries: how often to try again.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "file_io_concurrency", "file_io_sync", "file_io_locking", "file_io_mode",
+        "file_io_retries",
+    })  # fmt: skip
 
     file_io_concurrency: Resource[Places] = ResourceField("file_io_concurrency")
     file_io_sync: Resource[bool] = ResourceField("file_io_sync")

@@ -23,6 +23,8 @@ class FsspecStorageOptions(OptionsModel):
         FsspecStorageOptions({'host': 'ftp.lab.example'})
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     harmless: ClassVar[frozenset[str]] = frozenset({
         "account_name", "anon", "auto_mkdir", "block_size", "branch", "consistency", "encoding",
         "endpoint_url", "host", "hostname", "max_concurrency", "org", "port", "profile", "project",

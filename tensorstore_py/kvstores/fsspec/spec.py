@@ -6,7 +6,7 @@ Opening loads what fsspec has for the scheme, and sends nothing. A URL of anothe
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 from urllib.parse import urlsplit
 
 from tensorstore_py.errors import SpecError, UnsupportedError
@@ -63,6 +63,8 @@ class FsspecSpec(KvStoreSpec):
         >>> FsspecSpec.from_url("ftp://host/a%20b/")
         {'driver': 'fsspec', 'url': 'ftp://host', 'path': 'a b/'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     url: Annotated[str, AfterValidator(_check_url)]
     storage_options: Resource[FsspecFiles] = ResourceField("fsspec_storage_options")

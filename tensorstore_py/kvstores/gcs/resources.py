@@ -30,6 +30,8 @@ class GcsRequestConcurrency(RequestConcurrencyModel):
             the environment variable `TENSORSTORE_GCS_REQUEST_CONCURRENCY` says.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     variable: ClassVar[str | None] = "TENSORSTORE_GCS_REQUEST_CONCURRENCY"
 
 
@@ -37,10 +39,14 @@ class GcsRequestConcurrency(RequestConcurrencyModel):
 class GcsRequestRetries(RetriesModel):
     """How to go on after a request to Google Cloud Storage failed in a way that may pass."""
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
 
 @context_resource("experimental_gcs_rate_limiter")
 class GcsRateLimiter(RateModel):
     """How many requests a second Google Cloud Storage is asked at most."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     variable: ClassVar[str | None] = "TENSORSTORE_GCS_RATE_LIMITER_DOUBLING_TIME"
 
@@ -58,6 +64,8 @@ class GcsUserProject(ResourceModel):
     Attributes:
         project_id: the project; by default the bucket's owner pays.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     config_only: ClassVar[bool] = True
 

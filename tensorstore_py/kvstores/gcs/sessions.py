@@ -95,7 +95,10 @@ def _place(response: HttpResponse, address: str) -> str:
     Servers behind a tunnel do not know what they are called outside, and credentials must not
     follow an answer to another host.
     """
-    location = urlsplit(response.headers.get("Location", ""))
+    try:
+        location = urlsplit(response.headers.get("Location", ""))
+    except ValueError:
+        location = urlsplit("")
     if not location.query:
         raise FailedPreconditionError(
             "the service opened an upload session without saying where; it speaks another "

@@ -7,6 +7,7 @@ to the environment, see `places` and `credentials`.
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from tensorstore_py.errors import SpecError
 from tensorstore_py.kvstores.gcs.credentials import Grant
@@ -52,6 +53,11 @@ class GcsSpec(KvStoreSpec):
         >>> GcsSpec.from_url("gs://bucket/a%20b/")
         {'driver': 'gcs', 'bucket': 'bucket', 'path': 'a b/'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "gcs_request_concurrency", "gcs_request_retries", "experimental_gcs_rate_limiter",
+        "data_copy_concurrency",
+    })  # fmt: skip
 
     bucket: str
     gcs_request_concurrency: Resource[Slots] = ResourceField("gcs_request_concurrency")

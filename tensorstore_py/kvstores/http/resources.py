@@ -21,9 +21,13 @@ class HttpRequestConcurrency(RequestConcurrencyModel):
             the environment variable `TENSORSTORE_HTTP_REQUEST_CONCURRENCY` says.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     variable: ClassVar[str | None] = "TENSORSTORE_HTTP_REQUEST_CONCURRENCY"
 
 
 @context_resource("http_request_retries")
 class HttpRequestRetries(RetriesModel):
     """How to go on after a request to an HTTP server failed in a way that may pass."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()

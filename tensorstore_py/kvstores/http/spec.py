@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.kvstores.http.headers import check_header, parse_headers
 from tensorstore_py.kvstores.http.resources import HttpRequestRetries
@@ -34,6 +34,10 @@ class HttpSpec(KvStoreSpec):
         http_request_retries: how often to try again.
         data_copy_concurrency: accepted as the reference does; decoding has limits of its own.
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "http_request_concurrency", "http_request_retries", "data_copy_concurrency",
+    })  # fmt: skip
 
     base_url: str
     headers: tuple[Annotated[str, AfterValidator(check_header)], ...] = ()

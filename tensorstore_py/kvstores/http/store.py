@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tensorstore_py.errors import UnsupportedError
 from tensorstore_py.kvstores.http.generations import etag_of, generation_of, is_unchanged
 from tensorstore_py.kvstores.http.resources import HttpRequestRetries
-from tensorstore_py.kvstores.http.urls import Place
+from tensorstore_py.kvstores.http.urls import Place, check_key
 from tensorstore_py.plugin import (
     ALL,
     NO_VALUE,
@@ -133,6 +133,7 @@ class HttpStore(KvStore):
         if if_not_equal is not None and (etag := etag_of(if_not_equal)) is not None:
             headers["If-None-Match"] = etag
             expected |= {304}
+        check_key(key)
         request = HttpRequest("GET", self._place.url(key), headers, key=key)
         response = await self._client.send(request, expected, byte_range)
         if byte_range.stop is None and response.size == byte_range.start > 0 == len(response.body):

@@ -10,12 +10,14 @@ import re
 from typing import NamedTuple
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import decode_path, encode_path
+from tensorstore_py.plugin import check_authority, decode_path, encode_path
 
-__all__ = ["Place", "join", "split_base"]
+__all__ = ["Place", "check_key", "join", "split_base"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://?")
 _ENCODED_SLASH = re.compile(r"%2[fF][^/]*")
+_SLASHES = re.compile(r"[/\\]")
+_NO_NAMES = frozenset({".", ".."})
 _UNSENDABLE = re.compile(r"[\x00-\x20\x7f]")
 
 
@@ -47,6 +49,19 @@ class Place(NamedTuple):
         return f"{self.head}{slash}{encode_path(key)}{self.query}"
 
 
+def check_key(key: str) -> None:
+    """Whether a key stays below the base URL, whoever looks at it on the way.
+
+    Raises:
+        SpecError: it may not.
+    """
+    if "/." in f"/{key}".replace("\\", "/") and not _NO_NAMES.isdisjoint(_SLASHES.split(key)):
+        raise SpecError(
+            f'Invalid key: "{key}"; servers read the components "." and ".." as another path, so '
+            "that a key has none"
+        )
+
+
 def split_base(base_url: str) -> tuple[str, str]:
     """The base URL without the path that a key can say, and that path, decoded.
 
@@ -71,6 +86,10 @@ def split_base(base_url: str) -> tuple[str, str]:
     host, slash, path = rest.partition("/")
     if _UNSENDABLE.search(host) or _UNSENDABLE.search(query):
         raise SpecError("a URL has no blanks or control characters in its host and query")
+    try:
+        check_authority(f"{scheme[1]}://{host}")
+    except ValueError as error:
+        raise SpecError(f"this is no URL: {error}") from None
     path = slash + path
     fixed = max((found.end() for found in _ENCODED_SLASH.finditer(path)), default=0)
     query = mark + query if query else ""

@@ -39,6 +39,8 @@ class ObstoreConfig(OptionsModel):
         ObstoreConfig({'account_name': 'lab'})
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     harmless: ClassVar[frozenset[str]] = frozenset({
         "account_name", "allow_http", "aws_region", "azure_storage_account_name", "base", "bucket",
         "connect_timeout", "container_name", "endpoint", "http1_only", "http2_only", "init_backoff",

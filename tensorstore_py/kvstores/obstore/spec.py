@@ -6,7 +6,7 @@ itself it means that other store; Azure's mean this one.
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 from urllib.parse import urlsplit
 
 from tensorstore_py.errors import SpecError, UnsupportedError
@@ -57,6 +57,8 @@ class ObstoreSpec(KvStoreSpec):
         >>> ObstoreSpec.from_url("az://container/a%20b/")
         {'driver': 'obstore', 'url': 'az://container', 'path': 'a b/'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     url: Annotated[str, AfterValidator(_check_url)]
     config: Resource[ObstoreClients] = ResourceField("obstore_config")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from typing import Final, NamedTuple
-from urllib.parse import quote_from_bytes, urlsplit
+from urllib.parse import quote_from_bytes
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import HttpResponse
+from tensorstore_py.plugin import HttpResponse, check_authority
 
 __all__ = [
     "DEFAULT_REGION",
@@ -106,7 +106,11 @@ def endpoint_address(endpoint: str, bucket: str, region: str, host: str | None) 
         if mark in rest:
             raise SpecError(f"{name} in endpoint unsupported: {endpoint}", ("endpoint",))
     authority, _, path = rest.partition("/")
-    if "@" in authority or not urlsplit(endpoint).hostname:
+    try:
+        check_authority(f"{scheme}://{authority}")
+    except ValueError as error:
+        raise SpecError(f"this is no URL: {error}", ("endpoint",)) from None
+    if "@" in authority:
         raise SpecError(
             "an endpoint is scheme, host and port; credentials go into the resource "
             '"aws_credentials"',

@@ -7,6 +7,7 @@ not in an error, not in a pickle.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from tensorstore_py.errors import SpecError, did_you_mean
@@ -45,6 +46,8 @@ class S3RequestConcurrency(RequestConcurrencyModel):
             the environment variable `TENSORSTORE_S3_REQUEST_CONCURRENCY` says.
     """
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     variable: ClassVar[str | None] = "TENSORSTORE_S3_REQUEST_CONCURRENCY"
 
 
@@ -52,10 +55,14 @@ class S3RequestConcurrency(RequestConcurrencyModel):
 class S3RequestRetries(RetriesModel):
     """How to go on after a request to S3 failed in a way that may pass."""
 
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
 
 @context_resource("experimental_s3_rate_limiter")
 class S3RateLimiter(RateModel):
     """How many requests a second S3 is asked at most."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     variable: ClassVar[str | None] = "TENSORSTORE_S3_RATE_LIMITER_DOUBLING_TIME"
 
@@ -82,6 +89,14 @@ class AwsCredentials(ResourceModel):
         >>> AwsCredentials.parse({"type": "profile", "profile": "lab"}).to_json()
         {'profile': 'lab', 'type': 'profile'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "type", "access_key_id", "secret_access_key", "session_token",
+    })  # fmt: skip
+    # The others run programs, read files, or choose among the keys of this machine.
+    data_values: ClassVar[Mapping[str, frozenset[object]]] = {
+        "type": frozenset({"anonymous", "static"})
+    }
 
     config_only: ClassVar[bool] = True
 

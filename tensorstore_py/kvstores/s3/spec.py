@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.kvstores.s3.address import (
@@ -62,6 +63,11 @@ class S3Spec(KvStoreSpec):
         >>> S3Spec.from_url("s3://bucket/a%20b/")
         {'driver': 's3', 'bucket': 'bucket', 'path': 'a b/'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "aws_credentials", "s3_request_concurrency", "s3_request_retries",
+        "experimental_s3_rate_limiter", "data_copy_concurrency",
+    })  # fmt: skip
 
     bucket: str = ""
     aws_region: str = ""

@@ -6,7 +6,7 @@ is known of it. `auto` knows an archive by its first bytes.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tensorstore_py.kvstores.zip.store import SharedArchive, ZipStore
 from tensorstore_py.plugin import (
@@ -41,6 +41,10 @@ class ZipSpec(KvStoreSpec):
         >>> ZipSpec.from_url("zip:inner/")
         {'driver': 'zip', 'path': 'inner/'}
     """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "base", "compression", "cache_pool", "data_copy_concurrency",
+    })  # fmt: skip
 
     base: KvStoreField
     compression: Literal["store", "deflate", "zstd", "xz"] = "deflate"

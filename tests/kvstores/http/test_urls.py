@@ -1,7 +1,7 @@
 import pytest
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.kvstores.http.urls import Place, join, split_base
+from tensorstore_py.kvstores.http.urls import Place, check_key, join, split_base
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,11 @@ def test_takes_apart_what_a_key_can_say(url, base, path):
         ("http://h h/a", "blanks"),
         ("http://h/a?b c", "blanks"),
         ("http://h\r\nX: y/a", "blanks"),
+        ("http://[::1/a", "write IPv6 like"),
+        ("http://h:99999/a", "port"),
+        ("http://h:x/a", "port"),
+        ("http://:80/a", "no host"),
+        ("http:///a", "no host"),
     ],
 )
 def test_refuses_what_is_no_url_of_the_web(url, problem):
@@ -77,3 +82,14 @@ def test_joins_what_stands_in_two_places(above, path, joined):
 def test_two_beginnings_contradict_each_other():
     with pytest.raises(SpecError, match="absolute"):
         join("/a", "/b")
+
+
+@pytest.mark.parametrize("key", ["a", "a/b", ".a", "a/..b", "a./b", "...", "", "/a", "a//b"])
+def test_most_keys_stay_below(key):
+    check_key(key)
+
+
+@pytest.mark.parametrize("key", [".", "..", "a/..", "../a", "a/./b", "a\\..\\b"])
+def test_some_keys_lead_out(key):
+    with pytest.raises(SpecError, match="servers read"):
+        check_key(key)
