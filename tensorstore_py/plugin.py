@@ -67,6 +67,7 @@ from tensorstore_py._interface.codec_json import (
     parse_codec_list,
 )
 from tensorstore_py._interface.codec_merge import merge_chains, merge_codecs
+from tensorstore_py._interface.conditional_update import conditional_update
 from tensorstore_py._interface.counted_items import CountedItems, CountedItemsSpec
 from tensorstore_py._interface.driver import (
     Driver,
@@ -123,6 +124,7 @@ from tensorstore_py._net.pacing import HttpPacer
 from tensorstore_py._net.retrying import HttpTiming
 from tensorstore_py._net.signing import HttpSigner
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
+from tensorstore_py._runtime.attempts import CONFLICTS, Attempts, RetryPolicy
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Gate, Mutex
@@ -189,6 +191,7 @@ from tensorstore_py._spec.url_path import (
 
 __all__ = [
     "ALL",
+    "CONFLICTS",
     "LARGE_BYTES",
     "MISSING",
     "NO_VALUE",
@@ -204,6 +207,7 @@ __all__ = [
     "ArrayToArraySpec",
     "ArrayToBytes",
     "ArrayToBytesSpec",
+    "Attempts",
     "BaseField",
     "Batch",
     "BeforeValidator",
@@ -298,6 +302,7 @@ __all__ = [
     "ResourceModel",
     "ResourceSpec",
     "RetriesModel",
+    "RetryPolicy",
     "Rounding",
     "Schema",
     "Selection",
@@ -341,6 +346,7 @@ __all__ = [
     "codec_spec",
     "codec_to_json",
     "codecs_to_json",
+    "conditional_update",
     "content_generation",
     "context_resource",
     "context_resources",

@@ -33,6 +33,7 @@ from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import Driver, ResizeRequest
 from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._runtime.attempts import CONFLICTS
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, TensorStoreError
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.statistics import StorageStatistics
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
+    from tensorstore_py._runtime.attempts import Attempts
     from tensorstore_py._spec.schema import Schema
 
 __all__ = ["ChunkedDriver"]
@@ -327,6 +329,7 @@ class ChunkedDriver(Driver, Generic[M]):
             )
         self.spoil_copy()
         # The gate saves the vain attempts of this handle's own callers, not those of others.
+        attempts = CONFLICTS.begin("resize", self._file.describe, inline=self._file.store.inline)
         async with self._merged.hold((self._file.prefix, "shape")):
             while True:
                 state = await self._refresh()
@@ -337,6 +340,7 @@ class ChunkedDriver(Driver, Generic[M]):
                 written = await self._file.write(metadata, if_equal=state.generation)
                 if written is not None:
                     break
+                await attempts.lost(state.generation)
         self._file.learn(state, written)
         self._current()
         if self._transaction is not None:
@@ -367,6 +371,7 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def _refresh(self) -> MetadataState[M]:
         """Ask the store for the metadata, which costs no body when nothing changed."""
+        attempts: Attempts | None = None
         while not self._assumed:
             before = self._file.known
             found = await self._file.read(before or self._known.state)
@@ -377,6 +382,9 @@ class ChunkedDriver(Driver, Generic[M]):
                         "was deleted after it was opened"
                     )
                 break
+            if attempts is None:
+                attempts = CONFLICTS.begin("read", self._file.describe, inline=self.inline)
+            await attempts.lost()
         return self._current().state
 
     def _current(self) -> _Known[M]:

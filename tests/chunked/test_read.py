@@ -4,7 +4,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tensorstore_py._chunked import read as read_module
 from tensorstore_py._interface import codec_chain
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.workers import submissions, width
@@ -216,8 +215,7 @@ class TestShards:
         assert opened.store.counts == {"read": 3}
         assert opened.store.bytes_read == 2048 + 32 * 16 + 4
 
-    def test_batches_are_bounded(self, monkeypatch):
-        monkeypatch.setattr(read_module, "_SHARD_ATTEMPTS", 1)
+    def test_batches_are_bounded(self):
         opened = Opened((5 << 20,), (5 << 20,), "uint8", sharding([1 << 20], ["bytes"]))
         opened.write(np.ones(5 << 20))
         opened.store.counts.clear()

@@ -65,7 +65,6 @@ from tensorstore_py.plugin import (
     RetriesModel,
     Slots,
     TimestampedStorageGeneration,
-    Update,
     encode_path,
     fan_out,
     http_date,
@@ -96,8 +95,6 @@ _DELETED: Final = frozenset({200, 204, 404, 412})
 _COPIED: Final = frozenset({200, 404, 405, 501})
 #: Larger values go in a session.
 _LARGE: Final = 2**24
-#: How often an update may end with nobody knowing whether it was made.
-_UNSURE: Final = 8
 #: Above that size, a checksum is computed off the loop.
 _AT_ONCE: Final = 2**20
 
@@ -283,14 +280,6 @@ class GcsStore(KvStore):
         if response.status != 412:
             stamp.generation = self._generation(self._parsed(response, key), key)
         return stamp
-
-    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
-        for _ in range(_UNSURE):
-            try:
-                return await super().update(key, update)
-            except AbortedError:
-                continue  # an update that may have been made can be made again
-        return await super().update(key, update)
 
     async def _upload(
         self, key: str, name: bytes, value: Buffer, number: int | None

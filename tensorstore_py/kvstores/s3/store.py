@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tensorstore_py.errors import AbortedError, OutOfRangeError, SpecError
+from tensorstore_py.errors import OutOfRangeError, SpecError
 from tensorstore_py.kvstores.s3.address import encode
 from tensorstore_py.kvstores.s3.batches import BatchDeletes
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
@@ -37,7 +37,6 @@ from tensorstore_py.plugin import (
     ListEntry,
     ReadResult,
     TimestampedStorageGeneration,
-    Update,
     encode_key,
     holds,
     range_header,
@@ -57,8 +56,6 @@ _READ: Final = frozenset({*range(200, 300), 404})
 _LISTED: Final = frozenset({200})
 #: What a copy may be answered with.
 _COPIED: Final = frozenset({200, 400, 403, 404, 405, 501})
-#: How often an update is made again that may have been made already.
-_UNSURE: Final = 8
 _LONGEST_KEY: Final = 1024
 
 
@@ -168,14 +165,6 @@ class S3Store(KvStore):
                 return await writes.delete_if(key, if_equal)
             return await writes.put_if(key, value, if_equal)
         return await writes.delete(key) if value is None else await writes.put(key, value)
-
-    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
-        for _ in range(_UNSURE):
-            try:
-                return await super().update(key, update)
-            except AbortedError:
-                continue  # an update that may have been made can be made again
-        return await super().update(key, update)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete the keys of a range, page by page while the next one is listed."""
