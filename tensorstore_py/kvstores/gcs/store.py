@@ -170,9 +170,10 @@ class GcsStore(KvStore):
         request = HttpRequest("GET", self.bucket.value(name, query), headers, key=key)
         response = await self._client.send(request, _READ, byte_range)
         if response.status not in (200, 206):
-            return _without_value(response, if_not_equal)
+            return self._without_value(key, response, if_not_equal)
         generation = generation_of(response.headers.get("x-goog-generation"))
         if generation is not None:
+            self._rivals.seen(key, number_of(generation), response.time)
             stamp = TimestampedStorageGeneration(generation, response.time)
             return ReadResult("value", response.body, stamp)
         if not len(response.body) and not byte_range.is_whole:
@@ -195,9 +196,10 @@ class GcsStore(KvStore):
         url = self.bucket.description(name, "generation,size", query)
         response = await self._client.send(HttpRequest("GET", url, _HEADERS, key=key), _LOOKED)
         if response.status != 200:
-            return _without_value(response, if_not_equal)
+            return self._without_value(key, response, if_not_equal)
         said = self._parsed(response, key)
         stamp = TimestampedStorageGeneration(self._generation(said, key), response.time)
+        self._rivals.seen(key, number_of(stamp.generation), response.time)
         if not byte_range.is_whole:
             try:
                 start, stop = byte_range.resolve(int(str(said.get("size", ""))))
@@ -388,6 +390,18 @@ class GcsStore(KvStore):
             )
         return found
 
+    def _without_value(
+        self, key: str, response: HttpResponse, if_not_equal: bytes | None
+    ) -> ReadResult:
+        stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
+        if response.status == 404:
+            stamp.generation = NO_VALUE
+            return ReadResult("missing", b"", stamp)
+        if response.status == 304 and if_not_equal is not None:
+            stamp.generation = if_not_equal
+            self._rivals.seen(key, number_of(if_not_equal), response.time)
+        return ReadResult("unspecified", b"", stamp)
+
     def _generation(self, said: dict[str, object], key: str) -> bytes:
         found = generation_of(said.get("generation"))
         if found is None:
@@ -395,13 +409,3 @@ class GcsStore(KvStore):
                 f"the service does not say the generation of {self.describe_key(key)}"
             )
         return found
-
-
-def _without_value(response: HttpResponse, if_not_equal: bytes | None) -> ReadResult:
-    stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
-    if response.status == 404:
-        stamp.generation = NO_VALUE
-        return ReadResult("missing", b"", stamp)
-    if response.status == 304 and if_not_equal is not None:
-        stamp.generation = if_not_equal
-    return ReadResult("unspecified", b"", stamp)

@@ -22,7 +22,7 @@ from tensorstore_py.kvstores.gcs import GcsStore
 from tensorstore_py.kvstores.gcs.pacing import GcsPacer
 from tensorstore_py.kvstores.gcs.uploads import MARK, new_mark
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KeyRange, Update
-from tensorstore_py.testing import Fault, FaultServer, KvStoreSuite, Reply, drive
+from tensorstore_py.testing import CountedWaits, Fault, FaultServer, KvStoreSuite, Reply, drive
 from tensorstore_py.testing.fault_server import RESET, applied_then, flipped, status
 
 TESTBENCH = os.environ.get("TENSORSTORE_PY_TESTBENCH", "")
@@ -324,6 +324,41 @@ class TestLostAnswers:
         array[1:3] = 5
 
         assert server.objects()["c/0"] == b"\7\5\5\7"
+
+    @pytest.mark.parametrize("look", ["value", "part", "nothing", "unchanged"])
+    def test_a_server_that_counts_generations_anew_is_written_to(self, server, kv, look):
+        store = kv()
+        first = store.write("a", b"1").result().generation
+        objects = server.api.buckets.bucket("bucket").objects
+        at_first = objects["a"]
+        store.write("a", b"2", if_equal=first).result()
+        objects["a"] = at_first  # as an emulator is after a restart
+        arguments = {
+            "value": {},
+            "part": {"byte_range": slice(0, 1)},
+            "nothing": {"byte_range": slice(0, 0)},
+            "unchanged": {"if_not_equal": first},
+        }[look]
+
+        store.read("a", **arguments).result()
+        stamp = store.write("a", b"3", if_equal=first).result()
+
+        assert stamp.generation != UNKNOWN
+        assert server.objects() == {"a": b"3"}
+
+    def test_an_update_where_generations_are_counted_anew_takes_few_requests(self, server, kv):
+        store = kv()
+        first = store.write("a", b"1").result().generation
+        objects = server.api.buckets.bucket("bucket").objects
+        at_first = objects["a"]
+        store.write("a", b"2", if_equal=first).result()
+        objects["a"] = at_first
+        server.requests.clear()
+
+        with CountedWaits():
+            drive(store.store, lambda: store.store.update("a", _Append()))
+
+        assert len(server.requests) <= 4
 
     def test_in_the_end_it_is_told_that_nobody_knows(self, server, kv):
         async def overwrite(exchange):
