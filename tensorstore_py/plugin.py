@@ -121,6 +121,7 @@ from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
 from tensorstore_py._net.digests import crc32c
 from tensorstore_py._net.message import HttpRequest, HttpResponse, show_url
 from tensorstore_py._net.pacing import HttpPacer
+from tensorstore_py._net.paging import Paging
 from tensorstore_py._net.retrying import HttpTiming
 from tensorstore_py._net.signing import HttpSigner
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
@@ -281,6 +282,7 @@ __all__ = [
     "OuterKeys",
     "OutputIndexMap",
     "Overlay",
+    "Paging",
     "ParsedOnce",
     "Part",
     "Places",

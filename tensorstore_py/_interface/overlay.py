@@ -149,13 +149,11 @@ class Overlay(KvStore):
             if not holds(if_equal, present):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             with self._mutex:
-                mine = self._staged.get(key) is staged
-                if mine:
+                if self._staged.get(key) is staged:
                     stamp = self._stage(key, update)
                     if staged is None:
                         self._conditions.setdefault(key, present)
-            if mine:
-                return stamp
+                    return stamp
             await attempts.lost()
 
     async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:

@@ -55,7 +55,10 @@ def base(request):
 def test_others_who_are_always_faster_end_it(base):
     store = Refusing(base, 10**6, letters)
 
-    with CountedWaits() as waits, pytest.raises(AbortedError, match=r'update "k".*try again') as lost:
+    with (
+        CountedWaits() as waits,
+        pytest.raises(AbortedError, match=r'update "k".*try again') as lost,
+    ):
         drive(store, lambda: store.update("k", Append()))
 
     assert lost.value.attempts == store.writes == CONFLICTS.attempts

@@ -19,9 +19,13 @@ def exhaust(policy, seen=None, *, inline=True, error=None):
     """The error at the end, and how long the waits before it were."""
     attempts = policy.begin("update", where, inline=inline)
     states = itertools.count() if seen is None else itertools.repeat(seen)
-    with CountedWaits() as waits, pytest.raises(TensorStoreError) as raised:
+
+    async def lose():
         while True:
-            run_inline(attempts.lost(next(states), error))
+            await attempts.lost(next(states), error)
+
+    with CountedWaits() as waits, pytest.raises(TensorStoreError) as raised:
+        run_inline(lose())
     return raised.value, waits.seconds
 
 
@@ -30,7 +34,9 @@ def test_ends_with_the_last_attempt_and_says_how_many_there_were(inline):
     error, waits = exhaust(RetryPolicy(attempts=5), inline=inline)
 
     assert type(error) is AbortedError
-    assert str(error).startswith('cannot update "a/b": others changed it first, 5 times (attempt 5)')
+    assert str(error).startswith(
+        'cannot update "a/b": others changed it first, 5 times (attempt 5)'
+    )
     assert error.attempts == 5
     assert len(waits) == 4
 

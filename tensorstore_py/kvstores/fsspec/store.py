@@ -294,7 +294,7 @@ class FsspecStore(KvStore):
                 attempts = _LOOKS_THE_SAME.begin("write", where, inline=self.inline)
             problem = UnavailableError(
                 f"cannot tell the new value of {self.describe_key(key)} from the one before it: "
-                f"the file system gave both the same size and time in {attempts.failed + 1} attempts; "
+                f"the file system gave both one size and time in {attempts.failed + 1} attempts; "
                 f"write again, or use a file system whose clock goes on",
                 attempts.failed + 1,
             )

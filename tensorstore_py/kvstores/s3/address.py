@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from urllib.parse import quote_from_bytes, urlsplit
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import HttpResponse
 
 __all__ = [
     "DEFAULT_REGION",
@@ -19,7 +18,6 @@ __all__ = [
     "aws_address",
     "encode",
     "endpoint_address",
-    "stated_region",
 ]
 
 DEFAULT_REGION: Final = "us-east-1"
@@ -27,7 +25,6 @@ DEFAULT_REGION: Final = "us-east-1"
 _HOST_LABEL: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]\Z", re.ASCII)
 _AWS_HOST: Final = re.compile(r"\.amazonaws\.com(\.cn)?\Z")
 _AWS_REGION: Final = re.compile(r"[.-](?:fips-|dualstack\.)?([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws")
-_REGION: Final = re.compile(rb"<Region>([a-z0-9-]+)</Region>")
 #: What most keys are made of.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._~/-]*\Z", re.ASCII)
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
@@ -119,12 +116,3 @@ def endpoint_address(endpoint: str, bucket: str, region: str, host: str | None) 
     region = region or (stated[1] if stated else DEFAULT_REGION)
     is_aws = _AWS_HOST.search(authority.partition(":")[0]) is not None
     return Address("/".join(parts), region, host, is_aws)
-
-
-def stated_region(response: HttpResponse) -> str | None:
-    """The region that an answer names as the right one."""
-    region = response.headers.get("x-amz-bucket-region")
-    if region:
-        return region
-    found = _REGION.search(bytes(response.body))
-    return found[1].decode() if found else None

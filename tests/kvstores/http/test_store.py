@@ -360,10 +360,18 @@ class TestErrors:
         assert read(plain_store).state == "missing"
         assert len(server.requests) == 1
 
-    def test_no_content_is_missing_as_to_the_reference(self, plain_store, server):
-        server.plan = [status(204, body=b"")]
+    @pytest.mark.parametrize("code", [201, 202, 204, 205, 304])
+    def test_a_success_without_a_value_is_not_taken_for_one(self, plain_store, server, code):
+        server.plan = lambda _: status(code, body=b"")
 
-        assert read(plain_store).state == "missing"
+        with pytest.raises(DataLossError, match=rf"answered {code} .* is no answer .*attempt 3"):
+            read(plain_store)
+
+    @pytest.mark.parametrize("code", [204, 304])
+    def test_and_is_tried_again(self, plain_store, server, code):
+        server.plan = [status(code, body=b"")] * 2
+
+        assert read(plain_store).state == "value"
 
     def test_a_server_that_is_not_there(self, open_store):
         store = open_store("http://127.0.0.1:1").store
