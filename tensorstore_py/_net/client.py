@@ -24,7 +24,7 @@ from tensorstore_py._net.proxies import origin_of
 from tensorstore_py._net.redirects import MOST_HOPS, REDIRECTS, follow
 from tensorstore_py._net.retrying import Budget, Course, HttpTiming
 from tensorstore_py._net.signing import ServerClock
-from tensorstore_py._net.stall import stall_limit_s
+from tensorstore_py._net.stall import least_rate, stall_limit_s
 from tensorstore_py.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -58,7 +58,9 @@ class HttpClient:
             place.
         unpack: whether to undo a `Content-Encoding`.
         stall_s: for how long nothing may happen in an exchange; by default what the environment
-            variable `TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS` says, else 60.
+            variable `TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS` says, else 60. While something does,
+            it has to be as many bytes a second as `TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES` says,
+            else 100.
         deadline_s: for how long a request may be tried again; no limit by default.
         pacer: when requests may go out; at once by default.
         timing: the clock.
@@ -87,6 +89,7 @@ class HttpClient:
         self._redirects = redirects
         self._wire = Wire(
             stall_s=stall_limit_s() if stall_s is None else stall_s,
+            least_rate=least_rate(),
             unpack=unpack,
             digests=self._dialect.digests,
         )

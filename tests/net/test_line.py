@@ -204,7 +204,7 @@ async def test_other_answers_are_handed_over_from_their_first_byte(
     assert talk.handler.received == answer
     assert talk.transport.protocol is talk.handler
     assert talk.handler.params["skip_payload"] is (method == "HEAD")
-    assert talk.handler.params["auto_decompress"] is unpack
+    assert talk.handler.params["auto_decompress"] is False
     for unfit in (True, False):
         talk.handler.should_close = unfit
         assert talk.line.is_usable is not unfit
