@@ -1,8 +1,6 @@
 import asyncio
 import gzip
 import hashlib
-import socket
-import struct
 from base64 import b64encode
 from pathlib import Path
 
@@ -265,27 +263,6 @@ def chunked_short():
         return True
 
     return Fault("chunks", act)
-
-
-async def test_a_connection_that_is_reset_while_much_is_sent_is_not_written_to(caplog):
-    gone = asyncio.Event()
-
-    async def answer(reader, writer):
-        await reader.read(2**16)
-        connection = writer.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        writer.transport.abort()
-        gone.set()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    url = "http://{}:{}/a".format(*server.sockets[0].getsockname())
-    parts = tuple(bytes(2**18) for _ in range(200))
-    async with server:
-        with pytest.raises(Failure, match="connection"):
-            await Wire(stall_s=30).exchange(HttpRequest("PUT", url, {}, parts))
-        await gone.wait()
-
-    assert [each.message for each in caplog.records if each.name == "asyncio"] == []
 
 
 def test_an_unknown_packing_is_an_error_at_once(serve, exchange):
