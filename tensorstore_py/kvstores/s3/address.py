@@ -1,11 +1,12 @@
 """Where a bucket is: its URL, the header `Host`, and the region that requests are signed for.
 
 With an endpoint, the bucket is the first part of the path, or the endpoint says it by itself. At
-AWS the bucket is part of the host name, where its name allows that. Pure.
+AWS the bucket is part of the host name, where its name allows that.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Final, NamedTuple
 from urllib.parse import quote_from_bytes, urlsplit
@@ -18,6 +19,7 @@ __all__ = [
     "aws_address",
     "encode",
     "endpoint_address",
+    "environment_endpoint",
 ]
 
 DEFAULT_REGION: Final = "us-east-1"
@@ -80,6 +82,20 @@ def aws_address(bucket: str, region: str) -> Address:
     if _HOST_LABEL.match(bucket):
         return Address(f"https://{bucket}.{host}", region, is_aws=True)
     return Address(f"https://{host}/{bucket}", region, is_aws=True)
+
+
+def environment_endpoint() -> tuple[str, str]:
+    """The endpoint that the environment names, as for AWS's tools, after the variable's name.
+
+    Both are `""` if there is none.
+    """
+    environ = os.environ
+    if environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() != "true":
+        for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+            found = environ.get(name, "")
+            if found:
+                return name, found
+    return "", ""
 
 
 def endpoint_address(endpoint: str, bucket: str, region: str, host: str | None) -> Address:

@@ -44,7 +44,7 @@ class S3Signer(HttpSigner):
 
     async def sign(self, request: HttpRequest, now: float) -> Mapping[str, str]:
         if self._source is None:
-            self._source = shared_source(self._credentials)
+            self._source = shared_source(self._credentials, self.region)
         keys = self._used = await self._source.keys()
         if keys is None:
             return request.headers

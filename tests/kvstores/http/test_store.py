@@ -21,8 +21,8 @@ from tensorstore_py.errors import (
 )
 from tensorstore_py.kvstores.http import HttpStore
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KvStore
-from tensorstore_py.testing import KvStoreReadSuite, Reply, WebValues, drive
-from tensorstore_py.testing.fault_server import redirect, status
+from tensorstore_py.testing import FaultServer, KvStoreReadSuite, Reply, WebValues, drive
+from tensorstore_py.testing.fault_server import redirect, slow, status
 
 VALUE = b"0123456789"
 
@@ -366,6 +366,20 @@ class TestErrors:
 
         with pytest.raises(DataLossError, match=rf"answered {code} .* is no answer .*attempt 3"):
             read(plain_store)
+
+    def test_what_drips_is_given_up(self, monkeypatch, open_store):
+        monkeypatch.setenv("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", "0.1")
+        monkeypatch.setenv("TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES", "1e6")
+        drip = slow(pieces=10**6, gap_s=0.001)
+        server = FaultServer(lambda _: Reply(200, bytes(10**6)), lambda _: drip)
+
+        with (
+            server.running() as url,
+            pytest.raises(UnavailableError, match="LOW_SPEED_LIMIT_BYTES") as slowness,
+        ):
+            read(open_store(url).store)
+
+        assert slowness.value.attempts == 3
 
     @pytest.mark.parametrize("code", [204, 304])
     def test_and_is_tried_again(self, plain_store, server, code):
