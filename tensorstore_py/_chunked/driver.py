@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.statistics import StorageStatistics
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.admission import Bytes
-    from tensorstore_py._runtime.attempts import Attempts
     from tensorstore_py._spec.schema import Schema
 
 __all__ = ["ChunkedDriver"]
@@ -318,10 +317,7 @@ class ChunkedDriver(Driver, Generic[M]):
     async def _reshape(
         self, wanted: Callable[[ArrayLayout], tuple[int, ...]]
     ) -> tuple[MetadataState[M], MetadataState[M]]:
-        """Store the shape that is wanted in view of what is stored; what was, and what is.
-
-        Another writer's change in between is seen: then `wanted` is asked again.
-        """
+        """Store the shape wanted of what is stored, anew if others changed that; what was, and is."""
         if self._assumed:
             raise FailedPreconditionError(
                 "cannot resize an array that was opened with assume_metadata=True; "
@@ -371,7 +367,7 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def _refresh(self) -> MetadataState[M]:
         """Ask the store for the metadata, which costs no body when nothing changed."""
-        attempts: Attempts | None = None
+        attempts = CONFLICTS.begin("read", self._file.describe, inline=self.inline)
         while not self._assumed:
             before = self._file.known
             found = await self._file.read(before or self._known.state)
@@ -382,8 +378,6 @@ class ChunkedDriver(Driver, Generic[M]):
                         "was deleted after it was opened"
                     )
                 break
-            if attempts is None:
-                attempts = CONFLICTS.begin("read", self._file.describe, inline=self.inline)
             await attempts.lost()
         return self._current().state
 

@@ -123,8 +123,7 @@ class _PartsUpdate(Update, Generic[P]):
 
     def then(self, later: Update) -> Update | None:
         if isinstance(later, type(self)) and later.array is self.array:
-            mine, theirs = list(self._parts), list(later._parts)
-            return self._with(mine + theirs)
+            return self._with([*self._parts, *later._parts])
         return super().then(later)
 
     def _with(self, parts: Sequence[P]) -> Self:
@@ -185,16 +184,14 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
             shard = await OpenShard.open(source, self._cell, self._sharded)
             if shard is None:
                 return NO_VALUE, await self._assembled({})
-            kept = await shard.all_but(replaced)
-            return shard.generation, await self._assembled(kept)
+            return shard.generation, await self._assembled(await shard.all_but(replaced))
 
         return await self._of_one_version(parts)
 
     async def splice_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Stretch] | None]:
         if self.array.chain.chunk.size_bytes < _LEAST_SPLICED:
             return await self.parts_in(store, key)
-        source = self._source.on(store)
-        replaced = self._replaced()
+        source, replaced = self._source.on(store), self._replaced()
         changed = self._touched() - replaced
 
         async def stretches() -> tuple[bytes, Sequence[Stretch] | None] | None:
@@ -206,17 +203,16 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
                 return None
             end = max(part.stop for part in kept.values())
             await shard.fetch(end - 1, end)  # it is as long as its index says
-            chunks = await shard.some(changed)
-            return shard.generation, await self._assembled(chunks, kept)
+            return shard.generation, await self._assembled(await shard.some(changed), kept)
 
         found = await self._of_one_version(stretches)
         return await self.parts_in(store, key) if found is None else found
 
     async def _of_one_version(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What a step makes of the shard, from the beginning if it is replaced meanwhile."""
-        where = partial(self._source.describe, self._cell)
+        where, inline = partial(self._source.describe, self._cell), self._source.inline
         try:
-            return await unchanged(step, "change", where, inline=self._source.inline)
+            return await unchanged(step, "change", where, inline=inline)
         except DataLossError as error:
             raise self._corrupt(error) from error
 

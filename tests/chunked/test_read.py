@@ -8,6 +8,7 @@ from tensorstore_py._interface import codec_chain
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.workers import submissions, width
 from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
+from tensorstore_py.testing import CountedWaits
 from tests.chunked.arrays import Opened, WatchedStore, codecs_named, sharding
 
 VALUES = np.arange(12 * 10, dtype="uint16").reshape(12, 10) + 1
@@ -259,5 +260,6 @@ class TestShards:
                 opened.store.poke(key, opened.store.entries[key])
 
         opened.store.before = interfere
-        with pytest.raises(AbortedError, match=r'"a/c/0/0"'):
+        with CountedWaits() as waits, pytest.raises(AbortedError, match=r'"a/c/0/0"') as lost:
             opened.read(opened.identity[:4, :5])
+        assert len(waits.seconds) == lost.value.attempts - 1 == 999

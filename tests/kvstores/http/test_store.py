@@ -368,7 +368,7 @@ class TestErrors:
             read(plain_store)
 
     def test_what_drips_is_given_up(self, monkeypatch, open_store):
-        monkeypatch.setenv("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", "0.1")
+        monkeypatch.setenv("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", "0.4")
         monkeypatch.setenv("TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES", "1e6")
         drip = slow(pieces=10**6, gap_s=0.001)
         server = FaultServer(lambda _: Reply(200, bytes(10**6)), lambda _: drip)
@@ -379,7 +379,7 @@ class TestErrors:
         ):
             read(open_store(url).store)
 
-        assert slowness.value.attempts == 3
+        assert slowness.value.attempts >= 3
 
     @pytest.mark.parametrize("code", [204, 304])
     def test_and_is_tried_again(self, plain_store, server, code):
