@@ -317,7 +317,7 @@ class ChunkedDriver(Driver, Generic[M]):
     async def _reshape(
         self, wanted: Callable[[ArrayLayout], tuple[int, ...]]
     ) -> tuple[MetadataState[M], MetadataState[M]]:
-        """Store the shape wanted of what is stored, anew if others changed that; what was, and is."""
+        """Store the shape wanted of what is stored, anew if others changed it; what was, and is."""
         if self._assumed:
             raise FailedPreconditionError(
                 "cannot resize an array that was opened with assume_metadata=True; "
