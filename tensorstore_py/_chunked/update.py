@@ -123,7 +123,8 @@ class _PartsUpdate(Update, Generic[P]):
 
     def then(self, later: Update) -> Update | None:
         if isinstance(later, type(self)) and later.array is self.array:
-            return self._with([*self._parts, *later._parts])
+            mine, theirs = list(self._parts), list(later._parts)
+            return self._with(mine + theirs)
         return super().then(later)
 
     def _with(self, parts: Sequence[P]) -> Self:
@@ -178,10 +179,9 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         replaced = self._replaced()
         if not replaced:  # all of the shard matters, so one request reads it with its index
             return await super().parts_in(store, key)
-        source = self._source.on(store)
 
         async def parts() -> tuple[bytes, Sequence[Buffer] | None]:
-            shard = await OpenShard.open(source, self._cell, self._sharded)
+            shard = await OpenShard.open(self._source.on(store), self._cell, self._sharded)
             if shard is None:
                 return NO_VALUE, await self._assembled({})
             return shard.generation, await self._assembled(await shard.all_but(replaced))
@@ -210,9 +210,9 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
 
     async def _of_one_version(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What a step makes of the shard, from the beginning if it is replaced meanwhile."""
-        where, inline = partial(self._source.describe, self._cell), self._source.inline
+        where = partial(self._source.describe, self._cell)
         try:
-            return await unchanged(step, "change", where, inline=inline)
+            return await unchanged(step, "change", where, inline=self._source.inline)
         except DataLossError as error:
             raise self._corrupt(error) from error
 
