@@ -109,7 +109,18 @@ class FailedPreconditionError(TensorStoreError, ValueError):
 
 
 class AbortedError(TensorStoreError, ValueError):
-    """A concurrent change won the race. Remedy: read again and retry."""
+    """A concurrent change won the race. Remedy: read again and retry.
+
+    Attributes:
+        attempts: how often it was tried.
+    """
+
+    def __init__(self, message: str, attempts: int = 1) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+
+    def __reduce__(self) -> tuple[type[AbortedError], tuple[str, int]]:
+        return AbortedError, (str(self), self.attempts)
 
 
 class DataLossError(TensorStoreError, ValueError):

@@ -68,6 +68,7 @@ from tensorstore_py._interface.codec_json import (
     parse_codec_list,
 )
 from tensorstore_py._interface.codec_merge import merge_chains, merge_codecs
+from tensorstore_py._interface.conditional_update import conditional_update
 from tensorstore_py._interface.counted_items import CountedItems, CountedItemsSpec
 from tensorstore_py._interface.driver import (
     Driver,
@@ -122,9 +123,11 @@ from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
 from tensorstore_py._net.digests import crc32c
 from tensorstore_py._net.message import HttpRequest, HttpResponse, show_url
 from tensorstore_py._net.pacing import HttpPacer
+from tensorstore_py._net.paging import Paging
 from tensorstore_py._net.retrying import HttpTiming
 from tensorstore_py._net.signing import HttpSigner
 from tensorstore_py._runtime.admission import Bytes, Places, Slots
+from tensorstore_py._runtime.attempts import CONFLICTS, Attempts, RetryPolicy
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Gate, Mutex
@@ -194,6 +197,7 @@ from tensorstore_py._spec.url_path import (
 
 __all__ = [
     "ALL",
+    "CONFLICTS",
     "DELETE_NEEDS_CREATE",
     "LARGEST_ELEMENT",
     "LARGE_BYTES",
@@ -211,6 +215,7 @@ __all__ = [
     "ArrayToArraySpec",
     "ArrayToBytes",
     "ArrayToBytesSpec",
+    "Attempts",
     "BaseField",
     "Batch",
     "BeforeValidator",
@@ -284,6 +289,7 @@ __all__ = [
     "OuterKeys",
     "OutputIndexMap",
     "Overlay",
+    "Paging",
     "ParsedOnce",
     "Part",
     "Places",
@@ -305,6 +311,7 @@ __all__ = [
     "ResourceModel",
     "ResourceSpec",
     "RetriesModel",
+    "RetryPolicy",
     "Rounding",
     "Schema",
     "Selection",
@@ -350,6 +357,7 @@ __all__ = [
     "codec_spec",
     "codec_to_json",
     "codecs_to_json",
+    "conditional_update",
     "content_generation",
     "context_resource",
     "context_resources",

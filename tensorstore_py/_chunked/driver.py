@@ -34,6 +34,7 @@ from tensorstore_py._interface.driver import Driver, ResizeRequest
 from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._runtime.attempts import CONFLICTS
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, TensorStoreError
 
@@ -317,10 +318,7 @@ class ChunkedDriver(Driver, Generic[M]):
     async def _reshape(
         self, wanted: Callable[[ArrayLayout], tuple[int, ...]]
     ) -> tuple[MetadataState[M], MetadataState[M]]:
-        """Store the shape that is wanted in view of what is stored; what was, and what is.
-
-        Another writer's change in between is seen: then `wanted` is asked again.
-        """
+        """Store the shape wanted of what is stored, anew if others changed it; what was, and is."""
         if self._assumed:
             raise FailedPreconditionError(
                 "cannot resize an array that was opened with assume_metadata=True; "
@@ -328,6 +326,7 @@ class ChunkedDriver(Driver, Generic[M]):
             )
         self.spoil_copy()
         # The gate saves the vain attempts of this handle's own callers, not those of others.
+        attempts = CONFLICTS.begin("resize", self._file.describe, inline=self._file.store.inline)
         async with self._merged.hold((self._file.prefix, "shape")):
             while True:
                 state = await self._refresh()
@@ -338,6 +337,7 @@ class ChunkedDriver(Driver, Generic[M]):
                 written = await self._file.write(metadata, if_equal=state.generation)
                 if written is not None:
                     break
+                await attempts.lost(state.generation)
         self._file.learn(state, written)
         self._current()
         if self._transaction is not None:
@@ -368,6 +368,7 @@ class ChunkedDriver(Driver, Generic[M]):
 
     async def _refresh(self) -> MetadataState[M]:
         """Ask the store for the metadata, which costs no body when nothing changed."""
+        attempts = CONFLICTS.begin("read", self._file.describe, inline=self.inline)
         while not self._assumed:
             before = self._file.known
             found = await self._file.read(before or self._known.state)
@@ -378,6 +379,7 @@ class ChunkedDriver(Driver, Generic[M]):
                         "was deleted after it was opened"
                     )
                 break
+            await attempts.lost()
         return self._current().state
 
     def _current(self) -> _Known[M]:

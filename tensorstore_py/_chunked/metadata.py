@@ -14,12 +14,14 @@ from tensorstore_py._chunked.cache import ChunkCache
 from tensorstore_py._chunked.layout import ArrayLayout, Remembered
 from tensorstore_py._chunked.metadata_cache import MetadataState, SharedMetadata
 from tensorstore_py._interface.generation import UNKNOWN
+from tensorstore_py._runtime.attempts import CONFLICTS
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
+    from tensorstore_py._runtime.attempts import Attempts
 
 __all__ = ["MetadataFile", "MetadataState"]
 
@@ -75,7 +77,11 @@ class MetadataFile(Generic[M]):
 
         Args:
             since: what was known to be current then or later is not asked for.
+
+        Raises:
+            AbortedError: others learned of another document each of the many times.
         """
+        attempts: Attempts | None = None
         while True:
             before = self.known
             if before is not None and before.time >= since:
@@ -84,6 +90,9 @@ class MetadataFile(Generic[M]):
             found = await self.read(before)
             if self.learn(before, found):
                 return found
+            if attempts is None:
+                attempts = CONFLICTS.begin("read", self.describe, inline=self.store.inline)
+            await attempts.lost()
 
     def take(self, document: ReadResult) -> MetadataState[M]:
         """What somebody else has read, or what is known, if that is at least as new.

@@ -16,18 +16,15 @@ from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.rows import grouped, row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import (
     OpenShard,
-    ShardChangedError,
     batches,
     descend,
     inner_array,
+    unchanged,
 )
 from tensorstore_py._chunked.uneven import EachShape
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.scratch import scratch
-from tensorstore_py.errors import (
-    AbortedError,
-    TensorStoreError,
-)
+from tensorstore_py.errors import TensorStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -46,14 +43,12 @@ __all__ = [
     "Reader",
     "ShardReader",
     "read_into",
-    "unchanged",
     "work_of_each_shape",
 ]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 #: How often a shard that keeps being replaced under a reader is begun again.
-_SHARD_ATTEMPTS = 32
 
 
 async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> None:
@@ -282,27 +277,6 @@ class Reader:
         return corrupt_chunk(self._array, cell, error)
 
 
-async def unchanged(
-    read: Callable[[], Coroutine[Any, Any, None]], where: Callable[[], str]
-) -> None:
-    """Read a shard, again if it is replaced meanwhile.
-
-    Args:
-        read: reads it from the beginning.
-        where: names it.
-
-    Raises:
-        AbortedError: it was replaced again and again; names its key.
-    """
-    for _ in range(_SHARD_ATTEMPTS):
-        try:
-            await read()
-        except ShardChangedError:
-            continue
-        return
-    raise AbortedError(f"shard {where()} was replaced {_SHARD_ATTEMPTS} times while being read")
-
-
 class ShardReader(Reader):
     """One read of an array whose chunks are shards: only the inner chunks wanted are read."""
 
@@ -324,7 +298,9 @@ class ShardReader(Reader):
     async def step(self, step: Step) -> None:
         describe = partial(self._array.source.describe, step.cell)
         try:
-            await unchanged(partial(self.read_shard, step), describe)
+            await unchanged(
+                partial(self.read_shard, step), "read", describe, inline=self._array.source.inline
+            )
         except CHUNK_FAILURES as error:
             raise self.corrupt(step.cell, error) from error
 

@@ -20,12 +20,14 @@ from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.kept import Kept
 from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._interface.sharded import MISSING
+from tensorstore_py._runtime.attempts import CONFLICTS
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
     from types import EllipsisType
+    from typing import Any
 
     from numpy.typing import NDArray
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.source import Cell
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._interface.sharded import Sharded
+    from tensorstore_py._runtime.attempts import Attempts
 
 __all__ = [
     "Batch",
@@ -45,8 +48,10 @@ __all__ = [
     "inner_grid",
     "is_worth_splicing",
     "stored_chunks",
+    "unchanged",
 ]
 
+T = TypeVar("T")
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 #: Pieces of a shard that are kept are so large at least, or it is read and written as a whole.
@@ -59,6 +64,34 @@ _GAP_BYTES: Final = 4096
 
 class ShardChangedError(Exception):
     """The shard's generation is not the one its index was read from."""
+
+
+async def unchanged(
+    step: Callable[[], Coroutine[Any, Any, T]],
+    action: str,
+    where: Callable[[], str],
+    *,
+    inline: bool,
+) -> T:
+    """Do something with one version of a shard, again if it is replaced meanwhile.
+
+    Args:
+        step: does it from the beginning.
+        action: what is done, as a verb.
+        where: names the shard.
+        inline: the temperament of `step`.
+
+    Raises:
+        AbortedError: it was replaced each of the many times that it was tried; names its key.
+    """
+    attempts: Attempts | None = None
+    while True:
+        try:
+            return await step()
+        except ShardChangedError:
+            if attempts is None:
+                attempts = CONFLICTS.begin(f"{action} the shard", where, inline=inline)
+        await attempts.lost()
 
 
 class OpenShard(ChunkSource):

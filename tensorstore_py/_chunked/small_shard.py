@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
-from tensorstore_py._chunked.read import unchanged
-from tensorstore_py._chunked.shard import OpenShard, batches, inner_array
+from tensorstore_py._chunked.shard import OpenShard, batches, inner_array, unchanged
 from tensorstore_py._chunked.small_reads import SmallReads
 from tensorstore_py._chunked.wanted import copy_wanted, fill_wanted
 from tensorstore_py._runtime.fan_out import fan_out, offload
@@ -70,7 +69,10 @@ class SmallShardReads(SmallReads):
         array = self.array
         try:
             await unchanged(
-                partial(self._read_shard, cell, wants), partial(array.source.describe, cell)
+                partial(self._read_shard, cell, wants),
+                "read",
+                partial(array.source.describe, cell),
+                inline=array.source.inline,
             )
         except CHUNK_FAILURES as error:
             raise corrupt_chunk(array, cell, error) from error

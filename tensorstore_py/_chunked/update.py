@@ -20,12 +20,12 @@ from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.rows import row_length, rows, side_by_side, slab
 from tensorstore_py._chunked.shard import (
     OpenShard,
-    ShardChangedError,
     c_strides,
     inner_array,
     inner_grid,
     is_worth_splicing,
     stored_chunks,
+    unchanged,
 )
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.generation import NO_VALUE
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkPart", "ChunkUpdate", "ShardPart", "ShardUpdate", "ShownUpdate", "encode"]
 
+T = TypeVar("T")
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
@@ -180,41 +181,42 @@ class ShardUpdate(_PartsUpdate[ShardPart]):
         replaced = self._replaced()
         if not replaced:  # all of the shard matters, so one request reads it with its index
             return await super().parts_in(store, key)
-        source = self._source.on(store)
-        while True:
-            try:
-                shard = await OpenShard.open(source, self._cell, self._sharded)
-                if shard is None:
-                    return NO_VALUE, await self._assembled({})
-                kept = await shard.all_but(replaced)
-                return shard.generation, await self._assembled(kept)
-            except ShardChangedError:
-                continue
-            except CHUNK_FAILURES as error:
-                raise self._corrupt(error) from error
+
+        async def parts() -> tuple[bytes, Sequence[Buffer] | None]:
+            shard = await OpenShard.open(self._source.on(store), self._cell, self._sharded)
+            if shard is None:
+                return NO_VALUE, await self._assembled({})
+            return shard.generation, await self._assembled(await shard.all_but(replaced))
+
+        return await self._of_one_version(parts)
 
     async def splice_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Stretch] | None]:
         if self.array.chain.chunk.size_bytes < _LEAST_SPLICED:
             return await self.parts_in(store, key)
-        source = self._source.on(store)
-        replaced = self._replaced()
+        source, replaced = self._source.on(store), self._replaced()
         changed = self._touched() - replaced
-        while True:
-            try:
-                shard = await OpenShard.open(source, self._cell, self._sharded)
-                if shard is None:
-                    return NO_VALUE, await self._assembled({})
-                kept = shard.all_in_place(but=replaced | changed)
-                if not is_worth_splicing(kept.values()):
-                    return await self.parts_in(store, key)
-                end = max(part.stop for part in kept.values())
-                await shard.fetch(end - 1, end)  # it is as long as its index says
-                chunks = await shard.some(changed)
-                return shard.generation, await self._assembled(chunks, kept)
-            except ShardChangedError:
-                continue
-            except CHUNK_FAILURES as error:
-                raise self._corrupt(error) from error
+
+        async def stretches() -> tuple[bytes, Sequence[Stretch] | None] | None:
+            shard = await OpenShard.open(source, self._cell, self._sharded)
+            if shard is None:
+                return NO_VALUE, await self._assembled({})
+            kept = shard.all_in_place(but=replaced | changed)
+            if not is_worth_splicing(kept.values()):
+                return None
+            end = max(part.stop for part in kept.values())
+            await shard.fetch(end - 1, end)  # it is as long as its index says
+            return shard.generation, await self._assembled(await shard.some(changed), kept)
+
+        found = await self._of_one_version(stretches)
+        return await self.parts_in(store, key) if found is None else found
+
+    async def _of_one_version(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What a step makes of the shard, from the beginning if it is replaced meanwhile."""
+        where = partial(self._source.describe, self._cell)
+        try:
+            return await unchanged(step, "change", where, inline=self._source.inline)
+        except CHUNK_FAILURES as error:
+            raise self._corrupt(error) from error
 
     async def parts(self, stored: Buffer | None) -> Sequence[Buffer] | None:
         try:

@@ -28,6 +28,7 @@ from tensorstore_py._interface.driver import Driver, DriverSpec
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._runtime.admission import Places
+from tensorstore_py._runtime.attempts import CONFLICTS
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.gate import Gate
 from tensorstore_py._runtime.user_function import UserFunction
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.plan import Step
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.codec import Array
+    from tensorstore_py._runtime.attempts import Attempts
 
 __all__ = [
     "VirtualChunked",
@@ -322,6 +324,7 @@ class VirtualChunked(Driver):
         function = self._spec.write_function
         assert function is not None
         since = -np.inf
+        attempts: Attempts | None = None
         while True:
             chunk = self._empty(cell)
             if_equal = UNKNOWN
@@ -337,6 +340,10 @@ class VirtualChunked(Driver):
             self._cache.drop((self._scope, cell.inclusive_min))
             if stamp.generation != UNKNOWN or if_equal == UNKNOWN:
                 return
+            if attempts is None:
+                where = partial("chunk {} of a virtual array".format, cell.inclusive_min)
+                attempts = CONFLICTS.begin("write", where, inline=self.inline)
+            await attempts.lost(if_equal)
             since = time.time()
 
 

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.conditional_update import conditional_update
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration, holds
 from tensorstore_py._interface.kept import Kept, coalesced
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
@@ -292,22 +293,12 @@ class KvStore(SaysTemperament, ABC):
 
         Returns:
             The new stamp.
+
+        Raises:
+            AbortedError: others changed it first each of the many times that it was tried.
+            UnavailableError: it was refused again and again although nothing had changed.
         """
-        while True:
-            if update.replaces:
-                return await self.write_parts(key, await update.parts(None))
-            if self.splices:
-                before, mixed = await update.splice_in(self, key)
-                stamp = await (
-                    self.write(key, None, if_equal=before)
-                    if mixed is None
-                    else self.splice(key, mixed, if_equal=before)
-                )
-            else:
-                before, parts = await update.parts_in(self, key)
-                stamp = await self.write_parts(key, parts, if_equal=before)
-            if stamp.generation != UNKNOWN:
-                return stamp
+        return await conditional_update(self, key, update)
 
     async def update_values(
         self, keys: Sequence[str], updates: Sequence[Update]

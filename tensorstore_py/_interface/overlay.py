@@ -8,6 +8,7 @@ stored when it is committed; else nothing of it is.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
@@ -20,6 +21,7 @@ from tensorstore_py._interface.generation import (
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
 from tensorstore_py._interface.update import Replace, Update, merged
+from tensorstore_py._runtime.attempts import CONFLICTS
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import AbortedError, FailedPreconditionError
@@ -27,6 +29,8 @@ from tensorstore_py.errors import AbortedError, FailedPreconditionError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
     from typing import Any
+
+    from tensorstore_py._runtime.attempts import Attempts
 
 __all__ = ["Overlay", "generation_of"]
 
@@ -132,6 +136,7 @@ class Overlay(KvStore):
         update = Replace(value).kept()
         if if_equal in (None, UNKNOWN):
             return await self.update(key, update)
+        attempts = CONFLICTS.begin("write", partial(self.describe_key, key), inline=self.inline)
         while True:
             self._check()
             staged = self._staged.get(key)
@@ -144,12 +149,12 @@ class Overlay(KvStore):
             if not holds(if_equal, present):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             with self._mutex:
-                if self._staged.get(key) is not staged:
-                    continue  # somebody was faster
-                stamp = self._stage(key, update)
-                if staged is None:
-                    self._conditions.setdefault(key, present)
-            return stamp
+                if self._staged.get(key) is staged:
+                    stamp = self._stage(key, update)
+                    if staged is None:
+                        self._conditions.setdefault(key, present)
+                    return stamp
+            await attempts.lost()
 
     async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
         self._check()
@@ -252,6 +257,7 @@ class Overlay(KvStore):
             self._afterwards.clear()
 
     async def _commit_together(self) -> None:
+        attempts: Attempts | None = None
         while True:
             conditions = dict(self._conditions)
             values = {}
@@ -264,6 +270,10 @@ class Overlay(KvStore):
                 return
             if failed in self._conditions:
                 raise self._conflict(failed)
+            if attempts is None:
+                where = partial(self.base.describe_key, failed)
+                attempts = CONFLICTS.begin("commit", where, inline=self.inline)
+            await attempts.lost((failed, conditions.get(failed)))
 
     async def _commit_one_by_one(self) -> None:
         # What can fail is looked at first, and stored last: metadata after the chunks.

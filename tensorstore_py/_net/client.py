@@ -17,15 +17,20 @@ from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._net.dates import retry_after_s
 from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
 from tensorstore_py._net.exchange import Wire
-from tensorstore_py._net.failures import Failure, Patience
+from tensorstore_py._net.failures import Failure, Patience, damaged
 from tensorstore_py._net.message import HttpResponse, show_url
 from tensorstore_py._net.pacing import HttpPacer
 from tensorstore_py._net.proxies import origin_of
 from tensorstore_py._net.redirects import MOST_HOPS, REDIRECTS, follow
 from tensorstore_py._net.retrying import Budget, Course, HttpTiming
 from tensorstore_py._net.signing import ServerClock
-from tensorstore_py._net.stall import stall_limit_s
-from tensorstore_py.errors import FailedPreconditionError, TensorStoreError, UnavailableError
+from tensorstore_py._net.stall import least_rate, stall_limit_s
+from tensorstore_py.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    TensorStoreError,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
     from tensorstore_py._net.message import HttpRequest
@@ -36,6 +41,8 @@ __all__ = ["HttpClient"]
 
 #: What a conditional request may be answered with; the store says what it means.
 _REFUSED: Final = 412
+#: There is no value with it, by HTTP.
+_EMPTY: Final = frozenset({204, 304})
 
 
 class HttpClient:
@@ -51,7 +58,9 @@ class HttpClient:
             place.
         unpack: whether to undo a `Content-Encoding`.
         stall_s: for how long nothing may happen in an exchange; by default what the environment
-            variable `TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS` says, else 60.
+            variable `TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS` says, else 60. While something does,
+            it has to be as many bytes a second as `TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES` says,
+            else 100.
         deadline_s: for how long a request may be tried again; no limit by default.
         pacer: when requests may go out; at once by default.
         timing: the clock.
@@ -80,6 +89,7 @@ class HttpClient:
         self._redirects = redirects
         self._wire = Wire(
             stall_s=stall_limit_s() if stall_s is None else stall_s,
+            least_rate=least_rate(),
             unpack=unpack,
             digests=self._dialect.digests,
         )
@@ -97,6 +107,7 @@ class HttpClient:
         *,
         settle: Callable[[], Awaitable[HttpResponse | None]] | None = None,
         instead: HttpRequest | None = None,
+        parse: Callable[[HttpResponse], object] | None = None,
     ) -> HttpResponse:
         """The answer to a request, after as many attempts as it takes.
 
@@ -111,6 +122,9 @@ class HttpClient:
                 again at once the first time: the sooner, the less has happened to the value.
             instead: what to send from the second attempt on, for requests that must not be sent
                 twice: it asks what became of the first one.
+            parse: makes what the caller needs of a successful answer, which becomes its `parsed`;
+                raises `DataLossError` for one that is not whole, and then the request is tried
+                again.
 
         Raises:
             TensorStoreError: no expected answer was had; the class says why.
@@ -118,7 +132,7 @@ class HttpClient:
         await self._pacer.turn(request)
         async with self._slots:
             response = await self._attempt(
-                request, expected, byte_range, instead, settle is not None
+                request, expected, byte_range, instead, parse, settle is not None
             )
         if settle is not None and response.status == _REFUSED and response.ambiguous:
             settled = await settle()  # sends requests itself, which need slots
@@ -132,22 +146,15 @@ class HttpClient:
         expected: Container[int],
         byte_range: ByteRange,
         instead: HttpRequest | None,
+        parse: Callable[[HttpResponse], object] | None,
         eager: bool,
     ) -> HttpResponse:
         course: Course | None = None
         while True:
             if course is not None:
                 await self._pacer.turn(request)
-            response = failure = None
-            try:
-                response = await self._once(request, byte_range)
-            except Failure as error:
-                failure = error
-            if (
-                response is not None
-                and response.status in expected
-                and not self._dialect.belies(request, response)
-            ):
+            response, failure, is_answer = await self._tried(request, expected, byte_range, parse)
+            if response is not None and is_answer:
                 if course is not None:
                     response.ambiguous = course.ambiguous
                     response.lost = course.lost
@@ -171,6 +178,28 @@ class HttpClient:
             if delay:
                 await self._timing.sleep(delay)
             request = request if instead is None else instead
+
+    async def _tried(
+        self,
+        request: HttpRequest,
+        expected: Container[int],
+        byte_range: ByteRange,
+        parse: Callable[[HttpResponse], object] | None,
+    ) -> tuple[HttpResponse | None, Failure | None, bool]:
+        """One attempt: the answer, why there is none, and whether the caller can use it."""
+        try:
+            response = await self._once(request, byte_range)
+            if response.status >= 400 and response.body and self._dialect.is_cut(response):
+                raise damaged(f"the server answered {response.status}, and not all of its reasons")
+            if response.status not in expected or self._dialect.belies(request, response):
+                return response, None, False
+            if parse is not None and response.status < 300:
+                response.parsed = parse(response)
+        except Failure as failure:
+            return None, failure, False
+        except DataLossError as error:
+            return None, damaged(str(error)), False
+        return response, None, True
 
     async def _once(self, request: HttpRequest, byte_range: ByteRange) -> HttpResponse:
         """One attempt, signed anew, with the redirects that it leads to."""
@@ -197,6 +226,10 @@ class HttpClient:
 
     async def _judged(self, response: HttpResponse, course: Course) -> Failure | None:
         """What is wrong with an answer; None if another attempt should follow at once."""
+        status = f"{response.status} {response.reason}".strip()
+        if response.status in _EMPTY or response.status < 300:
+            # A value was not asked for under such a condition, or cannot be had in such a form.
+            return damaged(f"the server answered {status}, which is no answer to this request")
         verdict = self._dialect.verdict(response)
         mendable = verdict in (HttpVerdict.REFRESH, HttpVerdict.SKEWED)
         try:
@@ -205,7 +238,6 @@ class HttpClient:
         except TensorStoreError as error:
             return _unsigned(error)
         words = self._dialect.words(response)
-        status = f"{response.status} {response.reason}".strip()
         return Failure(
             f"the server answered {status}{f' ({words})' if words else ''}",
             self._dialect.error(response),

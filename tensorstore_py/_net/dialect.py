@@ -57,6 +57,10 @@ class HttpDialect:
         """Whether an answer with an expected status is an error after all."""
         return False
 
+    def is_cut(self, response: HttpResponse) -> bool:
+        """Whether of what an answer that is no success says the end is missing."""
+        return False
+
     def error(self, response: HttpResponse) -> type[TensorStoreError]:
         """The class of error that an answer becomes."""
         return status_error(response.status)

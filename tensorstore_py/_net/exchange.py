@@ -22,6 +22,7 @@ from tensorstore_py._net.message import HttpResponse
 from tensorstore_py._net.proxies import Proxy, origin_of, proxy_for
 from tensorstore_py._net.sessions import exact_url, lines, session
 from tensorstore_py._net.stall import StallGuard, Watch
+from tensorstore_py._net.unpacking import packings, unpacked
 from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py.errors import UnavailableError, UnsupportedError
 
@@ -41,6 +42,8 @@ _Answer: TypeAlias = "aiohttp.ClientResponse | LibraryAnswer"
 _SENT_AT_ONCE: Final = 2**17
 #: Checking more takes long enough to keep other exchanges waiting.
 _CHECKED_ON_LOOP: Final = 2**19
+#: Packed bytes; unpacking more takes as long.
+_UNPACKED_ON_LOOP: Final = 2**14
 
 
 class Wire:
@@ -48,6 +51,7 @@ class Wire:
 
     Args:
         stall_s: for how long nothing may happen.
+        least_rate: how many bytes a second have to move while something does.
         unpack: undo a `Content-Encoding`, as browsers do; else the bytes stay as they were sent.
         digests: the checksums that headers state, to be verified; None for no checks.
     """
@@ -56,10 +60,11 @@ class Wire:
         self,
         *,
         stall_s: float,
+        least_rate: float = 0.0,
         unpack: bool = False,
         digests: Callable[[Mapping[str, str]], Mapping[str, bytes]] | None = None,
     ) -> None:
-        self._guard = StallGuard(stall_s)
+        self._guard = StallGuard(stall_s, least_rate)
         self._digests = digests
         self._unpack = unpack
         self._proxies: dict[str, Proxy | None] = {}
@@ -122,7 +127,7 @@ class Wire:
             found = line.head
             if found is None:
                 answer = await line.library_answer()
-                watch.move()
+                watch.receives()
                 response = await self._receive(request, answer, byte_range, began, watch)
                 destination.keep(line)
                 return response
@@ -169,12 +174,11 @@ class Wire:
             headers=headers,
             data=data,
             allow_redirects=False,
-            auto_decompress=self._unpack,
             proxy=None if proxy is None else proxy.url,
             proxy_headers=None if proxy is None else proxy.headers,
         )
         try:
-            watch.move()
+            watch.receives()
             return await self._receive(request, response, byte_range, began, watch)
         except BaseException:
             response.close()
@@ -192,18 +196,20 @@ class Wire:
         if request.method == "HEAD" or status in (204, 304):
             response.release()
             return HttpResponse(status, headers, reason=response.reason or "", time=began)
+        how = packings(headers) if self._unpack else ()
+        if how and 200 <= status < 300:
+            return await self._receive_packed(response, byte_range, how, began, watch)
         cut = cut_of(byte_range, status, headers)
         if cut is None:
-            start = await _beginning(response, ERROR_BODY)
+            start = b"" if how else await _beginning(response, ERROR_BODY, watch)
+            if how:
+                response.close()
             return HttpResponse(status, headers, start, reason=response.reason or "", time=began)
-        if "Content-Encoding" in headers:
-            cut = self._unpacked(cut, headers, status)
         if status == 416:
             response.close()
             return HttpResponse(206, headers, size=cut.size, time=began)
         body = await _fill(response, cut, byte_range, watch)
-        unpacked = self._unpack and "Content-Encoding" in headers
-        if request.method == "GET" and byte_range.is_whole and not unpacked:
+        if request.method == "GET" and byte_range.is_whole:
             await self._check(headers, body, watch)
         return HttpResponse(
             status, headers, body, reason=response.reason or "", size=cut.size, time=began
@@ -220,18 +226,39 @@ class Wire:
             await offload(False, lambda: check_digests(stated, body))
             watch.move()
 
-    def _unpacked(self, cut: Cut, headers: Mapping[str, str], status: int) -> Cut:
-        """The cut of a body that the library unpacks while it is received."""
-        coding = headers["Content-Encoding"].strip().lower()
-        if not self._unpack or coding in ("", "identity"):
-            return cut
+    async def _receive_packed(
+        self,
+        response: _Answer,
+        byte_range: ByteRange,
+        how: tuple[str, ...],
+        began: float,
+        watch: Watch,
+    ) -> HttpResponse:
+        """All of a packed body, since its end is what shows that it is whole."""
+        headers, status = response.headers, response.status
         if status == 206:
             raise Failure(
-                f"the value is stored packed (Content-Encoding: {coding}), so a part of it is of "
-                f"no use; store it as it is, and leave the packing to codecs",
+                f"the value is stored packed (Content-Encoding: {', '.join(how)}), so a part of it "
+                f"is of no use; store it as it is, and leave the packing to codecs",
                 UnsupportedError,
             )
-        return Cut(0, None, None, None)
+        cut = cut_of(WHOLE, status, headers)
+        assert cut is not None
+        packed = await _fill(response, cut, WHOLE, watch)
+        if len(packed) <= _UNPACKED_ON_LOOP:
+            body = unpacked(packed, how)
+        else:
+            body = await offload(False, lambda: unpacked(packed, how))
+            watch.move()
+        start, stop = resolve(byte_range, len(body))
+        return HttpResponse(
+            status,
+            headers,
+            memoryview(body)[start:stop],
+            reason=response.reason or "",
+            size=len(body),
+            time=began,
+        )
 
 
 async def _pieces(parts: tuple[Buffer, ...], watch: Watch) -> AsyncIterator[memoryview]:
@@ -239,9 +266,9 @@ async def _pieces(parts: tuple[Buffer, ...], watch: Watch) -> AsyncIterator[memo
     for part in parts:
         view = memoryview(part).cast("B")
         for at in range(0, len(view), PIECE):
-            watch.move()
+            watch.move(PIECE if at else 0)
             yield view[at : at + PIECE]
-    watch.move()
+    watch.move(PIECE)
 
 
 async def _fill(response: _Answer, cut: Cut, byte_range: ByteRange, watch: Watch) -> Buffer:
@@ -280,7 +307,7 @@ async def _window(content: aiohttp.StreamReader, cut: Cut, watch: Watch, piece: 
         piece = await content.readany()
         if not piece:
             raise _short(filled, take)
-        watch.move()
+        watch.move(len(piece))
         if skip:
             skip, piece = max(0, skip - len(piece)), piece[skip:]
         stop = min(take, filled + len(piece))
@@ -310,12 +337,12 @@ async def _up_to(size: int | None, content: aiohttp.StreamReader, watch: Watch) 
     """What comes until there are so many bytes, or until the end."""
     body = bytearray()
     while (size is None or len(body) < size) and (piece := await content.readany()):
-        watch.move()
+        watch.move(len(piece))
         body += piece
     return body
 
 
-async def _beginning(response: _Answer, limit: int) -> bytes:
+async def _beginning(response: _Answer, limit: int, watch: Watch) -> bytes:
     """The first bytes of a body that only explains something."""
     content = response.content
     body = bytearray()
@@ -323,6 +350,7 @@ async def _beginning(response: _Answer, limit: int) -> bytes:
         piece = await content.readany()
         if not piece:
             return bytes(body)
+        watch.move(len(piece))
         body += piece
     response.close()
     return bytes(body[:limit])

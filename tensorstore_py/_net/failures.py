@@ -157,10 +157,6 @@ def translate(error: BaseException) -> Failure | None:
     if isinstance(error, aiohttp.ClientHttpProxyError):
         text = f"the proxy refused with status {error.status}"
         return Failure(text, status_error(error.status), Patience.LITTLE)
-    malformed = (aiohttp.ClientResponseError, aiohttp.http.HttpProcessingError)
-    if isinstance(error, malformed) and "content-encoding" in error.message:
-        text = "the server sent it packed in a way that cannot be undone here (Content-Encoding)"
-        return Failure(text, UnsupportedError)
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
         return Failure("the URL is not valid", SpecError)
     return _lost(error)

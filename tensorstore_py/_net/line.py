@@ -155,15 +155,20 @@ class Line(asyncio.BufferedProtocol):
         """Send more of the request, at the pace at which it leaves, until there is an answer."""
         view = memoryview(part).cast("B")
         self._is_sending = True
+        transport, watch = self._transport, self._watch
+        if watch is not None:
+            watch.sends(transport.get_write_buffer_size, transport.get_write_buffer_size())
         for at in range(0, len(view), PIECE):
             if self.is_full and not self.is_answered:
                 self._room = self._loop.create_future()
                 await self._room
-            if self.is_answered:
+            # A transport that is closing takes what is written for a mistake, and says so in a log.
+            if self.is_answered or transport.is_closing():
                 return
-            if self._watch is not None:
-                self._watch.move()
-            self._transport.write(view[at : at + PIECE])
+            piece = view[at : at + PIECE]
+            if watch is not None:
+                watch.sent(len(piece))
+            transport.write(piece)
         self._is_sending = False
 
     async def library_answer(self) -> LibraryAnswer:
@@ -211,9 +216,13 @@ class Line(asyncio.BufferedProtocol):
             if waiter is None:
                 self.close()
             return
-        if self._watch is not None:
-            self._watch.moved = self._loop.time()
+        watch = self._watch
+        if watch is not None:
+            watch.moved = self._loop.time()
+            watch.count += nbytes
         if self._buffer is None:
+            if watch is not None:
+                watch.receives()
             try:
                 self._on_beginning(nbytes)
             except Failure as failure:
@@ -270,6 +279,8 @@ class Line(asyncio.BufferedProtocol):
         if head is not None and head.status < 200 and head.status != 101 and self._interim:
             # The answer is yet to come, and perhaps waits for the rest of the request.
             self._interim -= 1
+            if self._watch is not None:
+                self._watch.awaits()
             self._begun = bytes(view[end:])
             if self._begun:
                 self._on_pieces()
@@ -361,7 +372,7 @@ class Line(asyncio.BufferedProtocol):
         handler.set_response_params(
             skip_payload=self._method == "HEAD",
             read_until_eof=True,
-            auto_decompress=self._unpack,
+            auto_decompress=False,
             read_bufsize=2**16,
             max_line_size=_LONGEST_HEAD,
             max_field_size=_LONGEST_HEAD,

@@ -76,6 +76,7 @@ class HttpResponse:
         ambiguous: an earlier attempt failed, and may have been carried out all the same.
         lost: the answer to an earlier attempt did not come, so that not even the server said
             anything about it.
+        parsed: what `parse` of `HttpClient.send` made of it.
     """
 
     __slots__ = (
@@ -84,6 +85,7 @@ class HttpResponse:
         "body",
         "headers",
         "lost",
+        "parsed",
         "reason",
         "size",
         "status",
@@ -109,3 +111,4 @@ class HttpResponse:
         self.attempts = 1
         self.ambiguous = False
         self.lost = False
+        self.parsed: object = None

@@ -5,6 +5,7 @@ This package needs pytest, which the rest of the package does not.
 """
 
 from tensorstore_py.testing.codecs import CodecSuite
+from tensorstore_py.testing.counted_waits import CountedWaits
 from tensorstore_py.testing.fake_stores import CountingStore, FaultyStore, LoopStore, StoreAround
 from tensorstore_py.testing.fault_server import Exchange, Fault, FaultServer, Reply, Request
 from tensorstore_py.testing.kvstore import KvStoreSuite
@@ -13,6 +14,7 @@ from tensorstore_py.testing.web_values import WebValues
 
 __all__ = [
     "CodecSuite",
+    "CountedWaits",
     "CountingStore",
     "Exchange",
     "Fault",

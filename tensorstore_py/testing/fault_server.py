@@ -45,6 +45,7 @@ __all__ = [
     "flipped",
     "redirect",
     "reset_within",
+    "shortened",
     "skewed",
     "slow",
     "stalled_within",
@@ -288,6 +289,17 @@ def with_length(difference: int) -> Fault:
         return difference <= 0
 
     return _late(f"length {difference:+}", send)
+
+
+def shortened(by: int) -> Fault:
+    """The body lacks so many bytes at its end, and the length that is said is that of the rest."""
+
+    async def send(exchange: Exchange, reply: Reply) -> bool:
+        body = reply.body[: max(0, len(reply.body) - by)]
+        await exchange.send(reply.head(len(body)) + body)
+        return True
+
+    return _late(f"shortened by {by} bytes", send)
 
 
 def unframed(count: int | None = None) -> Fault:

@@ -4,11 +4,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tensorstore_py._chunked import read as read_module
 from tensorstore_py._interface import codec_chain
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.workers import submissions, width
 from tensorstore_py.errors import AbortedError, DataLossError, NotFoundError
+from tensorstore_py.testing import CountedWaits
 from tests.chunked.arrays import Opened, WatchedStore, codecs_named, sharding
 
 VALUES = np.arange(12 * 10, dtype="uint16").reshape(12, 10) + 1
@@ -216,8 +216,7 @@ class TestShards:
         assert opened.store.counts == {"read": 3}
         assert opened.store.bytes_read == 2048 + 32 * 16 + 4
 
-    def test_batches_are_bounded(self, monkeypatch):
-        monkeypatch.setattr(read_module, "_SHARD_ATTEMPTS", 1)
+    def test_batches_are_bounded(self):
         opened = Opened((5 << 20,), (5 << 20,), "uint8", sharding([1 << 20], ["bytes"]))
         opened.write(np.ones(5 << 20))
         opened.store.counts.clear()
@@ -261,5 +260,6 @@ class TestShards:
                 opened.store.poke(key, opened.store.entries[key])
 
         opened.store.before = interfere
-        with pytest.raises(AbortedError, match=r'"a/c/0/0"'):
+        with CountedWaits() as waits, pytest.raises(AbortedError, match=r'"a/c/0/0"') as lost:
             opened.read(opened.identity[:4, :5])
+        assert len(waits.seconds) == lost.value.attempts - 1 == 999

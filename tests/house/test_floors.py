@@ -25,7 +25,7 @@ CODEC_LIBRARIES = {
     "lzma": {"codecs/lzma.py", "kvstores/zip/methods.py"},
     "numcodecs.blosc": {"codecs/blosc/codec.py"},
     "numcodecs.lz4": {"codecs/lz4.py"},
-    "numcodecs.zstd": {"codecs/zstd.py"},
+    "numcodecs.zstd": {"_net/unpacking.py", "codecs/zstd.py"},
     "msgpack": {"codecs/msgpack2.py"},
     "numcodecs.jenkins": {"codecs/jenkins_lookup3.py"},
     "numcodecs.registry": {"codecs/numcodecs.py"},
@@ -34,6 +34,7 @@ CODEC_LIBRARIES = {
     "pickle": {"codecs/pickle.py"},
     "zfpy": {"codecs/zfpy.py"},
     "zlib": {
+        "_net/unpacking.py",
         "codecs/adler32.py",
         "codecs/crc32.py",
         "codecs/gzip.py",

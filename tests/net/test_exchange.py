@@ -13,7 +13,7 @@ from tensorstore_py._net.exchange import Wire
 from tensorstore_py._net.failures import Failure
 from tensorstore_py._net.message import HttpRequest
 from tensorstore_py.errors import DataLossError, UnavailableError, UnsupportedError
-from tensorstore_py.testing import Reply, WebValues
+from tensorstore_py.testing import Fault, Reply, WebValues
 from tensorstore_py.testing.fault_server import (
     GARBAGE,
     chunked_cut,
@@ -237,6 +237,32 @@ def test_parts_of_packed_values_are_of_no_use(serve, exchange):
     assert failure.value.error is UnsupportedError
     web.ranges = False
     assert bytes(exchange(server.url + "/a", ByteRange(1, 3), unpack=True).body) == SMALL[1:3]
+
+
+@pytest.mark.parametrize("byte_range", [WHOLE, ByteRange(1, 3), ByteRange(-3)])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_packed_value_that_does_not_end_is_not_whole(serve, exchange, byte_range, chunked):
+    packed = gzip.compress(LARGE)
+    headers = {"Content-Encoding": "gzip"}
+    web = WebValues({"a": packed[:-100]}, headers=headers)
+    web.ranges = False
+    server = serve(web.handle, [chunked_short()] if chunked else [])
+
+    with pytest.raises(Failure, match=r"gzip.*truncated") as failure:
+        exchange(server.url + "/a", byte_range, unpack=True)
+    assert failure.value.error is DataLossError
+
+
+def chunked_short():
+    """Chunks that end as they should, whatever the value is."""
+
+    async def act(at):
+        reply = at.serve()
+        head = Reply(200, b"", {**reply.headers, "Transfer-Encoding": "chunked"}).head(-1)
+        await at.send(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(reply.body), reply.body))
+        return True
+
+    return Fault("chunks", act)
 
 
 def test_an_unknown_packing_is_an_error_at_once(serve, exchange):

@@ -204,7 +204,7 @@ async def test_other_answers_are_handed_over_from_their_first_byte(
     assert talk.handler.received == answer
     assert talk.transport.protocol is talk.handler
     assert talk.handler.params["skip_payload"] is (method == "HEAD")
-    assert talk.handler.params["auto_decompress"] is unpack
+    assert talk.handler.params["auto_decompress"] is False
     for unfit in (True, False):
         talk.handler.should_close = unfit
         assert talk.line.is_usable is not unfit
@@ -426,3 +426,23 @@ async def test_endless_interim_answers_are_the_librarys():
 
     assert talk.line.head is None
     assert talk.handler.received == b"HTTP/1.1 100 Continue\r\n\r\n" * 984
+
+
+async def test_nothing_is_written_to_a_connection_that_closes_meanwhile(monkeypatch):
+    talk = Talk()
+    written = []
+
+    def write(data):  # the second piece cannot be sent: asyncio closes, and tells so in a moment
+        written.append(len(data))
+        talk.transport.closed = len(written) > 2
+
+    monkeypatch.setattr(talk.transport, "write", write)
+    answered = talk.begin("PUT")
+    await talk.line.send(bytes(100 * PIECE))
+    await talk.line.send(bytes(5))
+
+    assert len(written) == 3
+    assert not talk.line.is_usable
+    talk.line.connection_lost(ConnectionResetError())
+    with pytest.raises(Failure, match="the connection was lost"):
+        await answered

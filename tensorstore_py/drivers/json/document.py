@@ -20,6 +20,7 @@ import numpy as np
 
 from tensorstore_py.errors import DataLossError, NotFoundError, SpecError
 from tensorstore_py.plugin import (
+    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     CachedChunk,
@@ -102,14 +103,17 @@ class StoredDocument:
         Raises:
             DataLossError: what is stored is not JSON; names its key and the place.
             SpecError: the result is not JSON.
+            AbortedError: others changed it first each of the many times that it was tried.
         """
         async with self._gate.hold(self._key):
-            stored = False
-            while not stored:
+            attempts = CONFLICTS.begin("update", self.describe, inline=self._store.inline)
+            while True:
                 known = await self._refresh(self._known())
                 before = Unset.UNSET if known.chunk is None else self._parsed(known)
                 generation = NO_VALUE if known.chunk is None else known.generation
-                stored = await self._write(_serialized(change(before)), generation)
+                if await self._write(_serialized(change(before)), generation):
+                    return
+                await attempts.lost(generation)
 
     async def _write(self, data: bytes, if_equal: bytes | None) -> bool:
         stamp = await self._store.write(self._key, data, if_equal=if_equal)

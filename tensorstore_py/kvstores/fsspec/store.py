@@ -9,11 +9,11 @@ that nobody else writes; then writers of this process take turns.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, Final, Literal
 
 from tensorstore_py.errors import (
@@ -21,6 +21,7 @@ from tensorstore_py.errors import (
     OutOfRangeError,
     SpecError,
     TensorStoreError,
+    UnavailableError,
     UnsupportedError,
 )
 from tensorstore_py.kvstores.fsspec.errors import class_of
@@ -31,6 +32,7 @@ from tensorstore_py.plugin import (
     NO_VALUE,
     UNKNOWN,
     WHOLE,
+    Attempts,
     Buffer,
     ByteRange,
     Gate,
@@ -38,6 +40,7 @@ from tensorstore_py.plugin import (
     KvStore,
     ListEntry,
     ReadResult,
+    RetryPolicy,
     TimestampedStorageGeneration,
     Update,
     cause_of,
@@ -46,7 +49,6 @@ from tensorstore_py.plugin import (
     fan_out,
     holds,
     joined,
-    pause,
 )
 
 __all__ = ["FsspecStore"]
@@ -58,6 +60,8 @@ _CREATES: Final = frozenset({"abfs", "abfss", "az", "gcs", "gs"})
 _BAD_KEY: Final = re.compile(r"(^|/)(\.{0,2})(/|$)")
 _ROUNDS: Final = 8
 _PAGE: Final = 256
+#: A value looks like the one before it until the clock of the file system moves on.
+_LOOKS_THE_SAME: Final = RetryPolicy(attempts=200, fruitless=200, initial_s=0.002, longest_s=0.1)
 #: Who writes in this process, by file; the one gate for threads, the other for tasks of the loop.
 _turns: Final = {inline: Gate(inline=inline) for inline in (False, True)}
 
@@ -280,13 +284,21 @@ class FsspecStore(KvStore):
             before = NO_VALUE if info is None else self._seen(info)
             if not holds(condition, before):
                 return TimestampedStorageGeneration.now(UNKNOWN)
-        pause_s = 0.001
+        attempts: Attempts | None = None
         while True:
             stamp = await self._put(key, value)
             if stamp.generation != before or value is None:
                 return stamp
-            await self._pause(pause_s)  # its clock has to move on
-            pause_s = min(0.1, 2 * pause_s)
+            if attempts is None:
+                where = partial(self.describe_key, key)
+                attempts = _LOOKS_THE_SAME.begin("write", where, inline=self.inline)
+            problem = UnavailableError(
+                f"cannot tell the new value of {self.describe_key(key)} from the one before it: "
+                f"the file system gave both one size and time in {attempts.failed + 1} attempts; "
+                f"write again, or use a file system whose clock goes on",
+                attempts.failed + 1,
+            )
+            await attempts.lost(error=problem)
 
     async def _put(
         self, key: str, value: Buffer | None, *, create: bool = False
@@ -302,12 +314,6 @@ class FsspecStore(KvStore):
             return TimestampedStorageGeneration.now(UNKNOWN)
         info = await self._files.info(key)
         return TimestampedStorageGeneration.now(NO_VALUE if info is None else self._seen(info))
-
-    async def _pause(self, seconds: float) -> None:
-        if self.inline:
-            pause(seconds)
-        else:
-            await asyncio.sleep(seconds)
 
     def _cause(self, error: Exception) -> BaseException | None:
         return cause_of(error, self._hidden)

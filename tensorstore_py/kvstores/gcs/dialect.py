@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from tensorstore_py.errors import DataLossError, TensorStoreError
+from tensorstore_py.kvstores.gcs.listing import json_object
 from tensorstore_py.plugin import HttpDialect, HttpVerdict
 
 if TYPE_CHECKING:
@@ -44,6 +44,16 @@ class GcsDialect(HttpDialect):
     def verdict(self, response: HttpResponse) -> HttpVerdict:
         return HttpVerdict.RETRY if _is_damaged(response) else super().verdict(response)
 
+    def is_cut(self, response: HttpResponse) -> bool:
+        body = bytes(response.body).strip()
+        if not body.startswith(b"{"):
+            return False
+        try:
+            json_object(body)
+        except DataLossError:
+            return True
+        return False
+
     def error(self, response: HttpResponse) -> type[TensorStoreError]:
         return DataLossError if _is_damaged(response) else super().error(response)
 
@@ -78,8 +88,8 @@ def _is_damaged(response: HttpResponse) -> bool:
 
 def _message(body: bytes) -> object:
     try:
-        document = json.loads(body)
-    except ValueError:
+        document = json_object(body)
+    except DataLossError:
         return ""
     error = document.get("error")
     return error.get("message") if isinstance(error, dict) else error

@@ -7,8 +7,7 @@ is none is replaced by one that lets more in, and what is outside is dropped her
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.plugin import ListEntry
@@ -16,10 +15,24 @@ from tensorstore_py.plugin import ListEntry
 if TYPE_CHECKING:
     from tensorstore_py.plugin import Buffer, KeyRange
 
-__all__ = ["directory_parameters", "listing_parameters", "page_entries", "page_prefixes"]
+__all__ = ["Page", "directory_parameters", "json_object", "listing_parameters", "parse_page"]
 
 _PAGE: Final = 1000
 _FIELDS: Final = "items(name,size),nextPageToken"
+
+
+class Page(NamedTuple):
+    """A page of a listing.
+
+    Attributes:
+        entries: keys and sizes.
+        token: what to ask for the next page with; empty after the last one.
+        prefixes: what further keys begin with, if one level was asked for; end in `/`.
+    """
+
+    entries: list[ListEntry]
+    token: str
+    prefixes: tuple[str, ...]
 
 
 def listing_parameters(key_range: KeyRange) -> dict[str, str]:
@@ -61,11 +74,6 @@ def directory_parameters(prefix: str) -> dict[str, str]:
     return asked | ({"prefix": prefix} if prefix else {})
 
 
-def page_prefixes(body: Buffer) -> list[str]:
-    """What further names begin with, in a page of one level that `page_entries` has accepted."""
-    return [str(prefix) for prefix in json.loads(bytes(body)).get("prefixes", ())]
-
-
 def _sendable(bound: bytes) -> str:
     """The longest beginning that is text without control characters."""
     text = bound.decode("utf-8", "surrogateescape")
@@ -75,20 +83,36 @@ def _sendable(bound: bytes) -> str:
     return text
 
 
-def page_entries(body: Buffer) -> tuple[list[ListEntry], str]:
-    """The entries of a page, and what to ask for the next one with; `""` after the last.
+def parse_page(body: Buffer) -> Page:
+    """What a page says.
 
     Raises:
-        DataLossError: it is no page.
+        DataLossError: it is no page, or not all of one.
     """
+    page = json_object(body)
     try:
-        page = json.loads(bytes(body))
-        entries = list(_entries(page.get("items", ())))
-        return entries, str(page.get("nextPageToken") or "")
+        entries = [
+            ListEntry(str(item["name"]), int(item.get("size", -1)))
+            for item in page.get("items", ())
+        ]
+        prefixes = tuple(str(prefix) for prefix in page.get("prefixes", ()))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataLossError(f"the service sent no listing ({type(error).__name__})") from None
+    return Page(entries, str(page.get("nextPageToken") or ""), prefixes)
 
 
-def _entries(items: list[dict[str, str]]) -> Iterator[ListEntry]:
-    for item in items:
-        yield ListEntry(item["name"], int(item.get("size", -1)))
+def json_object(body: Buffer) -> dict[str, Any]:
+    """An answer of the service, of which every one in JSON is an object.
+
+    Raises:
+        DataLossError: it is not whole, or something else.
+    """
+    try:
+        found = json.loads(bytes(body))
+    except (ValueError, RecursionError) as error:
+        raise DataLossError(
+            f"the service's answer is no whole JSON document ({type(error).__name__})"
+        ) from None
+    if not isinstance(found, dict):
+        raise DataLossError("the service's answer is no JSON object")
+    return found

@@ -2,12 +2,14 @@
 
 A write whose answer was lost looks whose value is stored, and no other write of this process may
 have replaced it by then. Who waited for it and is too late now is told so without a request: a
-generation is replaced once, and it is known here that it was. The invariant: what is known here is
-certain; what is not known, the service decides.
+generation is replaced once, and it is known here that it was. Servers that begin to count again, as
+emulators do when they restart, are found out by a read: what it shows is there, whatever is known
+here. The invariant: what is known here is certain; what is not known, the service decides.
 """
 
 from __future__ import annotations
 
+import time
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar
 
@@ -31,7 +33,7 @@ class Rivals:
 
     MOST: ClassVar[int] = 4096
     _gate: ClassVar[Gate] = Gate(inline=False)
-    _replaced: ClassVar[dict[tuple[str, str, int], None]] = {}
+    _replaced: ClassVar[dict[tuple[str, str, int], float]] = {}
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -44,9 +46,23 @@ class Rivals:
         """That generation of a key is no more, because of us."""
         if not number:
             return  # a key can be created again and again
-        self._replaced[self._place, key, number] = None
+        self._replaced[self._place, key, number] = time.time()
         if len(self._replaced) > self.MOST:
             del self._replaced[next(iter(self._replaced))]
+
+    def seen(self, key: str, number: int, asked: float) -> None:
+        """A read found that generation of a key.
+
+        Args:
+            key: which key.
+            number: the generation.
+            asked: when the read was sent, in s since 1970; one that was on its way while we wrote
+                says nothing.
+        """
+        name = (self._place, key, number)
+        replaced = self._replaced.get(name)
+        if replaced is not None and asked > replaced:
+            self._replaced.pop(name, None)
 
     def is_late(self, key: str, number: int) -> bool:
         """Whether a write on condition of that generation is bound to fail."""

@@ -21,7 +21,7 @@ __all__ = ["Settle", "send_in_session"]
 
 Settle = Callable[[], Awaitable[HttpResponse | None]]
 
-_ENDED: Final = frozenset({200, 201, 412})
+_ENDED: Final = frozenset({200, 201})
 _GONE: Final = frozenset({404, 410})
 _MORE: Final = 308
 #: How often in a row may nothing of what was sent be kept, and a session be forgotten.
@@ -29,7 +29,12 @@ _MOST_IDLE: Final = 8
 
 
 async def send_in_session(
-    client: HttpClient, begin: HttpRequest, address: str, value: Buffer, settle: Settle | None
+    client: HttpClient,
+    begin: HttpRequest,
+    address: str,
+    value: Buffer,
+    settle: Settle | None,
+    parse: Callable[[HttpResponse], object],
 ) -> HttpResponse:
     """Upload a value, and get the answer that ends its session.
 
@@ -38,7 +43,8 @@ async def send_in_session(
         begin: opens a session.
         address: of the service; the session is there, whatever it calls itself.
         value: contiguous bytes.
-        settle: see `HttpClient.send`.
+        settle: see `HttpClient.send`; None where the write is not conditional.
+        parse: makes what the caller needs of the answer that ends the session.
 
     Returns:
         A success with what the service says of the object, or status 412.
@@ -48,31 +54,34 @@ async def send_in_session(
     """
     view = memoryview(value).cast("B")
     size = len(view)
-    sent = idle = 0
+    ended = _ENDED if settle is None else _ENDED | {412}
+    sent = idle = forgotten = 0
     url = ""
-    while idle <= _MOST_IDLE:
+    while idle <= _MOST_IDLE and forgotten <= _MOST_IDLE:
         if not url:
-            response = await client.send(begin, _ENDED)
+            response = await client.send(begin, ended)
             if response.status not in (200, 201):
                 return response
             url, sent = _place(response, address), 0
         response = await client.send(
             _rest(begin, url, view, sent),
-            _ENDED | _GONE | {_MORE},
+            ended | _GONE | {_MORE},
             settle=settle,
             instead=_question(begin, url, size),
+            parse=parse,
         )
-        if response.status in _ENDED:
+        if response.status in ended:
             return response
         kept = 0 if response.status in _GONE else stored_until(response.headers.get("Range"))
         idle = idle + 1 if kept <= sent else 0
         sent = kept
         if response.status in _GONE:
             url = ""
+            forgotten += 1
     raise UnavailableError(
-        f'cannot write "{begin.key}": the service kept nothing of what it was sent, '
-        f"{idle} times in a row; try later",
-        idle,
+        f'cannot write "{begin.key}": the service kept nothing of what it was sent '
+        f"{max(idle, forgotten)} times; try later",
+        max(idle, forgotten),
     )
 
 

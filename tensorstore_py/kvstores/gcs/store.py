@@ -7,16 +7,16 @@ wrong is found by checksums; if nothing comes back, the mark of a write tells wh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tensorstore_py.errors import (
     AbortedError,
     DataLossError,
     FailedPreconditionError,
     OutOfRangeError,
+    UnavailableError,
 )
 from tensorstore_py.kvstores.gcs.credentials import GcsSigner, Grant
 from tensorstore_py.kvstores.gcs.dialect import GcsDialect
@@ -27,10 +27,11 @@ from tensorstore_py.kvstores.gcs.generations import (
     number_of,
 )
 from tensorstore_py.kvstores.gcs.listing import (
+    Page,
     directory_parameters,
+    json_object,
     listing_parameters,
-    page_entries,
-    page_prefixes,
+    parse_page,
 )
 from tensorstore_py.kvstores.gcs.names import check_key
 from tensorstore_py.kvstores.gcs.pacing import GcsPacer
@@ -60,12 +61,13 @@ from tensorstore_py.plugin import (
     KeyRange,
     KvStore,
     ListEntry,
+    Paging,
     Rates,
     ReadResult,
     RetriesModel,
+    RetryPolicy,
     Slots,
     TimestampedStorageGeneration,
-    Update,
     encode_path,
     fan_out,
     http_date,
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GcsStore"]
 
+Described = dict[str, Any]
 Entries = list[ListEntry]
 Results = list[ReadResult]
 
@@ -88,16 +91,16 @@ _HEADERS: Final = {
     "Accept-Encoding": "identity",
     "User-Agent": "tensorstore_py",
 }
-_READ: Final = frozenset({200, 206, 304, 404, 412})
-_LOOKED: Final = frozenset({200, 304, 404, 412})
-_WRITTEN: Final = frozenset({200, 201, 412})
-_DELETED: Final = frozenset({200, 204, 404, 412})
+_READ: Final = frozenset({200, 206, 404})
+_LOOKED: Final = frozenset({200, 404})
+_WRITTEN: Final = frozenset({200, 201})
+_DELETED: Final = frozenset({200, 204, 404})
 #: Servers that cannot copy by themselves say one of the last two.
 _COPIED: Final = frozenset({200, 404, 405, 501})
+#: How often a copy may get no further.
+_COPYING: Final = RetryPolicy(attempts=32, initial_s=0.1, longest_s=10.0)
 #: Larger values go in a session.
 _LARGE: Final = 2**24
-#: How often an update may end with nobody knowing whether it was made.
-_UNSURE: Final = 8
 #: Above that size, a checksum is computed off the loop.
 _AT_ONCE: Final = 2**20
 
@@ -171,11 +174,12 @@ class GcsStore(KvStore):
         wanted = range_header(byte_range)
         headers = _HEADERS if wanted is None else {**_HEADERS, "Range": wanted}
         request = HttpRequest("GET", self.bucket.value(name, query), headers, key=key)
-        response = await self._client.send(request, _READ, byte_range)
+        response = await self._client.send(request, _allowed(_READ, query), byte_range)
         if response.status not in (200, 206):
-            return _without_value(response, if_not_equal)
+            return self._without_value(key, response, if_not_equal)
         generation = generation_of(response.headers.get("x-goog-generation"))
         if generation is not None:
+            self._rivals.seen(key, number_of(generation), response.time)
             stamp = TimestampedStorageGeneration(generation, response.time)
             return ReadResult("value", response.body, stamp)
         if not len(response.body) and not byte_range.is_whole:
@@ -196,11 +200,13 @@ class GcsStore(KvStore):
     ) -> ReadResult:
         """What a read of no bytes finds: whether a value is there, and its generation."""
         url = self.bucket.description(name, "generation,size", query)
-        response = await self._client.send(HttpRequest("GET", url, _HEADERS, key=key), _LOOKED)
+        request = HttpRequest("GET", url, _HEADERS, key=key)
+        response = await self._client.send(request, _allowed(_LOOKED, query), parse=_described)
         if response.status != 200:
-            return _without_value(response, if_not_equal)
-        said = self._parsed(response, key)
+            return self._without_value(key, response, if_not_equal)
+        said = cast(Described, response.parsed)
         stamp = TimestampedStorageGeneration(self._generation(said, key), response.time)
+        self._rivals.seen(key, number_of(stamp.generation), response.time)
         if not byte_range.is_whole:
             try:
                 start, stop = byte_range.resolve(int(str(said.get("size", ""))))
@@ -225,35 +231,33 @@ class GcsStore(KvStore):
         """The entries of a range, page by page; no more than one is held."""
         if key_range.empty:
             return
-        async for entries, _ in self._asked(listing_parameters(key_range)):
-            yield [entry for entry in entries if entry.key in key_range]
+        async for page in self._asked(listing_parameters(key_range)):
+            yield [entry for entry in page.entries if entry.key in key_range]
 
     async def list_directory(self, prefix: str) -> AsyncIterator[str]:
         size = len(prefix)
-        async for entries, body in self._asked(directory_parameters(prefix)):
-            for name in page_prefixes(body):
+        async for page in self._asked(directory_parameters(prefix)):
+            for name in page.prefixes:
                 yield name[size:]
-            for entry in entries:
+            for entry in page.entries:
                 if len(entry.key) > size:
                     yield entry.key[size:]
 
-    async def _asked(self, asked: dict[str, str]) -> AsyncIterator[tuple[Entries, Buffer]]:
+    async def _asked(self, asked: dict[str, str]) -> AsyncIterator[Page]:
         """The pages of an answer, each asked for when the one before it was looked at."""
         prefix = asked.get("prefix", "")
         action = "list" if prefix else f"list {self.describe_key('')} at"
+        paging = Paging(self.describe_key(prefix))
         while True:
             url = self.bucket.listing(asked)
             request = HttpRequest("GET", url, _HEADERS, action=action, key=prefix)
-            response = await self._client.send(request, {200})
-            entries, token = page_entries(response.body)
-            yield entries, response.body
-            if not token:
+            response = await self._client.send(request, {200}, parse=_page)
+            page = cast(Page, response.parsed)
+            paging.page([*page.prefixes, *(entry.key for entry in page.entries)], page.token)
+            yield page
+            if not page.token:
                 return
-            if token == asked.get("pageToken"):
-                raise DataLossError(
-                    f"cannot list {self.describe_key('')}: the service sends the same page again"
-                )
-            asked["pageToken"] = token
+            asked["pageToken"] = page.token
 
     # Writing.
 
@@ -281,16 +285,8 @@ class GcsStore(KvStore):
         response = await self._upload(key, name, value, number)
         stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
         if response.status != 412:
-            stamp.generation = self._generation(self._parsed(response, key), key)
+            stamp.generation = self._generation(cast(Described, response.parsed), key)
         return stamp
-
-    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
-        for _ in range(_UNSURE):
-            try:
-                return await super().update(key, update)
-            except AbortedError:
-                continue  # an update that may have been made can be made again
-        return await super().update(key, update)
 
     async def _upload(
         self, key: str, name: bytes, value: Buffer, number: int | None
@@ -312,12 +308,16 @@ class GcsStore(KvStore):
             url = self.bucket.upload("resumable", query)
             begin = HttpRequest("POST", url, headers, said, action="write", key=key)
             address = self.bucket.service.address
-            return await send_in_session(self._client, begin, address, value, settle)
+            return await send_in_session(
+                self._client, begin, address, value, settle, parse=_described
+            )
         more, body = in_one_piece(said, value)
         url = self.bucket.upload("multipart", query)
         headers = {**_HEADERS, **more}
         request = HttpRequest("POST", url, headers, body, action="write", key=key)
-        return await self._client.send(request, _WRITTEN, settle=settle)
+        return await self._client.send(
+            request, _allowed(_WRITTEN, query), settle=settle, parse=_described
+        )
 
     async def _whose(
         self, key: str, name: bytes, number: int, mark: str, began: float
@@ -332,9 +332,9 @@ class GcsStore(KvStore):
         """
         url = self.bucket.description(name, "generation,metadata,timeCreated")
         request = HttpRequest("GET", url, _HEADERS, action="look at", key=key)
-        response = await self._client.send(request, {200, 404})
+        response = await self._client.send(request, {200, 404}, parse=_described)
         if response.status == 200:
-            said = self._parsed(response, key)
+            said = cast(Described, response.parsed)
             found = mark_in(said)
             if found == mark:
                 return response
@@ -353,7 +353,7 @@ class GcsStore(KvStore):
         query = "" if number is None else f"&ifGenerationMatch={number}"
         url = self.bucket.object(name, query)
         request = HttpRequest("DELETE", url, _HEADERS, action="delete", key=key)
-        response = await self._client.send(request, _DELETED)
+        response = await self._client.send(request, _allowed(_DELETED, query))
         gone = response.status != 412
         if response.status == 404 and number and not response.ambiguous:
             gone = False  # nothing was there, and so not what was to be deleted
@@ -371,35 +371,45 @@ class GcsStore(KvStore):
         if not isinstance(target, GcsStore) or target.bucket.service != self.bucket.service:
             return False
         name, there = check_key(key), check_key(target_key)
-        token = ""
+        token, done = "", -1
+        attempts = _COPYING.begin("copy", partial(self.describe_key, key), inline=False)
         while True:
             url = self.bucket.rewrite(name, target.bucket, there, token)
             request = HttpRequest("POST", url, _HEADERS, b"", action="copy", key=key)
-            response = await self._client.send(request, _COPIED)
+            response = await self._client.send(request, _COPIED, parse=json_of)
             if response.status != 200:
                 return False
-            said = self._parsed(response, key)
+            said = cast(Described, response.parsed)
             if said.get("done") is True:
                 return True
             token = str(said.get("rewriteToken") or "")
             if not token:
                 return False
+            before, done = done, _count(said.get("totalBytesRewritten"))
+            if done <= before:
+                problem = UnavailableError(
+                    f"cannot copy {self.describe_key(key)}: the service got no further than "
+                    f"{done} bytes of it in {attempts.failed + 1} attempts; try later",
+                    attempts.failed + 1,
+                )
+                await attempts.lost(error=problem)
 
     def describe_key(self, key: str) -> str:
         return f'"gs://{self.bucket.name}/{encode_path(key)}"'
 
-    def _parsed(self, response: HttpResponse, key: str) -> dict[str, object]:
-        try:
-            found = json.loads(bytes(response.body))
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise DataLossError(
-                f"what the service says of {self.describe_key(key)} is no JSON object"
-            )
-        return found
+    def _without_value(
+        self, key: str, response: HttpResponse, if_not_equal: bytes | None
+    ) -> ReadResult:
+        stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
+        if response.status == 404:
+            stamp.generation = NO_VALUE
+            return ReadResult("missing", b"", stamp)
+        if response.status == 304 and if_not_equal is not None:
+            stamp.generation = if_not_equal
+            self._rivals.seen(key, number_of(if_not_equal), response.time)
+        return ReadResult("unspecified", b"", stamp)
 
-    def _generation(self, said: dict[str, object], key: str) -> bytes:
+    def _generation(self, said: Described, key: str) -> bytes:
         found = generation_of(said.get("generation"))
         if found is None:
             raise DataLossError(
@@ -408,11 +418,36 @@ class GcsStore(KvStore):
         return found
 
 
-def _without_value(response: HttpResponse, if_not_equal: bytes | None) -> ReadResult:
-    stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
-    if response.status == 404:
-        stamp.generation = NO_VALUE
-        return ReadResult("missing", b"", stamp)
-    if response.status == 304 and if_not_equal is not None:
-        stamp.generation = if_not_equal
-    return ReadResult("unspecified", b"", stamp)
+def json_of(response: HttpResponse) -> Described:
+    """What an answer says, see `json_object`."""
+    return json_object(response.body)
+
+
+def _described(response: HttpResponse) -> Described:
+    """What an answer says of an object.
+
+    Raises:
+        DataLossError: it is not whole, or does not say the generation.
+    """
+    said = json_object(response.body)
+    if generation_of(said.get("generation")) is None:
+        raise DataLossError("the service does not say the generation")
+    return said
+
+
+def _page(response: HttpResponse) -> Page:
+    return parse_page(response.body)
+
+
+def _count(text: object) -> int:
+    """A number, which the service writes as text."""
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else 0
+
+
+def _allowed(statuses: frozenset[int], query: str) -> frozenset[int]:
+    """The statuses of an answer, with those that the conditions of a query may be told by."""
+    if "&ifGenerationMatch=" in query:
+        statuses |= {412}
+    if "&ifGenerationNotMatch=" in query:
+        statuses |= {304}
+    return statuses

@@ -44,7 +44,8 @@ __all__ = ["HttpStore"]
 
 Results = list[ReadResult]
 
-_ANSWERS: Final = frozenset({*range(200, 300), 404, 410})
+#: Without a value: by HTTP, 204 says that there is nothing to send, not that there is no value.
+_ANSWERS: Final = frozenset({200, 203, 206, 404, 410})
 _BASE_HEADERS: Final = {
     "Accept": "*/*",
     # Parts of a packed value are of no use.
@@ -185,7 +186,7 @@ def _result(
     response: HttpResponse, if_equal: bytes | None, if_not_equal: bytes | None
 ) -> ReadResult:
     status, stamp = response.status, TimestampedStorageGeneration(UNKNOWN, _true_since(response))
-    if status in (204, 404, 410):
+    if status in (404, 410):
         stamp.generation = NO_VALUE
         return ReadResult("missing", b"", stamp)
     if status in (304, 412):

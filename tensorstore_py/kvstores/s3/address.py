@@ -1,17 +1,18 @@
 """Where a bucket is: its URL, the header `Host`, and the region that requests are signed for.
 
 With an endpoint, the bucket is the first part of the path, or the endpoint says it by itself. At
-AWS the bucket is part of the host name, where its name allows that. Pure.
+AWS the bucket is part of the host name, where its name allows that.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Final, NamedTuple
 from urllib.parse import quote_from_bytes
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import HttpResponse, check_authority
+from tensorstore_py.plugin import check_authority
 
 __all__ = [
     "DEFAULT_REGION",
@@ -19,7 +20,7 @@ __all__ = [
     "aws_address",
     "encode",
     "endpoint_address",
-    "stated_region",
+    "environment_endpoint",
 ]
 
 DEFAULT_REGION: Final = "us-east-1"
@@ -27,7 +28,6 @@ DEFAULT_REGION: Final = "us-east-1"
 _HOST_LABEL: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]\Z", re.ASCII)
 _AWS_HOST: Final = re.compile(r"\.amazonaws\.com(\.cn)?\Z")
 _AWS_REGION: Final = re.compile(r"[.-](?:fips-|dualstack\.)?([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws")
-_REGION: Final = re.compile(rb"<Region>([a-z0-9-]+)</Region>")
 #: What most keys are made of.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._~/-]*\Z", re.ASCII)
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
@@ -85,6 +85,20 @@ def aws_address(bucket: str, region: str) -> Address:
     return Address(f"https://{host}/{bucket}", region, is_aws=True)
 
 
+def environment_endpoint() -> tuple[str, str]:
+    """The endpoint that the environment names, as for AWS's tools, after the variable's name.
+
+    Both are `""` if there is none.
+    """
+    environ = os.environ
+    if environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() != "true":
+        for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+            found = environ.get(name, "")
+            if found:
+                return name, found
+    return "", ""
+
+
 def endpoint_address(endpoint: str, bucket: str, region: str, host: str | None) -> Address:
     """A bucket at an endpoint.
 
@@ -123,12 +137,3 @@ def endpoint_address(endpoint: str, bucket: str, region: str, host: str | None) 
     region = region or (stated[1] if stated else DEFAULT_REGION)
     is_aws = _AWS_HOST.search(authority.partition(":")[0]) is not None
     return Address("/".join(parts), region, host, is_aws)
-
-
-def stated_region(response: HttpResponse) -> str | None:
-    """The region that an answer names as the right one."""
-    region = response.headers.get("x-amz-bucket-region")
-    if region:
-        return region
-    found = _REGION.search(bytes(response.body))
-    return found[1].decode() if found else None

@@ -42,11 +42,12 @@ class HeldCredentials(Protocol):
         """The keys as they are now; renewed first if they are about to expire."""
 
 
-async def library_credentials(model: AwsCredentials) -> HeldCredentials | None:
+async def library_credentials(model: AwsCredentials, region: str = "") -> HeldCredentials | None:
     """What the library finds; None if there is nothing.
 
     Args:
         model: of type `"default"`, `"profile"`, `"imds"` or `"ecs"`.
+        region: where to ask for a role, unless the environment or the profile says it.
 
     Raises:
         UnsupportedError: the library is not installed.
@@ -55,7 +56,7 @@ async def library_credentials(model: AwsCredentials) -> HeldCredentials | None:
     await offload(False, _load)  # a third of a second, which would hold the loop up
     if model.type == "ecs":
         return await _of_container(model)
-    return await _of_session(model)
+    return await _of_session(model, region)
 
 
 def _load() -> None:
@@ -69,7 +70,7 @@ def _load() -> None:
         ) from None
 
 
-async def _of_session(model: AwsCredentials) -> HeldCredentials | None:
+async def _of_session(model: AwsCredentials, region: str) -> HeldCredentials | None:
     from aiobotocore.credentials import create_credential_resolver  # noqa: PLC0415 - as above
     from aiobotocore.session import AioSession  # noqa: PLC0415 - as above
 
@@ -78,6 +79,9 @@ async def _of_session(model: AwsCredentials) -> HeldCredentials | None:
         path = getattr(model, name)
         if path is not None:
             session.set_config_variable(name, path)
+    if region and session.get_config_variable("region") is None:
+        # Roles are asked for in a region, which files for other tools may leave to the command.
+        session.set_config_variable("region", region)
     resolver = create_credential_resolver(session)
     if model.type == "imds":
         return cast(HeldCredentials | None, await resolver.get_provider("iam-role").load())

@@ -9,17 +9,15 @@ import hashlib
 import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
-from html import unescape
-from typing import Final
+from typing import Final, cast
 from xml.sax.saxutils import escape
 
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
-from tensorstore_py.plugin import fan_out
+from tensorstore_py.kvstores.s3.xml_answer import named, parse_xml
+from tensorstore_py.plugin import HttpResponse, fan_out
 
 __all__ = ["BatchDeletes"]
 
-_ERROR: Final = re.compile(rb"<Error>(.*?)</Error>", re.DOTALL)
-_KEY: Final = re.compile(rb"<Key>(.*?)</Key>", re.DOTALL)
 _UNABLE: Final = frozenset({400, 403, 405, 501})
 #: What XML cannot say, or parsers change.
 _UNSAYABLE: Final = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
@@ -71,10 +69,30 @@ class BatchDeletes:
         headers = {"Content-MD5": b64encode(digest).decode(), "Content-Type": "application/xml"}
         statuses = _UNABLE | {200, 204}
         response = await self._bucket.send(
-            "POST", "", headers, statuses, action="delete", query="delete=", body=body
+            "POST",
+            "",
+            headers,
+            statuses,
+            action="delete",
+            query="delete=",
+            body=body,
+            parse=_left,
         )
         if response.status in _UNABLE:
             self._is_able = response.status == 403  # of this page some may be allowed
             return keys
-        failed = [_KEY.search(item[1]) for item in _ERROR.finditer(bytes(response.body))]
-        return [unescape(key[1].decode()) for key in failed if key is not None]
+        return keys if response.parsed is None else cast(Sequence[str], response.parsed)
+
+
+def _left(response: HttpResponse) -> Sequence[str] | None:
+    """The keys that an answer says were not deleted; None if it does not say of all which.
+
+    Raises:
+        DataLossError: it is not whole.
+    """
+    if response.status != 200:
+        return None
+    root = parse_xml(response.body, "DeleteResult")
+    failed = [item.findtext(named(root, "Key")) for item in root.findall(named(root, "Error"))]
+    left = [key for key in failed if key]
+    return left if len(left) == len(failed) else None

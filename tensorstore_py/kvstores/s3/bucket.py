@@ -18,9 +18,8 @@ from tensorstore_py.kvstores.s3.address import (
     Address,
     aws_address,
     encode,
-    stated_region,
 )
-from tensorstore_py.kvstores.s3.dialect import S3Dialect, error_code
+from tensorstore_py.kvstores.s3.dialect import S3Dialect, error_code, stated_region
 from tensorstore_py.kvstores.s3.resources import AwsCredentials, S3RequestRetries
 from tensorstore_py.kvstores.s3.signer import S3Signer
 from tensorstore_py.plugin import (
@@ -129,6 +128,7 @@ class S3Bucket:
         body: Buffer | None = None,
         byte_range: ByteRange = WHOLE,
         settle: Callable[[], Awaitable[HttpResponse | None]] | None = None,
+        parse: Callable[[HttpResponse], object] | None = None,
     ) -> HttpResponse:
         """The answer to a request about a key, or about the bucket.
 
@@ -142,6 +142,7 @@ class S3Bucket:
             body: what to send.
             byte_range: what a `Range` among the headers asks for.
             settle: see `HttpClient.send`.
+            parse: see `HttpClient.send`.
 
         Raises:
             TensorStoreError: no expected answer was had; the class says why.
@@ -152,7 +153,9 @@ class S3Bucket:
         request = HttpRequest(method, url, headers, body, action=action, key=key)
         statuses = _or_moved(expected)
         for _ in range(_HOPS):
-            response = await self._client.send(request, statuses, byte_range, settle=settle)
+            response = await self._client.send(
+                request, statuses, byte_range, settle=settle, parse=parse
+            )
             status = response.status
             if status < 300 or status not in _MOVED:
                 if status == 404 and error_code(response) == "NoSuchBucket":

@@ -35,10 +35,12 @@ class KeySource:
 
     Args:
         model: where to look.
+        region: where to ask for a role, unless the environment or the profile says it.
     """
 
-    def __init__(self, model: AwsCredentials) -> None:
+    def __init__(self, model: AwsCredentials, region: str = "") -> None:
         self._model = model
+        self._region = region
         self._held: HeldCredentials | AwsKeys | None = None
         self._looked: float | None = None
         self._lock = asyncio.Lock()
@@ -106,7 +108,7 @@ class KeySource:
                 "no credentials for AWS in the environment: set the variables AWS_ACCESS_KEY_ID "
                 'and AWS_SECRET_ACCESS_KEY, or another type of "aws_credentials"'
             )
-        held = await self._guarded(lambda: library_credentials(model))
+        held = await self._guarded(lambda: library_credentials(model, self._region))
         if held is None and model.type != "default":
             raise PermissionDeniedError(
                 f'no credentials for AWS of the type "{model.type}" were found; see the resource '
@@ -130,14 +132,21 @@ class KeySource:
 _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, KeySource]] = WeakKeyDictionary()
 
 
-def shared_source(model: AwsCredentials) -> KeySource:
-    """The source for the running loop and the environment as it is now."""
+def shared_source(model: AwsCredentials, region: str = "") -> KeySource:
+    """The source for the running loop and the environment as it is now.
+
+    Args:
+        model: where to look.
+        region: see `KeySource`.
+    """
+    if model.type not in ("default", "profile"):
+        region = ""  # which makes no difference then
     environment = [pair for pair in os.environ.items() if pair[0].startswith(("AWS_", "HOME"))]
     sources = _shared.setdefault(asyncio.get_running_loop(), {})
-    asked = (model, frozenset(environment))
+    asked = (model, region, frozenset(environment))
     found = sources.get(asked)
     if found is None:
-        found = sources[asked] = KeySource(model)
+        found = sources[asked] = KeySource(model, region)
     return found
 
 

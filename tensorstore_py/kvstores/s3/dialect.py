@@ -11,7 +11,6 @@ import re
 from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Mapping
-from html import unescape
 from typing import ClassVar, Final
 
 from tensorstore_py.errors import (
@@ -23,13 +22,15 @@ from tensorstore_py.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from tensorstore_py.kvstores.s3.xml_answer import XmlElement, first_text, parse_xml
 from tensorstore_py.plugin import HttpDialect, HttpRequest, HttpResponse, HttpVerdict
 
-__all__ = ["DAMAGED_CODES", "S3Dialect", "error_code"]
+__all__ = ["DAMAGED_CODES", "S3Dialect", "error_code", "stated_region"]
 
-_CODE: Final = re.compile(rb"<Code>\s*([A-Za-z0-9_.-]{1,100})\s*</Code>")
-_MESSAGE: Final = re.compile(rb"<Message>(.{1,1000}?)</Message>", re.DOTALL)
-_ERROR_ROOT: Final = re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*)?<Error[\s>]")
+#: What an error is called, and errors of services for credentials.
+_ERRORS_IN: Final = ("Error", "ErrorResponse")
+#: How it begins; whatever else comes with an error is no answer of S3's.
+_BEGINNING: Final = re.compile(rb"\s*(?:<\?xml[^>]*(?:\?>\s*|\Z))?(?:<Error(?:Response)?\b|\Z)")
 
 _PASSING: Final = frozenset(
     {
@@ -100,15 +101,42 @@ _CHECKSUMS: Final = {
     "x-amz-checksum-sha256": "sha-256",
     "x-amz-checksum-sha1": "sha-1",
 }
+_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}\Z")
+_REGION: Final = re.compile(r"[a-z0-9-]+\Z")
+_LONGEST_MESSAGE: Final = 1000
 _MD5_ETAG: Final = re.compile(r'"?([0-9a-fA-F]{32})"?\Z')
 
 
 def error_code(response: HttpResponse) -> str:
     """S3's name of what went wrong; `""` if there is none."""
-    found = _CODE.search(bytes(response.body))
-    if found is not None:
-        return found[1].decode()
+    root = _error_in(response)
+    code = None if root is None else first_text(root, "Code")
+    if code and _CODE.match(code.strip()):
+        return code.strip()
     return response.headers.get("x-amzn-errortype", "").partition(":")[0]
+
+
+def _error_in(response: HttpResponse) -> XmlElement | None:
+    """The error that an answer is about; None if it is about another thing, or not whole."""
+    if isinstance(response.parsed, XmlElement):
+        return response.parsed
+    if not response.body:
+        return None
+    try:
+        response.parsed = root = parse_xml(response.body, *_ERRORS_IN)
+    except DataLossError:
+        return None
+    return root
+
+
+def stated_region(response: HttpResponse) -> str | None:
+    """The region that an answer names as the right one."""
+    region = response.headers.get("x-amz-bucket-region")
+    if region:
+        return region
+    root = _error_in(response)
+    found = None if root is None else first_text(root, "Region")
+    return found if found and _REGION.match(found) else None
 
 
 class S3Dialect(HttpDialect):
@@ -147,7 +175,11 @@ class S3Dialect(HttpDialect):
         """Long operations begin to answer before they are done, with status 200."""
         if request.method == "GET" or response.status >= 300 or not response.body:
             return False
-        return _ERROR_ROOT.match(bytes(response.body)) is not None
+        return _error_in(response) is not None
+
+    def is_cut(self, response: HttpResponse) -> bool:
+        body = bytes(response.body)
+        return bool(body) and _BEGINNING.match(body) is not None and _error_in(response) is None
 
     def digests(self, headers: Mapping[str, str]) -> Mapping[str, bytes]:
         stated = {}
@@ -167,10 +199,11 @@ class S3Dialect(HttpDialect):
 
     def words(self, response: HttpResponse) -> str:
         code = error_code(response)
-        found = _MESSAGE.search(bytes(response.body))
-        if found is None:
+        root = _error_in(response)
+        text = None if root is None else first_text(root, "Message")
+        message = " ".join((text or "").split())[:_LONGEST_MESSAGE].rstrip(".")
+        if not message:
             return code or super().words(response)
-        message = " ".join(unescape(found[1].decode("utf-8", "replace")).split()).rstrip(".")
         return f"{code}: {message}" if code else message
 
 

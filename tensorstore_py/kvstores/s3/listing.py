@@ -7,27 +7,20 @@ ends with the first one that is past the range.
 
 from __future__ import annotations
 
-import re
-from html import unescape
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote_plus
 
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.s3.address import encode
+from tensorstore_py.kvstores.s3.xml_answer import named, parse_xml
 from tensorstore_py.plugin import KeyRange, ListEntry, decode_key
+
+if TYPE_CHECKING:
+    from tensorstore_py.plugin import Buffer
 
 __all__ = ["Page", "directory_query", "first_query", "next_query", "parse_page"]
 
-_CONTENTS: Final = re.compile(rb"<Contents>(.*?)</Contents>", re.DOTALL)
-_KEY: Final = re.compile(rb"<Key>(.*?)</Key>", re.DOTALL)
-_PREFIX: Final = re.compile(
-    rb"<CommonPrefixes>\s*<Prefix>(.*?)</Prefix>\s*</CommonPrefixes>", re.DOTALL
-)
-_SIZE: Final = re.compile(rb"<Size>\s*(\d+)\s*</Size>")
-_TOKEN: Final = re.compile(rb"<NextContinuationToken>(.*?)</NextContinuationToken>", re.DOTALL)
-_TRUNCATED: Final = re.compile(rb"<IsTruncated>\s*true\s*</IsTruncated>")
-_ENCODED: Final = re.compile(rb"<EncodingType>\s*url\s*</EncodingType>")
-_ROOT: Final = re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*)?<ListBucketResult[\s>/]")
+_ROOT: Final = "ListBucketResult"
 
 
 class Page(NamedTuple):
@@ -85,33 +78,35 @@ def _before(key: str) -> str:
     return head + chr(last - 1) + "~" if 0x21 < last < 0x7F else head
 
 
-def parse_page(body: bytes) -> Page:
+def parse_page(body: Buffer) -> Page:
     """What a page says.
 
     Raises:
-        DataLossError: it is no page of a listing.
+        DataLossError: it is no page of a listing, or not all of one.
     """
-    if _ROOT.match(body) is None:
-        raise DataLossError("the server answered a listing with something else")
-    is_encoded = _ENCODED.search(body) is not None
+    root = parse_xml(body, _ROOT)
+    key_tag, size_tag, prefix_tag = (named(root, name) for name in ("Key", "Size", "Prefix"))
+    is_encoded = (root.findtext(named(root, "EncodingType")) or "").strip() == "url"
     entries = []
-    for found in _CONTENTS.finditer(body):
-        item = found[1]
-        key = _KEY.search(item)
+    for item in root.findall(named(root, "Contents")):
+        key = item.findtext(key_tag)
         if key is None:
             raise DataLossError("the server listed something without a key")
-        size = _SIZE.search(item)
-        entries.append(ListEntry(_text(key[1], is_encoded), int(size[1]) if size else -1))
-    shared = _PREFIX.findall(body)
-    prefixes = tuple(_text(prefix, is_encoded) for prefix in shared)
-    if _TRUNCATED.search(body) is None:
+        size = (item.findtext(size_tag) or "").strip()
+        is_number = size.isascii() and size.isdecimal()
+        entries.append(ListEntry(_text(key, is_encoded), int(size) if is_number else -1))
+    shared = [item.findtext(prefix_tag) for item in root.findall(named(root, "CommonPrefixes"))]
+    prefixes = tuple(_text(prefix, is_encoded) for prefix in shared if prefix is not None)
+    if len(prefixes) < len(shared):
+        raise DataLossError("the server listed a common prefix without saying it")
+    is_cut = (root.findtext(named(root, "IsTruncated")) or "").strip() == "true"
+    if not is_cut:
         return Page(entries, None, prefixes)
-    token = _TOKEN.search(body)
-    if token is None:
+    token = root.findtext(named(root, "NextContinuationToken"))
+    if not token:
         raise DataLossError("the server listed a part and did not say how to go on")
-    return Page(entries, _text(token[1], is_encoded=False), prefixes)
+    return Page(entries, token, prefixes)
 
 
-def _text(raw: bytes, is_encoded: bool) -> str:
-    text = unescape(raw.decode("utf-8", "surrogateescape"))
+def _text(text: str, is_encoded: bool) -> str:
     return unquote_plus(text, errors="surrogateescape") if is_encoded else text

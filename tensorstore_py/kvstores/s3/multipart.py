@@ -7,7 +7,6 @@ not at all, and parts of a write that failed are not left behind to be paid for.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from xml.sax.saxutils import escape
@@ -16,6 +15,7 @@ from tensorstore_py.errors import DataLossError, FailedPreconditionError, Tensor
 from tensorstore_py.kvstores.s3.address import encode
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
 from tensorstore_py.kvstores.s3.dialect import error_code
+from tensorstore_py.kvstores.s3.xml_answer import named, parse_xml
 from tensorstore_py.plugin import Buffer, HttpResponse, fan_out
 
 __all__ = ["LARGE_BYTES", "PART_BYTES", "put_parts"]
@@ -29,8 +29,6 @@ _WIDTH: Final = 8
 _DONE: Final = frozenset({200})
 _DISCARDED: Final = frozenset({200, 204, 404})
 _ABORT_S: Final = 10.0
-_UPLOAD_ID: Final = re.compile(rb"<UploadId>(.+?)</UploadId>", re.DOTALL)
-_ETAG: Final = re.compile(rb"<ETag>(.+?)</ETag>", re.DOTALL)
 
 
 async def put_parts(
@@ -56,19 +54,20 @@ async def put_parts(
         part_bytes: how large a part is.
     """
     size = max(part_bytes, -(-len(body) // _MOST_PARTS))
-    response = await bucket.send("POST", key, headers, _DONE, action="write", query="uploads=")
-    found = _UPLOAD_ID.search(bytes(response.body))
-    if found is None:
-        raise DataLossError(f"cannot write {bucket.describe(key)}: the server began no upload")
-    upload = f"uploadId={encode(found[1].decode(), '')}"
+    response = await bucket.send(
+        "POST", key, headers, _DONE, action="write", query="uploads=", parse=_begun
+    )
+    upload = f"uploadId={encode(str(response.parsed), '')}"
     view = memoryview(body)
     etags = [""] * -(-len(body) // size)
 
     async def send(number: int) -> None:
         part = view[number * size : (number + 1) * size]
         query = f"partNumber={number + 1}&{upload}"
-        sent = await bucket.send("PUT", key, {}, _DONE, action="write", query=query, body=part)
-        etags[number] = sent.headers["ETag"]
+        sent = await bucket.send(
+            "PUT", key, {}, _DONE, action="write", query=query, body=part, parse=_part_etag
+        )
+        etags[number] = str(sent.parsed)
 
     try:
         await fan_out(False, range(len(etags)), send, count=len(etags), width=_WIDTH)
@@ -81,6 +80,7 @@ async def put_parts(
             query=upload,
             body=_listed(etags),
             settle=settle,
+            parse=_whole_etag,
         )
         if error_code(response) == "NoSuchUpload":
             settled = await settle() if response.ambiguous else None
@@ -96,6 +96,30 @@ async def put_parts(
     if response.status not in (200, 201):
         await _abort(bucket, key, upload)
     return _with_etag(response)
+
+
+def _begun(response: HttpResponse) -> str:
+    """The name of the upload that an answer says was begun."""
+    root = parse_xml(response.body, "InitiateMultipartUploadResult")
+    found = root.findtext(named(root, "UploadId"))
+    if not found:
+        raise DataLossError("the server began no upload")
+    return found
+
+
+def _part_etag(response: HttpResponse) -> str:
+    """The ETag of a part, by which it is put together with others."""
+    found = response.headers.get("ETag")
+    if not found:
+        raise DataLossError("the server does not say the ETag of a part")
+    return found
+
+
+def _whole_etag(response: HttpResponse) -> str | None:
+    """The ETag of the value that parts were put together to; None if the answer does not say."""
+    root = parse_xml(response.body, "CompleteMultipartUploadResult")
+    found = root.findtext(named(root, "ETag"))
+    return found.strip() if found else None
 
 
 def _listed(etags: list[str]) -> bytes:
@@ -120,10 +144,10 @@ async def _abort(bucket: S3Bucket, key: str, upload: str) -> None:
 
 def _with_etag(response: HttpResponse) -> HttpResponse:
     """The answer, with the ETag that its text has as the header that it is elsewhere."""
-    found = _ETAG.search(bytes(response.body))
-    if found is None or response.status not in (200, 201) or "ETag" in response.headers:
+    etag = response.parsed
+    if not isinstance(etag, str) or "ETag" in response.headers:
         return response
-    etag = found[1].decode().replace("&quot;", '"').replace("&#34;", '"').strip()
     changed = HttpResponse(response.status, {**response.headers, "ETag": etag}, time=response.time)
     changed.ambiguous = response.ambiguous
+    changed.lost = response.lost
     return changed

@@ -12,9 +12,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 
-from tensorstore_py.kvstores.s3.address import stated_region
 from tensorstore_py.kvstores.s3.credentials import KeySource, shared_source
-from tensorstore_py.kvstores.s3.dialect import DAMAGED_CODES, error_code
+from tensorstore_py.kvstores.s3.dialect import DAMAGED_CODES, error_code, stated_region
 from tensorstore_py.kvstores.s3.resources import AwsCredentials
 from tensorstore_py.kvstores.s3.signature import EMPTY_HASH, UNSIGNED, AwsKeys, signed_headers
 from tensorstore_py.plugin import Buffer, HttpRequest, HttpResponse, HttpSigner, crc32c, offload
@@ -45,7 +44,7 @@ class S3Signer(HttpSigner):
 
     async def sign(self, request: HttpRequest, now: float) -> Mapping[str, str]:
         if self._source is None:
-            self._source = shared_source(self._credentials)
+            self._source = shared_source(self._credentials, self.region)
         keys = self._used = await self._source.keys()
         if keys is None:
             return request.headers

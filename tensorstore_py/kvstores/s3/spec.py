@@ -11,6 +11,7 @@ from tensorstore_py.kvstores.s3.address import (
     Address,
     aws_address,
     endpoint_address,
+    environment_endpoint,
 )
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
 from tensorstore_py.kvstores.s3.resources import (
@@ -49,7 +50,8 @@ class S3Spec(KvStoreSpec):
     Attributes:
         bucket: the bucket; may be left out where the endpoint says which.
         aws_region: the region; found out by default.
-        endpoint: URL of the service, for anything that is not AWS itself.
+        endpoint: URL of the service, for anything that is not AWS itself; by default what the
+            environment variable `AWS_ENDPOINT_URL_S3`, else `AWS_ENDPOINT_URL` says.
         host_header: what to put into the header `Host`, where that is not the endpoint's.
         requester_pays: pay for requests to buckets whose requesters pay.
         use_conditional_write: whether writes may be made conditional; found out by default.
@@ -129,6 +131,12 @@ class S3Spec(KvStoreSpec):
             raise SpecError(
                 '"host_header" cannot be set without also setting "endpoint"', ("host_header",)
             )
+        name, endpoint = environment_endpoint()
+        if endpoint:
+            try:
+                return endpoint_address(endpoint, self.bucket, self.aws_region, None)
+            except SpecError as error:
+                raise SpecError(f"the environment variable {name}: {error.problem}") from None
         if not _HOST_NAME.fullmatch(self.bucket):
             return aws_address(self.bucket, self.aws_region or DEFAULT_REGION)
         return aws_address(self.bucket, self.aws_region) if self.aws_region else None

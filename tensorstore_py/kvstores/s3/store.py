@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from tensorstore_py.errors import AbortedError, OutOfRangeError, SpecError
+from tensorstore_py.errors import OutOfRangeError, SpecError
 from tensorstore_py.kvstores.s3.address import encode
 from tensorstore_py.kvstores.s3.batches import BatchDeletes
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
@@ -24,6 +24,7 @@ from tensorstore_py.kvstores.s3.listing import (
     parse_page,
 )
 from tensorstore_py.kvstores.s3.writes import S3Writes, stored_generation
+from tensorstore_py.kvstores.s3.xml_answer import XmlElement, parse_xml
 from tensorstore_py.plugin import (
     ALL,
     NO_VALUE,
@@ -35,9 +36,9 @@ from tensorstore_py.plugin import (
     KeyRange,
     KvStore,
     ListEntry,
+    Paging,
     ReadResult,
     TimestampedStorageGeneration,
-    Update,
     encode_key,
     holds,
     range_header,
@@ -53,12 +54,10 @@ Entries = list[ListEntry]
 Keys = list[str]
 Results = list[ReadResult]
 
-_READ: Final = frozenset({*range(200, 300), 404})
+_READ: Final = frozenset({200, 206, 404})
 _LISTED: Final = frozenset({200})
 #: What a copy may be answered with.
 _COPIED: Final = frozenset({200, 400, 403, 404, 405, 501})
-#: How often an update is made again that may have been made already.
-_UNSURE: Final = 8
 _LONGEST_KEY: Final = 1024
 
 
@@ -144,10 +143,14 @@ class S3Store(KvStore):
 
     async def _asked(self, first: str) -> AsyncIterator[Page]:
         """The pages of an answer, each asked for when the one before it was looked at."""
+        paging = Paging(self.describe_key(""))
         query: str | None = first
         while query is not None:
-            response = await self._bucket.send("GET", "", {}, _LISTED, action="list", query=query)
-            page = parse_page(bytes(response.body))
+            response = await self._bucket.send(
+                "GET", "", {}, _LISTED, action="list", query=query, parse=_page
+            )
+            page = cast(Page, response.parsed)
+            paging.page([*page.prefixes, *(entry.key for entry in page.entries)], page.token)
             yield page
             query = None if page.token is None else next_query(first, page.token)
 
@@ -168,14 +171,6 @@ class S3Store(KvStore):
                 return await writes.delete_if(key, if_equal)
             return await writes.put_if(key, value, if_equal)
         return await writes.delete(key) if value is None else await writes.put(key, value)
-
-    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
-        for _ in range(_UNSURE):
-            try:
-                return await super().update(key, update)
-            except AbortedError:
-                continue  # an update that may have been made can be made again
-        return await super().update(key, update)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete the keys of a range, page by page while the next one is listed."""
@@ -203,10 +198,24 @@ class S3Store(KvStore):
         _check_key(target_key)
         source = f"/{self._bucket.name}/{encode(key)}"
         response = await target._bucket.send(
-            "PUT", target_key, {"x-amz-copy-source": source}, _COPIED, action="copy to"
+            "PUT",
+            target_key,
+            {"x-amz-copy-source": source},
+            _COPIED,
+            action="copy to",
+            parse=_copied,
         )
         # What cannot be copied, because it is too large or not allowed, may still be read.
         return response.status == 200 or error_code(response) == "NoSuchKey"
+
+
+def _page(response: HttpResponse) -> Page:
+    return parse_page(response.body)
+
+
+def _copied(response: HttpResponse) -> XmlElement:
+    """What a copy says, which begins to answer before it is made."""
+    return parse_xml(response.body, "CopyObjectResult")
 
 
 def _check_key(key: str) -> None:
@@ -235,7 +244,7 @@ def _result(
     response: HttpResponse, if_equal: bytes | None, if_not_equal: bytes | None
 ) -> ReadResult:
     status, stamp = response.status, TimestampedStorageGeneration(UNKNOWN, response.time)
-    if status in (204, 404):
+    if status == 404:
         stamp.generation = NO_VALUE
         return ReadResult("missing", b"", stamp)
     if status in (304, 412):

@@ -23,6 +23,7 @@ from tensorstore_py.kvstores.zip.records import (
     parse_central,
 )
 from tensorstore_py.plugin import (
+    CONFLICTS,
     WHOLE,
     Buffer,
     ByteRange,
@@ -155,6 +156,7 @@ class Archive:
         small = known is not None and known.start < TAIL_SIZE // 2
         before = None if known is None or doubted else known.generation
         whole = small or doubted
+        attempts = CONFLICTS.begin("read", self.describe, inline=self.base.inline)
         while True:
             # What a cache on the way says of its age is of no interest: it was asked to look again.
             now = time.time()
@@ -174,6 +176,8 @@ class Archive:
             if found is not None:
                 return found
             # Replaced between two requests, or something stands before it.
+            if whole:
+                await attempts.lost()
             before, whole = None, True
 
     async def _parse(self, result: ReadResult, now: float, whole: bool) -> Directory | None:

@@ -19,6 +19,7 @@ from tensorstore_py.kvstores.zip.methods import Packed
 from tensorstore_py.kvstores.zip.names import encode_name
 from tensorstore_py.kvstores.zip.records import Entry, ntfs_times
 from tensorstore_py.plugin import (
+    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     ByteRange,
@@ -193,6 +194,7 @@ class Commits(Forkable):
     async def _commit(self, batch: list[Change]) -> None:
         began = time.time()
         directory = await self._archive.latest()
+        attempts = CONFLICTS.begin("change", self._archive.describe, inline=self._inline)
         while True:
             now = time.time()
             draft = _Draft(directory, now)
@@ -205,6 +207,7 @@ class Commits(Forkable):
                 if new is not None:
                     self._archive.learn(new)
                     break
+                await attempts.lost(directory.generation)
             elif directory.time >= began:
                 break
             began = time.time()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from tensorstore_py.errors import DataLossError, OutOfRangeError, UnsupportedError
@@ -19,9 +20,11 @@ from tensorstore_py.kvstores.zip.methods import Packed, pack
 from tensorstore_py.kvstores.zip.names import encode_name
 from tensorstore_py.plugin import (
     ALL,
+    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
+    Attempts,
     Buffer,
     ByteRange,
     ChunkCache,
@@ -136,6 +139,7 @@ class ZipStore(KvStore):
     ) -> Results:
         """Parts of the value as it was at `since` or later, in s since 1970."""
         directory = await self._archive.latest()
+        attempts: Attempts | None = None
         while True:
             entry = directory.keys.get(key)
             generation = NO_VALUE if entry is None else entry.generation
@@ -150,6 +154,10 @@ class ZipStore(KvStore):
                 else:
                     if found is not None:
                         return _values(found, generation)
+                    if attempts is None:
+                        where = partial(self.describe_key, key)
+                        attempts = CONFLICTS.begin("read", where, inline=self.inline)
+                    await attempts.lost(directory.generation)
                     since = time.time()
             elif fresh:
                 state: Literal["missing", "unspecified"]

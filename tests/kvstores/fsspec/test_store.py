@@ -9,7 +9,7 @@ import tensorstore_py as ts
 from tensorstore_py.kvstores.fsspec import FsspecStore
 from tensorstore_py.kvstores.fsspec.files import Files, open_files
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange
-from tensorstore_py.testing import FaultServer, KvStoreSuite, WebValues, drive
+from tensorstore_py.testing import CountedWaits, FaultServer, KvStoreSuite, WebValues, drive
 from tests.kvstores.s3.fake_s3 import FakeS3
 
 BAD = ("", "/a", "a/", "a//b", ".", "a/..", "a/./b", "a\0")
@@ -177,25 +177,23 @@ def test_services_decide_who_creates():
     assert "pipe_file overwrite" not in system.asked
 
 
-def test_values_of_one_size_at_one_time_are_told_apart(monkeypatch):
+def test_values_of_one_size_at_one_time_are_told_apart():
     store, system = watched(use_conditional_write=False)
     first = write(store, "a", b"1")
     created = system.store["/a"].created
-    pauses: list[float] = []
+    waits = CountedWaits()
 
     def stand_still():
-        system.store["/a"].created = created if len(pauses) < 3 else system.store["/a"].modified
+        late = len(waits.seconds) >= 3
+        system.store["/a"].created = system.store["/a"].modified if late else created
         system.before["info"] = stand_still
 
-    async def pause(seconds):
-        pauses.append(seconds)
-
-    monkeypatch.setattr(store, "_pause", pause)
     system.before["info"] = stand_still
-    second = write(store, "a", b"2")
+    with waits:
+        second = write(store, "a", b"2")
 
     assert second.generation != first.generation
-    assert pauses == [0.001, 0.002, 0.004]
+    assert waits.seconds == [0.002, 0.004, 0.008]
 
 
 def test_errors_name_the_key_and_have_no_secrets():

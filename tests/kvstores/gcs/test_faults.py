@@ -200,9 +200,8 @@ def test_lost_answers_for_ever_write_once(server, operations, name):
 @pytest.mark.parametrize("name", ["read", "list"])
 def test_flipped_bits(server, operations, name):
     server.plan = [flipped(3)]
-    if name == "read":
-        operations.read()
-        server.plan = lambda _: flipped(3)
+    operations.do(name)
+    server.plan = lambda _: flipped(3)
     with pytest.raises(DataLossError):
         operations.do(name)
 

@@ -8,8 +8,7 @@ from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.gcs.listing import (
     directory_parameters,
     listing_parameters,
-    page_entries,
-    page_prefixes,
+    parse_page,
 )
 from tensorstore_py.plugin import KeyRange, ListEntry
 
@@ -71,20 +70,29 @@ def test_asks_for_no_more_than_it_must(low, high, expected):
 def test_reads_a_page():
     page = {"items": [{"name": "a", "size": "5"}, {"name": "é"}], "nextPageToken": "t"}
 
-    entries, token = page_entries(json.dumps(page).encode())
+    found = parse_page(json.dumps(page).encode())
 
-    assert entries == [ListEntry("a", 5), ListEntry("é", -1)]
-    assert token == "t"
-    assert page_entries(b"{}") == ([], "")
+    assert found == ([ListEntry("a", 5), ListEntry("é", -1)], "t", ())
+    assert parse_page(b"{}") == ([], "", ())
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b'{"items": 5}', b'{"items": [5]}', b'{"items": [{"size": "5"}]}', b"\xff"],
+    [
+        b"",
+        b"[]",
+        b'{"items": 5}',
+        b'{"items": [5]}',
+        b'{"items": [{"size": "5"}]}',
+        b'{"items": [{"name": "a", "size": "5"}]',
+        b'{"prefixes": 5}',
+        b"\xff",
+        b"[" * 100_000,
+    ],
 )
 def test_what_is_no_page_is_an_error(body):
-    with pytest.raises(DataLossError, match="no listing"):
-        page_entries(body)
+    with pytest.raises(DataLossError, match=r"the service"):
+        parse_page(body)
 
 
 def test_what_one_level_is_asked_for_and_tells():
@@ -93,5 +101,4 @@ def test_what_one_level_is_asked_for_and_tells():
     assert (asked["prefix"], asked["delimiter"]) == ("a/", "/")
     assert "prefix" not in directory_parameters("")
     body = b'{"prefixes": ["a/b/", "a/c/"], "items": [{"name": "a/x", "size": "3"}]}'
-    assert page_prefixes(body) == ["a/b/", "a/c/"]
-    assert page_prefixes(b"{}") == []
+    assert parse_page(body).prefixes == ("a/b/", "a/c/")

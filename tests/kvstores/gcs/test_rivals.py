@@ -26,6 +26,17 @@ def test_nobody_is_too_late_to_create():
     assert not rivals.is_late("a", 0)
 
 
+def test_what_a_later_read_finds_was_not_replaced(monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 100.0)
+    rivals = Rivals("b")
+    rivals.replaced("a", 5)
+
+    rivals.seen("a", 5, asked=99.0)
+    assert rivals.is_late("a", 5)
+    rivals.seen("a", 5, asked=101.0)
+    assert not rivals.is_late("a", 5)
+
+
 def test_forgets_the_oldest():
     rivals = Rivals("b")
     for number in range(1, Rivals.MOST + 3):

@@ -169,6 +169,26 @@ def test_a_session_that_was_forgotten_is_begun_again(server, store):
     assert [method for method, _ in sent(server)] == ["POST", "PUT", "POST", "PUT"]
 
 
+def test_a_service_that_forgets_every_session_is_given_up(server, store):
+    """It keeps a part of each, so that every session gets somewhere."""
+
+    async def keep_half(exchange):
+        await exchange.answer(Reply(308, headers={"Range": "bytes=0-9"}))
+        return True
+
+    halves = iter(range(10**6))
+    half = Fault("half", keep_half)
+    server.plan = lambda request: (
+        None if request.method == "POST" else half if next(halves) % 2 == 0 else status(410)
+    )
+
+    with pytest.raises(UnavailableError, match="kept nothing") as forgetful:
+        write(store)
+
+    assert forgetful.value.attempts == 9
+    assert len(server.requests) == 3 * 9
+
+
 def test_a_service_that_keeps_nothing_is_given_up(server, store):
     server.plan = lambda request: None if request.method == "POST" else status(308)
 

@@ -5,6 +5,7 @@ import os
 import threading
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
@@ -17,13 +18,14 @@ from tensorstore_py.errors import (
     FailedPreconditionError,
     NotFoundError,
     OutOfRangeError,
+    UnavailableError,
 )
 from tensorstore_py.kvstores.gcs import GcsStore
 from tensorstore_py.kvstores.gcs.pacing import GcsPacer
 from tensorstore_py.kvstores.gcs.uploads import MARK, new_mark
-from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KeyRange, Update
-from tensorstore_py.testing import Fault, FaultServer, KvStoreSuite, Reply, drive
-from tensorstore_py.testing.fault_server import RESET, applied_then, flipped, status
+from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KeyRange, Paging, Update
+from tensorstore_py.testing import CountedWaits, Fault, FaultServer, KvStoreSuite, Reply, drive
+from tensorstore_py.testing.fault_server import RESET, applied_then, flipped, shortened, status
 
 TESTBENCH = os.environ.get("TENSORSTORE_PY_TESTBENCH", "")
 
@@ -325,6 +327,41 @@ class TestLostAnswers:
 
         assert server.objects()["c/0"] == b"\7\5\5\7"
 
+    @pytest.mark.parametrize("look", ["value", "part", "nothing", "unchanged"])
+    def test_a_server_that_counts_generations_anew_is_written_to(self, server, kv, look):
+        store = kv()
+        first = store.write("a", b"1").result().generation
+        objects = server.api.buckets.bucket("bucket").objects
+        at_first = objects["a"]
+        store.write("a", b"2", if_equal=first).result()
+        objects["a"] = at_first  # as an emulator is after a restart
+        arguments = {
+            "value": {},
+            "part": {"byte_range": slice(0, 1)},
+            "nothing": {"byte_range": slice(0, 0)},
+            "unchanged": {"if_not_equal": first},
+        }[look]
+
+        store.read("a", **arguments).result()
+        stamp = store.write("a", b"3", if_equal=first).result()
+
+        assert stamp.generation != UNKNOWN
+        assert server.objects() == {"a": b"3"}
+
+    def test_an_update_where_generations_are_counted_anew_takes_few_requests(self, server, kv):
+        store = kv()
+        first = store.write("a", b"1").result().generation
+        objects = server.api.buckets.bucket("bucket").objects
+        at_first = objects["a"]
+        store.write("a", b"2", if_equal=first).result()
+        objects["a"] = at_first
+        server.requests.clear()
+
+        with CountedWaits():
+            drive(store.store, lambda: store.store.update("a", _Append()))
+
+        assert len(server.requests) <= 4
+
     def test_in_the_end_it_is_told_that_nobody_knows(self, server, kv):
         async def overwrite(exchange):
             reply = exchange.serve()
@@ -449,7 +486,7 @@ class TestListing:
         page = b'{"items": [], "nextPageToken": "again"}'
         with FaultServer(lambda _: Reply(200, page)).running() as url:
             monkeypatch.setenv("TENSORSTORE_GCS_HTTP_URL", url)
-            with pytest.raises(DataLossError, match="same page"):
+            with pytest.raises(DataLossError, match="without an end"):
                 kv().list().result()
 
     def test_an_empty_range_is_not_asked_for(self, server, store):
@@ -635,3 +672,82 @@ def test_arrays_lie_in_a_bucket(server):
 def test_a_store_is_described_by_its_bucket(store):
     assert isinstance(store, GcsStore)
     assert store.describe_key("a b/é") == '"gs://bucket/a%20b/%C3%A9"'
+
+
+class TestWholeAnswers:
+    """Text that ends early although its length says that it does not, and what never ends."""
+
+    @staticmethod
+    def cut(by, times, marker=""):
+        left = iter(range(times))
+        return lambda each: (
+            shortened(by) if marker in each.target and next(left, None) is not None else None
+        )
+
+    @pytest.mark.parametrize("by", [1, 20])
+    def test_a_listing_that_is_cut_is_asked_for_again(self, server, kv, by):
+        server.put("a", b"1")
+        server.put("b", b"1")
+        server.plan = self.cut(by, 2)
+
+        assert kv().list().result() == [b"a", b"b"]
+
+    def test_and_is_an_error_in_the_end(self, server, kv):
+        server.put("a", b"1")
+        server.plan = self.cut(1, 100)
+
+        with pytest.raises(DataLossError, match=r"cannot list .*no whole JSON.*attempt 3"):
+            kv().list().result()
+
+    @pytest.mark.parametrize("if_equal", [None, NO_VALUE])
+    def test_a_write_whose_answer_is_cut_is_one(self, server, kv, if_equal):
+        server.plan = self.cut(3, 1, "/upload/")
+
+        stamp = kv().write("a", b"1", if_equal=if_equal).result()
+
+        assert kv().read("a").result().stamp.generation == stamp.generation != UNKNOWN
+
+    def test_an_error_that_is_cut_is_asked_for_again(self, server, kv):
+        body = b'{"error": {"message": "no'
+        server.plan = [status(403, {"Content-Type": "application/json"}, body)]
+        server.put("a", b"1")
+
+        assert kv()["a"] == b"1"
+
+    @pytest.mark.parametrize(
+        ("page", "most"),
+        [
+            (lambda number: {"items": [{"name": f"{number}"}], "nextPageToken": "same"}, 2),
+            (lambda number: {"items": [{"name": "a"}], "nextPageToken": f"{number}"}, 2),
+            (lambda number: {"nextPageToken": f"{number}"}, Paging.MOST_EMPTY + 1),
+        ],
+        ids=["same token", "same page", "empty"],
+    )
+    def test_a_listing_that_leads_on_and_on_ends(self, monkeypatch, kv, page, most):
+        numbers = count()
+        endless = FaultServer(lambda _: Reply(200, json.dumps(page(next(numbers))).encode()))
+        with endless.running() as url:
+            monkeypatch.setenv("TENSORSTORE_GCS_HTTP_URL", url)
+            with pytest.raises(DataLossError, match=r"cannot list .*without an end"):
+                kv().list().result()
+
+        assert len(endless.requests) <= most
+
+    def test_a_copy_that_gets_nowhere_ends(self, monkeypatch, kv):
+        said = {"done": False, "rewriteToken": "t", "totalBytesRewritten": "5"}
+        stuck = FaultServer(lambda _: Reply(200, json.dumps(said).encode()))
+        with stuck.running() as url:
+            monkeypatch.setenv("TENSORSTORE_GCS_HTTP_URL", url)
+            store = kv().store
+            with CountedWaits(), pytest.raises(UnavailableError, match="no further than 5") as end:
+                drive(store, lambda: store.copy_to("a", store, "b"))
+
+        assert end.value.attempts == len(stuck.requests) - 1 == 32
+
+    @pytest.mark.parametrize("code", [204, 304, 412])
+    def test_what_was_not_asked_for_is_no_answer(self, server, kv, code):
+        server.plan = lambda _: status(code, body=b"")
+
+        for action in (kv().read, lambda key: kv().write(key, b"1")):
+            with pytest.raises((DataLossError, FailedPreconditionError), match=f"answered {code}"):
+                action("a").result()

@@ -21,8 +21,8 @@ from tensorstore_py.errors import (
 )
 from tensorstore_py.kvstores.http import HttpStore
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KvStore
-from tensorstore_py.testing import KvStoreReadSuite, Reply, WebValues, drive
-from tensorstore_py.testing.fault_server import redirect, status
+from tensorstore_py.testing import FaultServer, KvStoreReadSuite, Reply, WebValues, drive
+from tensorstore_py.testing.fault_server import redirect, slow, status
 
 VALUE = b"0123456789"
 
@@ -360,10 +360,32 @@ class TestErrors:
         assert read(plain_store).state == "missing"
         assert len(server.requests) == 1
 
-    def test_no_content_is_missing_as_to_the_reference(self, plain_store, server):
-        server.plan = [status(204, body=b"")]
+    @pytest.mark.parametrize("code", [201, 202, 204, 205, 304])
+    def test_a_success_without_a_value_is_not_taken_for_one(self, plain_store, server, code):
+        server.plan = lambda _: status(code, body=b"")
 
-        assert read(plain_store).state == "missing"
+        with pytest.raises(DataLossError, match=rf"answered {code} .* is no answer .*attempt 3"):
+            read(plain_store)
+
+    def test_what_drips_is_given_up(self, monkeypatch, open_store):
+        monkeypatch.setenv("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", "0.4")
+        monkeypatch.setenv("TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES", "1e6")
+        drip = slow(pieces=10**6, gap_s=0.001)
+        server = FaultServer(lambda _: Reply(200, bytes(10**6)), lambda _: drip)
+
+        with (
+            server.running() as url,
+            pytest.raises(UnavailableError, match="LOW_SPEED_LIMIT_BYTES") as slowness,
+        ):
+            read(open_store(url).store)
+
+        assert slowness.value.attempts >= 3
+
+    @pytest.mark.parametrize("code", [204, 304])
+    def test_and_is_tried_again(self, plain_store, server, code):
+        server.plan = [status(code, body=b"")] * 2
+
+        assert read(plain_store).state == "value"
 
     def test_a_server_that_is_not_there(self, open_store):
         store = open_store("http://127.0.0.1:1").store

@@ -5,9 +5,7 @@ from tensorstore_py.kvstores.s3.address import (
     aws_address,
     encode,
     endpoint_address,
-    stated_region,
 )
-from tensorstore_py.plugin import HttpResponse
 
 
 @pytest.mark.parametrize(
@@ -68,11 +66,3 @@ def test_a_key_is_encoded_as_the_signature_wants_it():
 
     assert url.endswith("/a%20b/%C3%BC%2B~%27%28%2A%29//../x")
     assert encode("a/b", "") == "a%2Fb"
-
-
-def test_answers_state_the_region_in_a_header_or_in_their_text():
-    body = b"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>"
-
-    assert stated_region(HttpResponse(400, {}, body)) == "eu-west-1"
-    assert stated_region(HttpResponse(301, {"x-amz-bucket-region": "us-west-2"})) == "us-west-2"
-    assert stated_region(HttpResponse(301, {})) is None

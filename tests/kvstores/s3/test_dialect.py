@@ -4,7 +4,7 @@ from base64 import b64encode
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.kvstores.s3.dialect import S3Dialect, error_code
+from tensorstore_py.kvstores.s3.dialect import S3Dialect, error_code, stated_region
 from tensorstore_py.plugin import HttpRequest, HttpResponse, HttpVerdict
 from tests.kvstores.s3.fake_s3 import error
 
@@ -107,3 +107,11 @@ def test_the_cheap_checksum_is_taken_where_there_is_one():
     assert S3Dialect(trusts_line=True).digests(composite) == {}
     assert S3Dialect(trusts_line=True).digests({"x-amz-checksum-crc32c": f"{text}-3"}) == {}
     assert S3Dialect(trusts_line=True).digests({"x-amz-checksum-crc32c": "no"}) == {}
+
+
+def test_answers_state_the_region_in_a_header_or_in_their_text():
+    body = b"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>"
+
+    assert stated_region(HttpResponse(400, {}, body)) == "eu-west-1"
+    assert stated_region(HttpResponse(301, {"x-amz-bucket-region": "us-west-2"})) == "us-west-2"
+    assert stated_region(HttpResponse(301, {})) is None

@@ -61,6 +61,10 @@ def test_a_page_of_a_server_that_does_not_encode():
         b"<html>hello</html>",
         page(b"<Contents><Size>1</Size></Contents>"),
         page(b"<IsTruncated>true</IsTruncated>"),
+        page(b"<CommonPrefixes></CommonPrefixes>"),
+        page(b"<Contents><Key>a</Key></Contents>")[:-1],
+        page(b"<Contents><Key>a</Key></Contents>")[: -len("</ListBucketResult>")],
+        page(b"<Contents><Key>a</Key></Contents>", b"<Contents><Key>b</K")[: -len("</List>")],
     ],
 )
 def test_what_is_no_page_is_not_taken_for_an_empty_one(body):

@@ -3,6 +3,7 @@ import tensorstore as reference
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.s3 import S3Spec
+from tests.kvstores.s3.fake_s3 import FakeS3
 
 PRINTED = [
     "s3://bucket/a/b",
@@ -114,3 +115,49 @@ def test_opening_sends_nothing():
     store = ts.KvStore.open("s3://bucket/a/").result()
     assert store.url == "s3://bucket/a/"
     assert store.store.describe_key("a/b") == '"s3://bucket/a/b"'
+
+
+NAMES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_environment_may_name_the_endpoint(serve, monkeypatch, name):
+    fake = FakeS3()
+    fake.put("a", b"1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv(name, serve(fake.handle).url)
+
+    store = ts.KvStore.open(
+        {"driver": "s3", "bucket": "bucket", "aws_credentials": {"type": "anonymous"}}
+    ).result()
+
+    assert store["a"] == b"1"
+    assert store.url == "s3://bucket/"
+
+
+def test_the_spec_says_more_than_the_environment(serve, monkeypatch, open_store):
+    fake = FakeS3()
+    fake.put("a", b"1")
+    for name in NAMES:
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    assert open_store(serve(fake.handle).url)["a"] == b"1"
+
+
+def test_the_environment_may_be_ignored(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
+
+    address = S3Spec.parse(
+        {"driver": "s3", "bucket": "bucket", "aws_region": "us-west-2"}
+    ).address()
+
+    assert address is not None
+    assert address.is_aws
+
+
+def test_an_endpoint_of_the_environment_that_is_none_is_named(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "ftp://somewhere")
+
+    with pytest.raises(ts.SpecError, match="AWS_ENDPOINT_URL: Endpoint ftp"):
+        ts.KvStore.open({"driver": "s3", "bucket": "bucket"}).result()
