@@ -51,7 +51,7 @@ def begin(
     if life is not None:
         life.check()
     if not changes and transaction is None and batch is None:
-        return start(inline, body)
+        return start(inline, body, changes=False)
     return _begin_followed(inline, body, transaction, changes, batch, life)
 
 

@@ -123,7 +123,7 @@ class TensorStore(Handle):
         self._life.check()
         driver = self._driver
         if batch is None and driver.transaction is None and progress is None:  # as nearly always
-            return start(driver.inline, driver.reading(self._transform, order))
+            return start(driver.inline, driver.reading(self._transform, order), changes=False)
         if batch is not None:
             driver = driver.batched(as_batch(batch))
         body = partial(driver.read, self._transform, order)

@@ -7,11 +7,13 @@ result runs to its end. A loop body becomes a task on the library's loop.
 from __future__ import annotations
 
 import asyncio
+import atexit
 from abc import ABC, abstractmethod
 from contextvars import copy_context
 from functools import partial
 from threading import local
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakSet
 
 from tensorstore_py._runtime.future import Future, Settleable
 from tensorstore_py._runtime.hand_in import hand_in, send_all, send_others
@@ -87,14 +89,22 @@ def _withdraw(body: object) -> None:
 class Job(Work, Generic[T]):
     """Inline work that is run once, by whoever comes first.
 
+    Args:
+        body: makes the coroutine.
+        changes: whether it may change something, so that the end of the process waits for it even
+            if the thread that asked for it was interrupted.
+
     Attributes:
         cancelled: nobody wants it any more.
         future: of its result, until it is run: a job that is done keeps no result alive.
     """
 
-    __slots__ = ("_body", "_handed_in", "_lock", "cancelled", "future")
+    __slots__ = (
+        "__weakref__", "_body", "_changes", "_handed_in", "_lock", "cancelled", "future",
+    )  # fmt: skip
 
-    def __init__(self, body: Callable[[], Coroutine[Any, Any, T]]) -> None:
+    def __init__(self, body: Callable[[], Coroutine[Any, Any, T]], *, changes: bool = True) -> None:
+        self._changes = changes
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._handed_in = False
         self.cancelled = False
@@ -143,6 +153,8 @@ class Job(Work, Generic[T]):
         try:
             value = run_inline(coro, movable=True)
         except GaveWay:
+            if not self._changes:
+                _left_reads.add(self)
             take_over(partial(copy_context().run, self._take_over, coro, future))
         except BaseException as error:  # the error is the outcome
             future._fail(error)
@@ -186,6 +198,16 @@ class Job(Work, Generic[T]):
         _withdraw(body)
 
 
+#: Reads that go on although the thread that waited for them was interrupted.
+_left_reads: WeakSet[Job[Any]] = WeakSet()
+
+
+@atexit.register  # which is before the end of the threads that they run on
+def _stop_left_reads() -> None:
+    for job in list(_left_reads):
+        job.stop()
+
+
 def current_job() -> Job[Any] | None:
     """The job that this thread runs, if any: fan-out watches its `cancelled`."""
     return _here.job
@@ -200,12 +222,15 @@ def run_within(job: Job[Any] | None, function: Callable[[], None]) -> None:
         _here.job = outer
 
 
-def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+def start(
+    inline: bool, body: Callable[[], Coroutine[Any, Any, T]], *, changes: bool = True
+) -> Future[T]:
     """Begin `body()` where its temperament says, and return its Future.
 
     Args:
         inline: True: it never suspends; False: it runs on the library's loop.
         body: makes the coroutine; called once, where it runs.
+        changes: as for `Job`.
 
     Example:
         >>> async def answer() -> int:
@@ -214,7 +239,7 @@ def start(inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]
         42
     """
     if inline:
-        job: Job[T] = Job(body)
+        job: Job[T] = Job(body, changes=changes)
         future = job.future
         job.hand_in()
         return future

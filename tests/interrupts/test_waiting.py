@@ -149,6 +149,48 @@ print(bool((found == value).all()))
     assert out == "True\n"
 
 
+def test_the_end_does_not_wait_for_a_read_that_was_left():
+    out = run_script(
+        """
+import atexit
+calls = []
+atexit.register(lambda: print(len(calls) < 100_000))  # runs after what the package registers
+"""
+        + BEGIN
+        + """
+from tensorstore_py import plugin as p
+
+@p.kvstore("empty")
+class EmptySpec(p.KvStoreSpec):
+    def open(self):
+        return EmptyStore()
+
+class EmptyStore(p.KvStore):
+    inline = True
+
+    async def read(self, key, byte_range=p.WHOLE, **conditions):
+        calls.append(key)
+        if len(calls) == 100:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return p.ReadResult.of(None, p.NO_VALUE, byte_range, **conditions)
+
+metadata = {
+    "shape": [100_000],
+    "data_type": "uint8",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+}
+spec = {"driver": "zarr3", "kvstore": {"driver": "empty"}, "metadata": metadata}
+store = ts.open(spec, open=True, assume_metadata=True).result()
+try:
+    store.read().result()
+except Stop:
+    print("stopped")
+"""
+    )
+
+    assert out == "stopped\nTrue\n"
+
+
 def test_a_handler_that_does_not_raise_does_not_disturb():
     out = run_script(
         BEGIN

@@ -240,7 +240,7 @@ class TestShortJobs:
                     raise EnoughError
 
             monkeypatch.setattr(module, "sleep", act)
-            desk.bell.set()
+            desk.bell.put(None)
             with pytest.raises(EnoughError):
                 desk.tick(desk.bell)
 
