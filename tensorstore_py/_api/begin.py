@@ -13,6 +13,7 @@ from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.work import WhenLeft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -51,7 +52,7 @@ def begin(
     if life is not None:
         life.check()
     if not changes and transaction is None and batch is None:
-        return start(inline, body, changes=False)
+        return start(inline, body, when_left=WhenLeft.GOES_ON_UNTIL_EXIT)
     return _begin_followed(inline, body, transaction, changes, batch, life)
 
 

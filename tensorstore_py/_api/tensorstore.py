@@ -28,6 +28,7 @@ from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.progress import Progress, Told
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.work import WhenLeft
 from tensorstore_py._runtime.write_futures import Copying, WriteFutures
 from tensorstore_py._spec.binding import with_own_memory
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
@@ -123,7 +124,8 @@ class TensorStore(Handle):
         self._life.check()
         driver = self._driver
         if batch is None and driver.transaction is None and progress is None:  # as nearly always
-            return start(driver.inline, driver.reading(self._transform, order), changes=False)
+            body = driver.reading(self._transform, order)
+            return start(driver.inline, body, when_left=WhenLeft.GOES_ON_UNTIL_EXIT)
         if batch is not None:
             driver = driver.batched(as_batch(batch))
         body = partial(driver.read, self._transform, order)

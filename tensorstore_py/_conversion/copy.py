@@ -20,6 +20,7 @@ from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.progress import Told
 from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.work import WhenLeft
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py.errors import SpecError, did_you_mean
@@ -139,7 +140,7 @@ def copy(
         kept = Manifest(store, where.path, inline, request)
     asked = Request(from_, to, inline, paths, if_exists, wanted, kept)
     whole = TreeCopy(asked, Told(progress))
-    return start(inline, lambda: whole.run(dry_run=dry_run))
+    return start(inline, lambda: whole.run(dry_run=dry_run), when_left=WhenLeft.STOPS)
 
 
 def rechunk(

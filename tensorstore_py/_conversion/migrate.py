@@ -24,6 +24,7 @@ from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.progress import Told
 from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.work import WhenLeft
 from tensorstore_py._spec.binding import bind
 from tensorstore_py.errors import NotFoundError, SpecError
 
@@ -106,7 +107,7 @@ def migrate(
             old, new, name = await _inside(model, shared)
             return await InPlace(old, new, to, keep, name).run(dry_run=dry_run)
 
-        return start(here, migrated)
+        return start(here, migrated, when_left=WhenLeft.STOPS)
     end = destination(dest, shared, to)
     inline = here and end.inline
 
@@ -125,7 +126,7 @@ def migrate(
         ]
         return Migration(to, name, dry_run, tuple(steps), end.described)
 
-    return start(inline, copied)
+    return start(inline, copied, when_left=WhenLeft.STOPS)
 
 
 async def _inside(model: DriverSpec, context: Context) -> tuple[Place, Place, str]:

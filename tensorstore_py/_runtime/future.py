@@ -22,7 +22,7 @@ from tensorstore_py._runtime.fork import check_threads, epoch
 from tensorstore_py._runtime.live import Live
 from tensorstore_py._runtime.mistaken import MistakenForValue
 from tensorstore_py._runtime.signals import enter, leave, uninterrupted
-from tensorstore_py._runtime.work import Attached
+from tensorstore_py._runtime.work import Attached, WhenLeft
 from tensorstore_py.errors import AbortedError
 
 if TYPE_CHECKING:
@@ -224,6 +224,7 @@ class Future(MistakenForValue, Live, Generic[T]):
     def _wait(self, timeout: float | None, deadline: float | None) -> None:
         if self._settled():
             return
+        work = self._work
         began = enter()
         try:
             self._check_epoch()
@@ -242,8 +243,20 @@ class Future(MistakenForValue, Live, Generic[T]):
             waiter = self._register()
         finally:
             if began:
-                leave()
-        self._block(waiter, _limit(timeout, deadline))
+                self._leave(work)
+        self._block(waiter, _limit(timeout, deadline), work)
+
+    def _leave(self, work: Work | None) -> None:
+        try:
+            leave()
+        except BaseException:
+            self._interrupted(work)
+            raise
+
+    def _interrupted(self, work: Work | None) -> None:
+        """A signal handler raised in the thread that waits here."""
+        if work is not None and work.when_left is WhenLeft.STOPS:
+            self.cancel()
 
     def _check_epoch(self) -> None:
         if self._epoch != epoch():
@@ -262,11 +275,14 @@ class Future(MistakenForValue, Live, Generic[T]):
                 self._waiters.append(waiter)
         return waiter
 
-    def _block(self, waiter: Lock, timeout: float) -> None:
+    def _block(self, waiter: Lock, timeout: float, work: Work | None) -> None:
         """Wait for a lock of `_register`. Signal handlers may raise here: nothing is held."""
         settled = False
         try:
             settled = waiter.acquire(timeout=timeout)
+        except BaseException:
+            self._interrupted(work)
+            raise
         finally:
             if not settled:
                 self._unregister(waiter)

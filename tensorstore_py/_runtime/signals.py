@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import signal as _names
 import sys
-from _signal import getsignal, signal
+from _signal import getsignal, signal  # type: ignore[import-not-found]
 from contextlib import contextmanager
 from functools import wraps
 from threading import get_ident, main_thread

@@ -20,7 +20,7 @@ from tensorstore_py._runtime.hand_in import hand_in, send_all, send_others
 from tensorstore_py._runtime.inline import GaveWay, run_inline
 from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py._runtime.signals import uninterrupted
-from tensorstore_py._runtime.work import Work
+from tensorstore_py._runtime.work import WhenLeft, Work
 from tensorstore_py._runtime.workers import carry_on, take_over
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ class Job(Work, Generic[T]):
 
     Args:
         body: makes the coroutine.
-        changes: whether it may change something, so that the end of the process waits for it even
-            if the thread that asked for it was interrupted.
+        when_left: what becomes of it if the thread that waits for it is interrupted.
 
     Attributes:
         cancelled: nobody wants it any more.
@@ -100,11 +99,17 @@ class Job(Work, Generic[T]):
     """
 
     __slots__ = (
-        "__weakref__", "_body", "_changes", "_handed_in", "_lock", "cancelled", "future",
+        "__weakref__", "_body", "_handed_in", "_lock", "cancelled", "future",
+        "when_left",
     )  # fmt: skip
 
-    def __init__(self, body: Callable[[], Coroutine[Any, Any, T]], *, changes: bool = True) -> None:
-        self._changes = changes
+    def __init__(
+        self,
+        body: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        when_left: WhenLeft = WhenLeft.GOES_ON,
+    ) -> None:
+        self.when_left = when_left
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._handed_in = False
         self.cancelled = False
@@ -153,7 +158,7 @@ class Job(Work, Generic[T]):
         try:
             value = run_inline(coro, movable=True)
         except GaveWay:
-            if not self._changes:
+            if self.when_left is WhenLeft.GOES_ON_UNTIL_EXIT:
                 _left_reads.add(self)
             take_over(partial(copy_context().run, self._take_over, coro, future))
         except BaseException as error:  # the error is the outcome
@@ -223,14 +228,17 @@ def run_within(job: Job[Any] | None, function: Callable[[], None]) -> None:
 
 
 def start(
-    inline: bool, body: Callable[[], Coroutine[Any, Any, T]], *, changes: bool = True
+    inline: bool,
+    body: Callable[[], Coroutine[Any, Any, T]],
+    *,
+    when_left: WhenLeft = WhenLeft.GOES_ON,
 ) -> Future[T]:
     """Begin `body()` where its temperament says, and return its Future.
 
     Args:
         inline: True: it never suspends; False: it runs on the library's loop.
         body: makes the coroutine; called once, where it runs.
-        changes: as for `Job`.
+        when_left: what becomes of it if the thread that waits for it is interrupted.
 
     Example:
         >>> async def answer() -> int:
@@ -239,11 +247,14 @@ def start(
         42
     """
     if inline:
-        job: Job[T] = Job(body, changes=changes)
+        job: Job[T] = Job(body, when_left=when_left)
         future = job.future
         job.hand_in()
         return future
-    return _start_on_loop(body)
+    task = _LoopTask(library_loop(), body)
+    task.when_left = when_left
+    task.begin_soon()
+    return task.future
 
 
 @uninterrupted
@@ -259,12 +270,6 @@ def run_now(body: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return run_inline(body())
 
 
-def _start_on_loop(body: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-    task = _LoopTask(library_loop(), body)
-    task.begin_soon()
-    return task.future
-
-
 class _LoopTask(Work, Generic[T]):
     """Work for the library's loop, begun there once.
 
@@ -277,7 +282,7 @@ class _LoopTask(Work, Generic[T]):
         future: of its result.
     """
 
-    __slots__ = ("_body", "_loop", "_task", "_waits", "future")
+    __slots__ = ("_body", "_loop", "_task", "_waits", "future", "when_left")
 
     def __init__(
         self,
@@ -289,6 +294,7 @@ class _LoopTask(Work, Generic[T]):
         self._loop = loop
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._waits = waits
+        self.when_left = WhenLeft.GOES_ON
         self._task: asyncio.Task[None] | None = None
         self.future: Future[T] = Future()
         self.future._work = self

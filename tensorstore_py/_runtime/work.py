@@ -6,18 +6,32 @@ where is its own business.
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Attached", "Work"]
+__all__ = ["Attached", "WhenLeft", "Work"]
+
+
+class WhenLeft(Enum):
+    """What becomes of work when a signal handler raised in the thread that waits for it."""
+
+    #: It goes on to its end, and so it does when the process ends: it may change something.
+    GOES_ON = auto()
+    #: It goes on, but the end of the process stops it: it changes nothing.
+    GOES_ON_UNTIL_EXIT = auto()
+    #: It is cancelled: it consists of many changes, each of them whole, and can be continued.
+    STOPS = auto()
 
 
 class Work:
     """What a Future is the result of, as far as it is to be begun or stopped."""
 
     __slots__ = ()
+
+    when_left = WhenLeft.GOES_ON
 
     def claim(self) -> bool:
         """Do it on this thread if nobody has begun it; whether it was done."""

@@ -55,4 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough.
         sys.stderr.close()
         return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("tspy: interrupted\n")
+        return 130  # what shells say of a program that Ctrl-C ended
     return code

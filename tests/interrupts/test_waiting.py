@@ -191,6 +191,37 @@ except Stop:
     assert out == "stopped\nTrue\n"
 
 
+def test_a_copy_of_many_blocks_stops_and_can_be_continued(tmp_path):
+    out = run_script(
+        BEGIN
+        + f"""
+store = array("{tmp_path}/a", memory_limit={{"limit_bytes": 1000}})
+store = store.resize(exclusive_max=[32_000]).result()
+store.write(1).result()
+seen = []
+
+def progress(told):
+    seen.append(told)
+    if len(seen) == 1:
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+from pathlib import Path
+target = {{"driver": "file", "path": "{tmp_path}/b/"}}
+manifest = Path("{tmp_path}/manifest.json")
+copying = ts.copy(store, target, manifest=manifest, progress=progress)
+try:
+    copying.result()
+except Stop:
+    print("stopped", copying.cancelled())
+ts.copy(store, target, manifest=manifest).result()
+copied = ts.open({{"driver": "auto", "kvstore": target}}).result()
+print(bool((copied.read().result() == 1).all()))
+"""
+    )
+
+    assert out == "stopped True\nTrue\n"
+
+
 def test_a_handler_that_does_not_raise_does_not_disturb():
     out = run_script(
         BEGIN
