@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import signal as _names
 import sys
-from _signal import getsignal, signal  # type: ignore[import-not-found]
 from contextlib import contextmanager
 from functools import wraps
 from threading import get_ident, main_thread
@@ -29,8 +28,13 @@ from tensorstore_py._runtime.fork import begin_again_at_end, on_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
+    from signal import getsignal, signal
     from threading import Lock
     from types import FrameType
+else:
+    # The functions of `signal` make enums of numbers, in Python: `enter` and `leave` would take
+    # ten times as long. The stubs of the standard library do not know `_signal`.
+    from _signal import getsignal, signal
 
 __all__ = [
     "GIVE_WAY",

@@ -70,7 +70,12 @@ def test_the_suffix_chooses_the_format(old, tmp_path, capsys):
 
     n5 = ts.open({"driver": "n5", "kvstore": tmp_path / "img.n5"}).result()
     assert n5.shape == (2,)
-    assert n5.codec.to_json()["compression"]["type"] == "gzip"
+    assert n5.codec is not None
+    compression = n5.codec.to_json()["compression"]
+    assert isinstance(compression, dict)
+    assert compression["type"] == "gzip"
     archive = ts.open((tmp_path / "img.zip").as_uri()).result()
-    assert archive.spec().kvstore.to_json()["driver"] == "zip"
+    kvstore = archive.spec().kvstore
+    assert kvstore is not None
+    assert kvstore.to_json()["driver"] == "zip"
     assert "name it .zarr, .n5 or .zip" in capsys.readouterr().err

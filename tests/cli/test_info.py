@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_a_store(tmp_path, capsys):
 @pytest.mark.parametrize("driver", ["zarr", "n5"])
 def test_other_formats(driver, tmp_path, capsys):
     spec = {"driver": driver, "kvstore": tmp_path}
-    options = {} if driver == "n5" else {"fill_value": np.nan}
+    options: dict[str, Any] = {} if driver == "n5" else {"fill_value": np.nan}
     ts.open(spec, create=True, dtype="float32", shape=[4], **options).result()
 
     found = told(capsys, tmp_path)

@@ -1,8 +1,10 @@
 """What the tutorial of zarr-python does with arrays, done here; in less space."""
 
 import threading
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import zarr
 
@@ -44,11 +46,12 @@ class TestReadingAndWriting:
     def test_regions_are_written_and_read(self):
         z = created(fill_value=0)
         expected = np.zeros((90, 160), "i4")
-        for index, value in [
+        writes: list[tuple[Any, npt.ArrayLike]] = [
             (np.s_[:], 6),
             (np.s_[45], np.arange(160, dtype="i4")),
             (np.s_[80:, ::3], np.arange(10, dtype="i4")[:, None]),
-        ]:
+        ]
+        for index, value in writes:
             z[index] = expected[index] = value
             np.testing.assert_array_equal(z[:], expected)
         np.testing.assert_array_equal(z[44:82, 3], expected[44:82, 3])

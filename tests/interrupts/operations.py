@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import tempfile
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,11 +24,11 @@ class Operation:
     """
 
     shape = (40, 40)
-    options: ClassVar = {
+    options: ClassVar[dict[str, Any]] = {
         "dtype": "uint16",
         "chunk_layout": ts.ChunkLayout(chunk_shape=[16, 16]),
     }
-    resources: ClassVar = {}
+    resources: ClassVar[dict[str, Any]] = {}
     driver = "zarr3"
 
     def __init__(self):
@@ -113,11 +113,11 @@ class ReadOne(Reading):
 
 
 class PooledRead(Read):
-    resources: ClassVar = {"cache_pool": {"total_bytes_limit": 1_000_000}}
+    resources: ClassVar[dict[str, Any]] = {"cache_pool": {"total_bytes_limit": 1_000_000}}
 
 
 class ShardedRead(Read):
-    options: ClassVar = {
+    options: ClassVar[dict[str, Any]] = {
         "dtype": "uint16",
         "chunk_layout": ts.ChunkLayout(write_chunk_shape=[32, 32], read_chunk_shape=[8, 8]),
     }
@@ -126,7 +126,7 @@ class ShardedRead(Read):
 class Write(Operation):
     """Of a region that covers one chunk, and parts of others."""
 
-    region = np.s_[2:37, 5:40]
+    region: tuple[slice, slice] = np.s_[2:37, 5:40]
 
     def run(self, store):
         store[self.region].write(NEW).result()
@@ -148,7 +148,10 @@ class WriteOfMany(Write):
     """Chunks that are stored several at a time."""
 
     shape = (12, 12)
-    options: ClassVar = {"dtype": "uint16", "chunk_layout": ts.ChunkLayout(chunk_shape=[4, 4])}
+    options: ClassVar[dict[str, Any]] = {
+        "dtype": "uint16",
+        "chunk_layout": ts.ChunkLayout(chunk_shape=[4, 4]),
+    }
     region = np.s_[:, :]
 
 

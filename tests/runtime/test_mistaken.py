@@ -85,7 +85,7 @@ async def test_all_else_of_a_future_is_as_before(future):
     assert inspect.isawaitable(future)
     assert not hasattr(future, "nonsense")
     assert not hasattr(future, "__iter__")
-    assert await asyncio.gather(future, future) == [3, 3]
+    assert list(await asyncio.gather(future, future)) == [3, 3]
     assert [future, None].index(future) == 0
 
 

@@ -277,9 +277,9 @@ def test_a_body_gives_way_only_when_a_signal_came():
         thread = threading.Thread(target=lambda: rest.append(run_inline(coroutine)))
         thread.start()
         thread.join()
-        return rest.append("here") or outcome.extend(rest)
+        outcome.extend([*rest, "here"])
 
-    outcome = []
+    outcome: list[str] = []
     with pytest.raises(Stop):
         work()
 
@@ -325,8 +325,13 @@ def test_a_forked_child_has_the_thread_that_forked_for_its_main_thread():
             os._exit(0)
         os.waitpid(child, 0)
 
-    thread = threading.Thread(target=elsewhere)
-    uninterrupted(lambda: (thread.start(), thread.join()))()
+    @uninterrupted
+    def work():
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+
+    work()
 
     assert os.read(read, 1) == b"y"
     os.close(read)

@@ -125,8 +125,9 @@ def test_json_of_a_part_does_for_the_part():
 
 @pytest.mark.parametrize("part", ["domain", "chunk_layout", "schema"])
 def test_what_is_no_json_of_a_part_is_refused_with_an_example(part):
+    wrong: dict[str, Any] = {part: [4, 4]}
     with pytest.raises(TypeError, match=r"or its JSON, such as \{.*but found \[4, 4\]"):
-        Schema(**{part: [4, 4]})
+        Schema(**wrong)
 
 
 DIMS: dict[type, Any] = {Schema: ours.d, reference.Schema: reference.d}

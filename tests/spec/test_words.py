@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 import tensorstore_py as ts
@@ -48,13 +50,14 @@ def test_no_member_that_exists_is_told_to_be_another():
     ],
 )
 def test_arguments_of_other_libraries_lead_to_ours(word, remedy):
+    wrong: dict[str, Any] = {word: 1}
     for call in (ts.open, ts.Spec):
         with pytest.raises(TypeError) as caught:
-            call(ZARR3, **{word: 1})
+            call(ZARR3, **wrong)
         assert f"'{word}'; " in str(caught.value)
         assert remedy in str(caught.value)
     with pytest.raises(TypeError, match=f'Schema has no argument "{word}"; '):
-        ts.Schema(**{word: 1})
+        ts.Schema(**wrong)
 
 
 @pytest.mark.parametrize(
