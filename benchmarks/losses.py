@@ -27,7 +27,7 @@ from benchmarks.faces import DTYPE, Face, Values, face_of
 
 WORKERS = 4
 #: Seconds after which a child that should take one or two is taken for hung.
-PATIENCE = 15.0
+PATIENCE = 25.0
 LENGTH = 7400
 CHUNK = 100
 #: No multiple or divisor of a chunk, so that regions begin and end anywhere.
