@@ -130,7 +130,11 @@ class Answers:
     def _read(self, seed: Seed, url: str, *, wild: bool, errors: bool = True) -> None:
         retries = {"max_retries": 4, "initial_delay": "1ms", "max_delay": "2ms"}
         store = {"driver": "http", "base_url": f"{url}/", "http_request_retries": retries}
-        spec = {"driver": seed.driver, "kvstore": store, "context": {"cache_pool": {"total_bytes_limit": 10**6}}}
+        spec = {
+            "driver": seed.driver,
+            "kvstore": store,
+            "context": {"cache_pool": {"total_bytes_limit": 10**6}},
+        }
         try:
             array = ts.open(spec, read=True).result()
         except ts.TensorStoreError:
