@@ -79,9 +79,9 @@ class Damage:
 
 
 _BAD: tuple[Callable[[random.Random], faults.Fault], ...] = (
-    lambda rng: faults.RESET,
-    lambda rng: faults.CLOSE,
-    lambda rng: faults.GARBAGE,
+    lambda _: faults.RESET,
+    lambda _: faults.CLOSE,
+    lambda _: faults.GARBAGE,
     lambda rng: faults.status(rng.choice((408, 425, 429, 500, 502, 503, 504))),
     lambda rng: faults.reset_within(rng.randrange(200)),
     lambda rng: faults.close_within(rng.randrange(20)),

@@ -210,8 +210,7 @@ class Kills:
         try:
             array = ts.open(spec).result()
             write.check(array, done)
-            again = array[:8].write(77).result(timeout=20)
-            del again
+            array[:8].write(77).result(timeout=20)
             if not (ts.open(spec).result()[:8].read().result() == 77).all():
                 raise AssertionError("what was written afterwards is not there")
         except Exception as error:

@@ -197,9 +197,9 @@ class Work:
             # waits for what goes on in the background, and tells what of it failed
             self.array.close()
         self.array = ts.open(self._spec, context=self._context).result()
-        found = self.array.read().result()
+        found: Values = self.array.read().result()
         old = self.values
-        candidates = [each for each in (old, new) if each.shape == found.shape]
+        candidates: list[Values] = [each for each in (old, new) if each.shape == found.shape]
         if len(new) > len(old) and found.shape == new.shape:
             # an append grows the array first, and it reads as the fill value meanwhile
             # or, within the chunks at the end, as what a resize to fewer rows has left there
