@@ -167,6 +167,7 @@ class Work:
         ).result()  # fmt: skip
         self.values = np.zeros(shape, "uint16")
         self._shrunk = False
+        self._transaction = ts.Transaction()
 
     def _layout(self) -> ts.ChunkLayout:
         rng = self._rng
@@ -193,8 +194,11 @@ class Work:
         Raises:
             AssertionError: neither what was there nor what was to be written.
         """
+        # These wait for what goes on in the background, a commit whose wait was interrupted among
+        # it, and tell what of it failed.
         with contextlib.suppress(ts.TensorStoreError):
-            # waits for what goes on in the background, and tells what of it failed
+            self._transaction.commit_async().result()
+        with contextlib.suppress(ts.TensorStoreError):
             self.array.close()
         self.array = ts.open(self._spec, context=self._context).result()
         found: Values = self.array.read().result()
@@ -263,7 +267,7 @@ class Work:
             parts.append((region, part))
 
         def do() -> None:
-            transaction = ts.Transaction()
+            transaction = self._transaction = ts.Transaction()
             try:
                 staged = self.array.with_transaction(transaction)
                 for region, part in parts:
