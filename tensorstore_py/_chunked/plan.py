@@ -1,8 +1,8 @@
 """Plans: a selection cut along a chunk grid into steps, one a chunk. Pure, no I/O.
 
 Each axis is cut by itself into pieces; a step is one piece of every axis, so planning costs are
-per axis and not per chunk, and steps are made lazily. A long axis is cut block by block whenever its
-pieces are asked for, so that a plan takes no memory per chunk, however many chunks lie in a line.
+per axis and not per chunk, and steps are made lazily. A long axis is cut block by block whenever
+its pieces are asked for, so that a plan takes no memory per chunk, however many lie in a line.
 Strided axes give slices, gathered axes give sorted groups of positions.
 """
 
@@ -316,7 +316,9 @@ class _LongGathered(LongAxis):
         insides, positions = self._insides, self._positions
         for first in range(0, len(self), _BLOCK):
             ends = self._ends[first : first + _BLOCK + 1].tolist()
-            where = zip(*[cell[first : first + _BLOCK].tolist() for cell in self._cells], strict=True)
+            where = zip(
+                *[cell[first : first + _BLOCK].tolist() for cell in self._cells], strict=True
+            )
             yield [
                 Piece(cell, tuple(inside[a:b] for inside in insides), positions[a:b], False, False)
                 for cell, (a, b) in zip(where, pairwise(ends), strict=True)

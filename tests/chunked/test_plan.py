@@ -2,8 +2,8 @@ import itertools
 import tracemalloc
 from unittest import mock
 
-import pytest
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
