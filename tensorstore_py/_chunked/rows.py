@@ -33,7 +33,7 @@ _ROW_BYTES: Final = 2**19
 
 #: Fewer chunks than these are not worth the trouble, and more of them are no better.
 _LEAST: Final = 2
-_MOST: Final = 128
+_MOST: Final = 512
 
 
 class Row(NamedTuple):
