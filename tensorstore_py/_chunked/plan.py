@@ -1,14 +1,16 @@
 """Plans: a selection cut along a chunk grid into steps, one a chunk. Pure, no I/O.
 
 Each axis is cut by itself into pieces; a step is one piece of every axis, so planning costs are
-per axis and not per chunk, and steps are made lazily: a plan of a million chunks holds a few
-thousand pieces. Strided axes give slices, gathered axes give sorted groups of positions.
+per axis and not per chunk, and steps are made lazily. A long axis is cut block by block whenever
+its pieces are asked for, so that a plan takes no memory per chunk, however many lie in a line.
+Strided axes give slices, gathered axes give sorted groups of positions.
 """
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from abc import ABC, abstractmethod
+from itertools import chain, pairwise, product
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,14 +18,20 @@ from tensorstore_py._chunked.selection import Axis, Gathered, Strided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from tensorstore_py._interface.chunk_grid import ChunkAxis
 
-__all__ = ["Index", "Piece", "Plan", "Step", "make_plan", "straight_step"]
+    Pieces: TypeAlias = "list[Piece] | LongAxis"
+
+__all__ = ["Index", "LongAxis", "Piece", "Plan", "Step", "combined", "make_plan", "straight_step"]
 
 Index = slice | np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+
+#: An axis of so many pieces is cut once, a longer one in blocks of so many (some 300 bytes each).
+_BLOCK: Final = 1024
 
 
 class Piece(NamedTuple):
@@ -69,14 +77,14 @@ class Plan:
 
     Attributes:
         axes: what was cut.
-        pieces: the pieces of each axis.
+        pieces: the pieces of each axis; a list if there are not very many.
         count: how many steps there are.
         straight: each axis selects along the dimension of its own number, in order.
     """
 
     __slots__ = ("_dims", "_mesh", "axes", "count", "pieces", "straight")
 
-    def __init__(self, axes: Sequence[Axis], pieces: Sequence[Sequence[Piece]]) -> None:
+    def __init__(self, axes: Sequence[Axis], pieces: Sequence[Pieces]) -> None:
         self.axes = axes
         self.pieces = pieces
         self.count = 1
@@ -94,14 +102,14 @@ class Plan:
         """The steps, lazily, in C order of the axes."""
         if self.straight:
             return self._straight_steps()
-        return map(self._step, product(*self.pieces))
+        return map(self._step, combined(self.pieces))
 
     def _straight_steps(self) -> Iterator[Step]:
         if not self.axes:
             # An ellipsis gives an array where an empty index would give the element.
             yield Step((), (...,), (), True, True, ())  # type: ignore[arg-type]
             return
-        yield from map(straight_step, product(*self.pieces))
+        yield from map(straight_step, combined(self.pieces))
 
     def _step(self, pieces: tuple[Piece, ...]) -> Step:
         cell: dict[int, int] = {}
@@ -145,6 +153,40 @@ def straight_step(pieces: tuple[Piece, ...]) -> Step:
     return Step(cell, inside, outside, False not in whole, False not in full, pieces)
 
 
+class LongAxis(ABC):
+    """The pieces of an axis that has very many: made when they are asked for, and not kept."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many pieces there are."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[list[Piece]]:
+        """All pieces in order, some at a time; each call begins anew."""
+
+    def __iter__(self) -> Iterator[Piece]:
+        return chain.from_iterable(self.blocks())
+
+
+def combined(axes: Sequence[Pieces]) -> Iterator[tuple[Piece, ...]]:
+    """One piece of each axis, in C order; lazily, with a block of a long axis at a time."""
+    for place, axis in enumerate(axes):
+        if isinstance(axis, LongAxis):
+            return _combined(axes[:place], axis, axes[place + 1 :])
+    return product(*axes)
+
+
+def _combined(
+    before: Sequence[Pieces], axis: LongAxis, after: Sequence[Pieces]
+) -> Iterator[tuple[Piece, ...]]:
+    for first in product(*before):
+        fixed = [[piece] for piece in first]
+        for block in axis.blocks():
+            yield from combined([*fixed, block, *after])
+
+
 def make_plan(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Plan:
     """Cut `axes` along `grid`.
 
@@ -165,11 +207,18 @@ def make_plan(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Plan:
     )
 
 
-def _cut_strided(axis: Strided, along: ChunkAxis) -> list[Piece]:
-    pieces = []
+def _cut_strided(axis: Strided, along: ChunkAxis) -> Pieces:
+    pieces, done = _cut_from(0, axis, along)
+    return pieces if done == axis.count else _LongStrided(axis, along)
+
+
+def _cut_from(done: int, axis: Strided, along: ChunkAxis) -> tuple[list[Piece], int]:
+    """A block of pieces that begins with the element `done`, and the element after it."""
+    pieces: list[Piece] = []
     start, step, count = axis.start, axis.step, axis.count
-    done = 0
-    while done < count:
+    for _ in range(_BLOCK):
+        if done >= count:
+            break
         first = start + done * step
         cell = along.cell(first)
         begin = along.start(cell)
@@ -189,10 +238,28 @@ def _cut_strided(axis: Strided, along: ChunkAxis) -> list[Piece]:
             )
         )
         done = stop
-    return pieces
+    return pieces, done
 
 
-def _cut_gathered(axis: Gathered, along: Sequence[ChunkAxis]) -> list[Piece]:
+class _LongStrided(LongAxis):
+    __slots__ = ("_along", "_axis", "_count")
+
+    def __init__(self, axis: Strided, along: ChunkAxis) -> None:
+        self._axis = axis
+        self._along = along
+        self._count = along.touched(axis.start, axis.step, axis.count)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def blocks(self) -> Iterator[list[Piece]]:
+        done = 0
+        while done < self._axis.count:
+            pieces, done = _cut_from(done, self._axis, self._along)
+            yield pieces
+
+
+def _cut_gathered(axis: Gathered, along: Sequence[ChunkAxis]) -> Pieces:
     if not axis.positions.size:
         return []
     cells = [each.cells(index) for each, index in zip(along, axis.indices, strict=True)]
@@ -204,8 +271,6 @@ def _cut_gathered(axis: Gathered, along: Sequence[ChunkAxis]) -> list[Piece]:
         order = np.argsort(label, kind="stable")
         label = label[order]
     bounds = np.flatnonzero(label[1:] != label[:-1]) + 1
-    firsts = [0, *bounds.tolist()]
-    lasts = [*bounds.tolist(), label.size]
     insides = [
         index - each.starts(cell)
         for each, index, cell in zip(along, axis.indices, cells, strict=True)
@@ -215,8 +280,46 @@ def _cut_gathered(axis: Gathered, along: Sequence[ChunkAxis]) -> list[Piece]:
         insides = [inside[order] for inside in insides]
         positions = positions[order]
         cells = [cell[order] for cell in cells]
-    where = zip(*[cell[firsts].tolist() for cell in cells], strict=True)
-    return [
-        Piece(cell, tuple(inside[a:b] for inside in insides), positions[a:b], False, False)
-        for cell, a, b in zip(where, firsts, lasts, strict=True)
-    ]
+    ends = np.concatenate(([0], bounds, [label.size]))
+    gathered = _LongGathered([cell[ends[:-1]] for cell in cells], insides, positions, ends)
+    return gathered if len(gathered) > _BLOCK else list(gathered)
+
+
+class _LongGathered(LongAxis):
+    """Groups of positions, one for each chunk.
+
+    Args:
+        cells: the cells of each piece, an array for each dimension.
+        insides: the coordinates in the chunk of all elements, an array for each dimension.
+        positions: where they stand along the working view's axis.
+        ends: piece `k` is of the elements from `ends[k]` to `ends[k + 1]`.
+    """
+
+    __slots__ = ("_cells", "_ends", "_insides", "_positions")
+
+    def __init__(
+        self,
+        cells: Sequence[NDArray[np.int64]],
+        insides: Sequence[NDArray[np.int64]],
+        positions: NDArray[np.intp],
+        ends: NDArray[np.intp],
+    ) -> None:
+        self._cells = cells
+        self._insides = insides
+        self._positions = positions
+        self._ends = ends
+
+    def __len__(self) -> int:
+        return self._ends.size - 1
+
+    def blocks(self) -> Iterator[list[Piece]]:
+        insides, positions = self._insides, self._positions
+        for first in range(0, len(self), _BLOCK):
+            ends = self._ends[first : first + _BLOCK + 1].tolist()
+            where = zip(
+                *[cell[first : first + _BLOCK].tolist() for cell in self._cells], strict=True
+            )
+            yield [
+                Piece(cell, tuple(inside[a:b] for inside in insides), positions[a:b], False, False)
+                for cell, (a, b) in zip(where, pairwise(ends), strict=True)
+            ]

@@ -6,20 +6,24 @@ calls, and first: chunks are deleted when nobody looks for them any more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from operator import lt
+from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import FailedPreconditionError, OutOfRangeError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tensorstore_py._chunked.layout import ArrayLayout
     from tensorstore_py._chunked.source import Cell, StoredChunks
     from tensorstore_py._interface.driver import ResizeRequest
 
 __all__ = ["delete_outside", "new_shape"]
+
+#: So many chunks are found before they are deleted: there may be more than memory has room for.
+_TOGETHER: Final = 2**12
 
 
 def new_shape(layout: ArrayLayout, request: ResizeRequest) -> tuple[int, ...]:
@@ -76,13 +80,6 @@ async def delete_outside(
     if all(present >= former for present, former in zip(counts, old, strict=True)):
         return
     store, prefix = source.store, source.prefix
-    doomed: list[tuple[str, Cell]] = []
-    async for entry in store.list(KeyRange.prefix(prefix)):
-        cell = now.keys.decode(entry.key[len(prefix) :])
-        if cell is not None and any(
-            index >= count for index, count in zip(cell, counts, strict=True)
-        ):
-            doomed.append((entry.key, cell))
 
     async def delete(chunk: tuple[str, Cell]) -> None:
         key, cell = chunk
@@ -91,4 +88,16 @@ async def delete_outside(
         finally:
             forget(cell)
 
-    await fan_out(source.inline, doomed, delete, count=len(doomed), width=store.width)
+    async def delete_all(doomed: Sequence[tuple[str, Cell]]) -> None:
+        await fan_out(source.inline, doomed, delete, count=len(doomed), width=store.width)
+
+    doomed: list[tuple[str, Cell]] = []
+    async for entry in store.list(KeyRange.prefix(prefix)):
+        cell = now.keys.decode(entry.key[len(prefix) :])
+        if cell is None or all(map(lt, cell, counts)):
+            continue
+        doomed.append((entry.key, cell))
+        if len(doomed) == _TOGETHER:
+            await delete_all(doomed)
+            doomed = []
+    await delete_all(doomed)

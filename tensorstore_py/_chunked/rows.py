@@ -9,12 +9,12 @@ of one.
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._chunked.plan import straight_step
+from tensorstore_py._chunked.plan import LongAxis, combined, straight_step
 from tensorstore_py._runtime.scratch import row_scratch
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 #: What a row decodes to, at most: it stays in a core's own cache until it is copied.
 _ROW_BYTES: Final = 2**19
 
-#: Fewer chunks than these are not worth the trouble.
+#: Fewer chunks than these are not worth the trouble, and more of them are no better.
 _LEAST: Final = 2
+_MOST: Final = 512
 
 
 class Row(NamedTuple):
@@ -74,7 +75,7 @@ def row_length(plan: Plan, chunk_bytes: int) -> int:
     """How many chunks of that size a row of the plan has at most; 0 where it has no rows."""
     if not plan.straight or plan.count < _LEAST or not chunk_bytes:
         return 0
-    return max(1, min(_ROW_BYTES // chunk_bytes, len(plan.pieces[_axis(plan)])))
+    return max(1, min(_ROW_BYTES // chunk_bytes, _MOST, len(plan.pieces[_axis(plan)])))
 
 
 def rows(plan: Plan, most: int) -> Iterator[Row]:
@@ -89,9 +90,13 @@ def rows(plan: Plan, most: int) -> Iterator[Row]:
         [[(0,)], [(1,), (2,)], [(3,), (4,)]]
     """
     axis = _axis(plan)
-    along = list(_stretches(plan.pieces[axis], most))
-    after = tuple([pieces[0] for pieces in plan.pieces[axis + 1 :]])
-    for before in product(*plan.pieces[:axis]):
+    pieces = plan.pieces[axis]
+    along: Iterable[Sequence[Piece]]
+    along = () if isinstance(pieces, LongAxis) else list(_stretches(pieces, most))
+    after = next(combined(plan.pieces[axis + 1 :]))
+    for before in combined(plan.pieces[:axis]):
+        if isinstance(pieces, LongAxis):
+            along = chain.from_iterable(_stretches(block, most) for block in pieces.blocks())
         for stretch in along:
             yield Row(before, stretch, after)
 

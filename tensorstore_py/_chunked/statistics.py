@@ -14,6 +14,7 @@ from tensorstore_py._chunked.shard import OpenShard, descend_axes, inner_grid
 from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.gate import Mutex
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
@@ -57,13 +58,20 @@ async def count_stored(
         DataLossError: the index of a shard is truncated or corrupt; names its key.
     """
     plan = make_plan(axes, array.grid)
-    tallies: list[tuple[int, int]] = []
+    stored = total = 0
+    mutex = Mutex()
+
+    def add(found: int, of: int) -> None:
+        nonlocal stored, total
+        with mutex:
+            stored += found
+            total += of
 
     async def look(step: Step) -> None:
         sharded = array.at(step.cell).sharded
         if sharded is None:
             result = await source.read(step.cell, _NOTHING)
-            tallies.append((int(result.state == "value"), 1))
+            add(int(result.state == "value"), 1)
             return
         inner = make_plan(descend_axes(axes, step), inner_grid(sharded))
         try:
@@ -71,10 +79,10 @@ async def count_stored(
         except DataLossError as error:
             where = source.describe(step.cell)
             raise DataLossError(f"Error reading {where}: {error}") from error
-        stored = 0
+        found = 0
         if shard is not None:
-            stored = sum(shard.extent_of(each.cell) is not None for each in inner.steps())
-        tallies.append((stored, inner.count))
+            found = sum(shard.extent_of(each.cell) is not None for each in inner.steps())
+        add(found, inner.count)
 
     await fan_out(source.inline, plan.steps(), look, count=plan.count, width=source.width)
-    return sum(stored for stored, _ in tallies), sum(total for _, total in tallies)
+    return stored, total

@@ -8,6 +8,7 @@ a crash leaves every chunk old or new.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -158,13 +159,13 @@ class NewValues:
         count: of chunks.
     """
 
-    __slots__ = ("_count", "_done", "_taken", "lasting", "view")
+    __slots__ = ("_count", "_numbers", "_taken", "lasting", "view")
 
     def __init__(self, view: Array, given: Given, count: int) -> None:
         self.view = view
         self.lasting, self._taken = given
         self._count = count
-        self._done: list[None] = []  # appending is atomic, counting is not
+        self._numbers = itertools.count(1)  # the next number is taken atomically
 
     def are_in(self, parts: Sequence[Buffer] | None) -> bool:
         """Whether what was made of a chunk's values is still their memory, in part."""
@@ -179,10 +180,8 @@ class NewValues:
 
     def taken(self) -> None:
         """One more chunk needs its values no more."""
-        if self._taken is not None:
-            self._done.append(None)
-            if len(self._done) == self._count:
-                self._taken()
+        if self._taken is not None and next(self._numbers) == self._count:
+            self._taken()
 
 
 class ChunkWriter:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
+
+#: So many cells are looked at together.
+_TOGETHER: Final = 2**12
 
 __all__ = ["ChunkAxis", "IrregularAxis", "RegularAxis"]
 
@@ -54,6 +57,23 @@ class ChunkAxis(ABC):
         """How many cells intersect the extent."""
         return self.cell(self.extent - 1) + 1 if self.extent else 0
 
+    def touched(self, start: int, step: int, count: int) -> int:
+        """How many cells hold at least one of the coordinates `start + step * k`.
+
+        Args:
+            start: the first coordinate.
+            step: positive.
+            count: how many coordinates, at least one.
+        """
+        first, beyond = self.cell(start), self.cell(start + (count - 1) * step) + 1
+        found = 1
+        for low in range(first + 1, beyond, _TOGETHER):
+            begins = self.starts(np.arange(low - 1, min(low + _TOGETHER, beyond), dtype=np.int64))
+            # How many coordinates lie before each cell: more before the next if it holds any.
+            before = np.maximum(-((start - begins) // step), 0)
+            found += int(np.count_nonzero(before[1:] != before[:-1]))
+        return found
+
 
 class RegularAxis(ChunkAxis):
     """Chunks of one size.
@@ -88,6 +108,11 @@ class RegularAxis(ChunkAxis):
 
     def size(self, cell: int) -> int:
         return self.chunk
+
+    def touched(self, start: int, step: int, count: int) -> int:
+        if step >= self.chunk:
+            return count
+        return self.cell(start + (count - 1) * step) - self.cell(start) + 1
 
 
 class IrregularAxis(ChunkAxis):
@@ -150,3 +175,8 @@ class IrregularAxis(ChunkAxis):
 
     def size(self, cell: int) -> int:
         return self._sizes[bisect_right(self._firsts, cell) - 1]
+
+    def touched(self, start: int, step: int, count: int) -> int:
+        if step == 1:
+            return self.cell(start + count - 1) - self.cell(start) + 1
+        return super().touched(start, step, count)

@@ -127,7 +127,7 @@ def _path_to_bad_text(value: object) -> tuple[str | int, ...]:
 def _frozen(value: object, depth: int) -> object:
     kind = type(value)
     if kind is str:
-        return check_text(value)  # type: ignore[arg-type]
+        return value if value.isascii() else check_text(value)  # type: ignore[arg-type, attr-defined]
     if kind is float or kind is bool or value is None:
         return value
     if isinstance(value, int):

@@ -74,3 +74,51 @@ def test_nothing_but_scratch_is_kept_after_a_read(peak):
     for _ in range(3):
         array.read()
     assert tracemalloc.get_traced_memory()[0] - before < ROOM
+
+
+#: Chunks in one line, of two elements each, and what may be held for all of them together.
+LINE = 20_000
+LINE_ROOM = 3 << 19
+
+
+def line(count=LINE):
+    """An array of very many chunks, none of which is stored."""
+    return Opened((2 * count,), (2,), "uint8", "raw")
+
+
+VIEWS = {
+    "whole": slice(None),
+    "backwards": slice(None, None, -1),
+    "strided": slice(None, None, -2),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_reading_takes_no_memory_per_chunk(peak, view):
+    array = line()
+    line(8).read()
+    peak()
+    found = array.read(array.identity[VIEWS[view]])
+    assert peak() < found.nbytes + LINE_ROOM
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_writing_takes_no_memory_per_chunk(peak, view):
+    array = line()
+    transform = array.identity[VIEWS[view]]
+    values = np.zeros(transform.input_shape, "uint8")  # the fill value: nothing is stored
+    line(8).write(values[:16])
+    peak()
+    array.write(values, transform)
+    assert peak() < LINE_ROOM
+    assert not array.store.entries
+
+
+def test_gathering_takes_a_few_numbers_per_chunk(peak):
+    array = line()
+    indices = np.random.default_rng(0).permutation(2 * LINE)[::2]
+    transform = array.identity[indices]
+    line(8).read()
+    peak()
+    array.read(transform)
+    assert peak() < LINE_ROOM + 12 * indices.nbytes

@@ -1,13 +1,17 @@
 import itertools
+import tracemalloc
+from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensorstore_py._chunked import plan as plan_module
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.selection import Gathered, Strided, select
 from tensorstore_py._index import IndexTransform
-from tensorstore_py._interface.chunk_grid import RegularAxis
+from tensorstore_py._interface.chunk_grid import IrregularAxis, RegularAxis
 from tests.chunked.views import CHUNK, SHAPES, look_up, views
 
 
@@ -124,3 +128,73 @@ def test_a_step_longer_than_a_chunk_skips_chunks():
         ((2,), slice(2, 3, 7), slice(1, 2, 1)),
         ((5,), slice(0, 1, 7), slice(2, 3, 1)),
     ]
+
+
+def grid_of(draw, shape):
+    """Each dimension cut regularly, or in chunks of several sizes."""
+    grid = []
+    for extent in shape:
+        if draw(st.booleans()):
+            grid.append(RegularAxis(extent, draw(CHUNK)))
+        else:
+            runs = draw(st.lists(st.tuples(CHUNK, st.integers(1, 3)), max_size=4))
+            grid.append(IrregularAxis(extent, [*runs, (5, extent)]))
+    return grid
+
+
+def like(index):
+    """What can be compared of an index."""
+    return (index.shape, index.tolist()) if isinstance(index, np.ndarray) else index
+
+
+@given(st.data())
+def test_long_axes_are_cut_in_blocks_into_the_same_steps(data):
+    shape = data.draw(SHAPES)
+    axes = select(data.draw(views(shape))).axes
+    grid = grid_of(data.draw, shape)
+    found = []
+    for block in (10**6, data.draw(st.integers(1, 3))):
+        with mock.patch.object(plan_module, "_BLOCK", block):
+            plan = make_plan(axes, grid)
+            steps = list(plan.steps())
+        assert plan.count == len(steps)
+        found.append(
+            [
+                (
+                    step.cell,
+                    [like(index) for index in step.inside],
+                    [like(index) for index in step.outside],
+                    step.whole,
+                    step.full,
+                )
+                for step in steps
+            ]
+        )
+    assert found[0] == found[1]
+
+
+AXES = {
+    "regular": (RegularAxis(10**5, 5), 1),
+    "strided": (RegularAxis(10**5, 5), 3),
+    "skipping": (RegularAxis(10**5, 5), 7),
+    "irregular": (IrregularAxis(10**5, [(3, 10**4), (7, 10**4)]), 1),
+    "irregular, strided": (IrregularAxis(10**5, [(3, 10**4), (7, 10**4)]), 5),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_a_plan_takes_no_memory_per_chunk(name):
+    along, step = AXES[name]
+    tracemalloc.start()
+    plan = make_plan([Strided(0, 2, step, (10**5 - 2) // step)], [along])
+    count = sum(1 for _ in plan.steps())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == plan.count > 10**4
+    assert peak < 2**20
+
+
+def test_a_plan_of_any_length_is_made_at_once():
+    plan = make_plan([Strided(0, 0, 1, 2**60)], [RegularAxis(2**60, 1)])
+    assert plan.count == 2**60
+    assert next(iter(plan.steps())).cell == (0,)

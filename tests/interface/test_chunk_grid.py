@@ -96,3 +96,14 @@ def test_an_axis_of_another_kind_says_only_where_its_cells_are():
             return 2**cell
 
     assert [Growing(extent).count for extent in (0, 1, 2, 3, 4, 7, 8)] == [0, 1, 2, 2, 3, 3, 4]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 5, 11])
+@pytest.mark.parametrize("start", [0, 1, 7])
+@pytest.mark.parametrize(
+    "axis", [RegularAxis(40, 4), IrregularAxis(40, [(2, 5), (7, 3), (9, 1)])], ids=["same", "runs"]
+)
+def test_touched_cells_are_counted(axis, start, step):
+    for count in range(1, (40 - start - 1) // step + 2):
+        cells = {axis.cell(start + step * k) for k in range(count)}
+        assert axis.touched(start, step, count) == len(cells)
