@@ -51,8 +51,10 @@ def begin(
     """
     if life is not None:
         life.check()
-    if not changes and transaction is None and batch is None:
-        return start(inline, body, when_left=WhenLeft.GOES_ON_UNTIL_EXIT)
+    if transaction is None and batch is None and (life is None or not changes):
+        # Nothing but `start` knows of it, which a signal in between does not harm.
+        left = WhenLeft.GOES_ON if changes else WhenLeft.GOES_ON_UNTIL_EXIT
+        return start(inline, body, when_left=left)
     return _begin_followed(inline, body, transaction, changes, batch, life)
 
 

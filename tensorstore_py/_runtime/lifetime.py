@@ -88,7 +88,6 @@ class Lifetime:
         future.follow(self._leave)
         return future
 
-    @uninterrupted
     def include(self, inner: Lifetime) -> None:
         """Another one that ends with this one, if nobody ends it earlier.
 
