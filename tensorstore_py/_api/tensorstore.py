@@ -372,8 +372,9 @@ class TensorStore(Handle):
         conditional writes: each one's data gets positions of its own, in one piece, in the order
         in which they grew the array. The array grows first and is written then. So if a writer
         dies or fails in between, its positions stay and read as the fill value where nothing was
-        written yet, or as what chunks hold that an earlier resize has cut; `resize` takes them away if nobody appended after. In a transaction both are
-        stored together or not at all, and not if others changed the size meanwhile.
+        written yet, or as what chunks hold that an earlier resize has cut; `resize` takes them away
+        if nobody appended after. In a transaction both are stored together or not at all, and not
+        if others changed the size meanwhile.
 
         Args:
             data: an array or nested list with this view's number of dimensions, extents equal to
