@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import signal as _names
 import sys
+import time
 from contextlib import contextmanager
 from functools import wraps
 from threading import get_ident, main_thread
-from time import monotonic, sleep
+from time import monotonic
 from types import coroutine
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
@@ -257,10 +258,10 @@ def pause(seconds: float) -> None:
     Example:
         >>> pause(0.001)
     """
-    until = monotonic() + seconds
-    while (left := until - monotonic()) > 0:
-        sleep(min(left, _LOOK_S))
+    while seconds > 0:
+        time.sleep(min(seconds, _LOOK_S))
         check_signals()
+        seconds -= _LOOK_S
 
 
 @coroutine
