@@ -258,6 +258,9 @@ def pause(seconds: float) -> None:
     Example:
         >>> pause(0.001)
     """
+    if not deferring():
+        time.sleep(seconds)
+        return
     while seconds > 0:
         time.sleep(min(seconds, _LOOK_S))
         check_signals()
