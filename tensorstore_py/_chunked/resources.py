@@ -83,6 +83,9 @@ class UnpackingLimit(ResourceModel):
             hundred times what is stored, and 64 bytes for each element.
     """
 
+    # Who does not trust a spec does not let it say how much memory it may take.
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     unseen: ClassVar[bool] = True
 
     limit_bytes: PositiveInt = UNPACKED_BYTES

@@ -143,7 +143,8 @@ def test_of_zarr_public_modules_are_used_only(folder: str) -> None:
     found = {
         str(path.relative_to(ROOT)): names
         for path in sorted((ROOT / folder).rglob("*.py"))
-        if path != Path(__file__)
+        if path not in (Path(__file__), ROOT / "benchmarks/faces.py")  # it names zarr's pipelines,
+        # which zarr's configuration wants by the places where they are
         and (names := private_names_of_zarr(path.read_text(encoding="utf-8")))
     }
 

@@ -169,7 +169,7 @@ ASKED = [
         {}, {"dimensions": [0, 4]}, {"dimensions": [2**40, 2**50]}, {"blockSize": [30000, 300000]},
         PLACES, {"units": ["nm", ""]}, {"resolution": [4, 3.5]}, {"axes": ["", "y"]},
         {"extra": {"a": [1, 2]}, "pi": 3.0, "block_size": [3], "none": None},
-        {"compression": {"type": "gzip", "useZlib": True}}, {"compression": {"type": "lz4"}},
+        {"compression": {"type": "gzip", "useZlib": True}}, {"compression": {"type": "lz5"}},
     )),
     {"metadata": {**BASE, **PLACES}, "schema": {"dimension_units": ["4nm", None]}},
     {"metadata": {**BASE, **PLACES}, "schema": {"dimension_units": ["5nm", None]}},
@@ -290,6 +290,18 @@ CHANGES = [
 ]  # fmt: skip
 
 
+#: Those that TensorStore refuses and that are read here, as other writers leave them.
+READ_HERE = (
+    {"compression": "raw"},
+    {"compression": {"type": "bzip2", "level": 1}},
+    {"axes": ["x"]},
+    {"units": ["4nm", ""]},
+    {"units": ["nm"]},
+    {"resolution": [0, -2.5]},
+    {"resolution": [1, "2"]},
+)
+
+
 @pytest.mark.parametrize("change", CHANGES, ids=json.dumps)
 def test_the_same_is_told_of_a_document(change):
     text = json.dumps({name: value for name, value in {**BASE, **change}.items() if value})
@@ -303,4 +315,7 @@ def test_the_same_is_told_of_a_document(change):
             found.append((array.spec().to_json(), array.schema.to_json()))
         except ValueError as error:
             found.append(("refused", "attributes.json" in str(error)))
-    assert found[0] == found[1]
+    if change in READ_HERE and found[1] == ("refused", True):
+        assert found[0][0]["metadata"]["dimensions"] == BASE["dimensions"]
+    else:
+        assert found[0] == found[1]

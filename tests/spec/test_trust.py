@@ -57,6 +57,7 @@ GUARDED = {
     },
     "context resource fsspec_storage_options": {"values"},
     "context resource gcs_user_project": {"project_id"},
+    "context resource unpacking_limit": {"limit_bytes"},
     "context resource obstore_config": {"values"},
 }  # fmt: skip
 
