@@ -279,13 +279,13 @@ CHANGES = [
     {"dimensions": [5.0, 4]}, {"dimensions": [2**62, 4]}, {"dimensions": [5, 2**63]},
     {"dimensions": [5, -1]}, {"dimensions": [5]}, {"dimensions": [5, True]},
     {"blockSize": [2**30, 1]}, {"blockSize": [2**30, 2]}, {"blockSize": [3, 0]},
-    {"dataType": "float16"}, {"dataType": "uint"}, {"compression": "raw"}, {"compression": {}},
+    {"dataType": "float16"}, {"dataType": "uint"}, {"compression": {}},
     {"compression": {"type": "raw", "level": 1}}, {"compression": {"type": "gzip", "level": -1}},
     {"compression": {"type": "gzip", "level": -2}}, {"compression": {"type": "xz", "preset": 10}},
     {"compression": {"type": "gzip", "level": 1.0}}, {"compression": {"type": "zstd"}},
-    {"compression": {"type": "gzip", "useZlib": 1}}, {"compression": {"type": "bzip2", "level": 1}},
-    {"axes": ["", ""]}, {"axes": ["x"]}, {"axes": ["x", "x"]}, {"units": ["4nm", ""]},
-    {"units": ["nm"]}, {"resolution": [0, -2.5]}, {"resolution": [1, "2"]}, {"n5": "2.5.0"},
+    {"compression": {"type": "gzip", "useZlib": 1}},
+    {"axes": ["", ""]}, {"axes": ["x", "x"]}, {"units": ["4nm", ""]},
+    {"resolution": [0, -2.5]}, {"n5": "2.5.0"},
     {"compressionType": "gzip"}, {"fill_value": 3}, {"note": {"deep": [{}]}},
 ]  # fmt: skip
 
@@ -304,3 +304,41 @@ def test_the_same_is_told_of_a_document(change):
         except ValueError as error:
             found.append(("refused", "attributes.json" in str(error)))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "compression", "attributes"),
+    [
+        ({"compression": "raw"}, {"type": "raw"}, {}),
+        (
+            {"compression": {"type": "bzip2", "level": 1}},
+            {"type": "bzip2", "blockSize": 1},
+            {},
+        ),
+        ({"axes": ["x"]}, {"type": "raw"}, {"axes": ["x"]}),
+        ({"units": ["nm"]}, {"type": "raw"}, {"units": ["nm"]}),
+        ({"resolution": [1, "2"]}, {"type": "raw"}, {"resolution": [1, "2"]}),
+    ],
+    ids=str,
+)
+def test_documents_of_other_writers_that_the_reference_refuses_are_read(
+    change, compression, attributes
+):
+    document = {**BASE, **change}
+    stores = []
+    for library in (ours, wheel):
+        context = library.Context()
+        store = library.KvStore.open("memory://a/", context=context).result()
+        store["attributes.json"] = json.dumps(document)
+        stores.append((library, context, store))
+
+    library, context, _ = stores[1]
+    with pytest.raises(ValueError, match=r"attributes\.json"):
+        library.open(in_memory({}), context=context).result()
+    library, context, store = stores[0]
+    array = library.open(in_memory({}), context=context).result()
+    assert array.spec().to_json()["metadata"]["compression"] == compression
+    array.resize(exclusive_max=[8, 4]).result()
+    written = json.loads(store["attributes.json"])
+    assert {name: written[name] for name in attributes} == attributes
+    assert written["compression"] == compression

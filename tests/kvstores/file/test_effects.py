@@ -9,7 +9,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.errors import UnavailableError
-from tensorstore_py.kvstores.file import locking
+from tensorstore_py.kvstores.file import locking, reads
 from tensorstore_py.kvstores.file import store as store_module
 from tensorstore_py.testing import drive
 
@@ -83,7 +83,7 @@ def test_locking_waits_for_as_long_as_it_should(tmp_path, monkeypatch, mode, val
         slept.append(seconds)
         clock[0] += seconds
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(locking, "pause", sleep)
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     with pytest.raises(UnavailableError, match=r"a\.__lock.*after 0\.03 s"):
         store.write("a", value).result()
@@ -156,7 +156,7 @@ class TestRetries:
     @pytest.fixture
     def slept(self, monkeypatch):
         slept: list[float] = []
-        monkeypatch.setattr(time, "sleep", slept.append)
+        monkeypatch.setattr(reads, "pause", slept.append)
         return slept
 
     @pytest.fixture
