@@ -83,6 +83,9 @@ class UnpackingLimit(ResourceModel):
             hundred times what is stored, and 64 bytes for each element.
     """
 
+    # None of them: the limit is a guard, which a spec that is not trusted must not lift.
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
     unseen: ClassVar[bool] = True
 
     limit_bytes: PositiveInt = UNPACKED_BYTES

@@ -58,6 +58,7 @@ GUARDED = {
     "context resource fsspec_storage_options": {"values"},
     "context resource gcs_user_project": {"project_id"},
     "context resource obstore_config": {"values"},
+    "context resource unpacking_limit": {"limit_bytes"},
 }  # fmt: skip
 
 
