@@ -121,7 +121,7 @@ BAD: list[Any] = [
     {**PLAIN, "transform": {"output": [{"offse": 1}]}},
     {**PLAIN, "transform": {"input_shape": [1.5]}},
     {**PLAIN, "rank": -1},
-    {**PLAIN, "dtype": "u1"},
+    {**PLAIN, "dtype": "u9"},
     {"driver": "zarr", "kvstore": "memory://", "metadata": {"compressor": {"id": "blsc"}}},
     {"driver": "zarr", "kvstore": "memory://",
         "metadata": {"compressor": {"id": "zlib", "level": 11}}},

@@ -534,6 +534,10 @@ class TestMembers:
     )  # fmt: skip
     def test_members_that_must_be_there(self, library, member):
         document = {name: value for name, value in DOCUMENT.items() if name != member}
+        if (library, member) == (ts, "fill_value"):
+            # The reference refuses what early releases of zarr-python wrote; it is read here.
+            assert stored(library, document)[0, 0, 0].read().result() == 0
+            return
         with pytest.raises(ValueError, match=member):
             stored(library, document)
 

@@ -39,7 +39,9 @@ GUARDED = {
     "driver json": {"path"},
     "driver n5": {"path", "unpacking_limit", "create", "delete_existing"},
     "driver stack": set(),
-    "driver zarr": {"path", "unpacking_limit", "create", "delete_existing", "metadata_key_", "allow_pickle"},
+    "driver zarr": {
+        "path", "unpacking_limit", "create", "delete_existing", "metadata_key_", "allow_pickle",
+    },
     "driver zarr3": {"path", "unpacking_limit", "create", "delete_existing"},
     "kvstore driver file": {"path"},
     "kvstore driver fsspec": {"path", "url", "storage_options", "use_conditional_write"},

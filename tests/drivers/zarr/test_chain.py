@@ -160,7 +160,7 @@ def test_a_library_that_is_missing_is_named_with_its_place(monkeypatch: pytest.M
     monkeypatch.setitem(__import__("sys").modules, "pcodec", None)
     __import__("importlib").import_module("tensorstore_py.codecs.pcodec")._library.cache_clear()
 
-    with pytest.raises(UnsupportedError, match=r"^filters\[0\]: .*tensorstore-py\[pcodec\]"):
+    with pytest.raises(UnsupportedError, match=r"^filters\[0\]: .*tensorstore-py\[codecs\]"):
         chain(dtype="<i2", filters=[{"id": "pcodec"}])
 
 

@@ -127,7 +127,7 @@ def test_we_wait_for_a_lock_as_the_reference_takes_it(path):
 
 def test_waits_grow_up_to_the_longest(monkeypatch):
     slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(locking, "pause", slept.append)
     backoff = Backoff(1000, longest_s=0.001)
     for _ in range(10):
         backoff.wait("a")
@@ -232,7 +232,7 @@ def test_one_that_may_not_be_opened_is_waited_for(path, monkeypatch):
         return usual(name, flags, *mode)
 
     monkeypatch.setattr(os, "open", refuse)
-    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(locking, "pause", slept.append)
     os.close(acquire(path, 60))
     assert len(slept) == 3
 

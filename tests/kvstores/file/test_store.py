@@ -1,7 +1,6 @@
 import os
 import re
 import stat
-import time
 from contextlib import nullcontext
 from functools import partial
 
@@ -17,7 +16,7 @@ from tensorstore_py.errors import (
     SpecError,
     UnavailableError,
 )
-from tensorstore_py.kvstores.file import FileStore
+from tensorstore_py.kvstores.file import FileStore, reads
 from tensorstore_py.kvstores.file import store as store_module
 from tensorstore_py.kvstores.file.generations import present_at
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
@@ -410,7 +409,7 @@ class TestRetries:
     @pytest.fixture
     def slept(self, monkeypatch):
         slept: list[float] = []
-        monkeypatch.setattr(time, "sleep", slept.append)
+        monkeypatch.setattr(reads, "pause", slept.append)
         return slept
 
     @staticmethod
@@ -622,7 +621,7 @@ class TestUpdatingSeveral:
             return usual(key)
 
         monkeypatch.setattr(of, name, unreliable)
-        monkeypatch.setattr(time, "sleep", lambda _: None)
+        monkeypatch.setattr(reads, "pause", lambda _: None)
         return left
 
     def test_a_trouble_that_passes_is_none(self, store, tmp_path, failing):
@@ -784,7 +783,7 @@ class TestSplicing:
 
 def test_a_trouble_while_it_splices_may_pass(tmp_path, monkeypatch):
     slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(reads, "pause", slept.append)
     store = FileStore(sync=False, retries=FileIoRetries(max_retries=1))
     stamp = drive(store, lambda: store.write(f"{tmp_path}/a", VALUE))
     failures = [5]
