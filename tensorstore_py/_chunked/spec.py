@@ -85,7 +85,8 @@ class ChunkedSpec(DriverSpec, Generic[M]):
 
     data_members: ClassVar[frozenset[str] | None] = frozenset({
         "kvstore", "open_", "assume_metadata", "assume_cached_metadata", "cache_pool",
-        "metadata_cache_pool", "data_copy_concurrency", "memory_limit", "recheck_cached_metadata",
+        "metadata_cache_pool", "data_copy_concurrency", "memory_limit", "unpacking_limit",
+        "recheck_cached_metadata",
         "recheck_cached_data", "fill_missing_data_reads", "store_data_equal_to_fill_value",
     })  # fmt: skip
     writing_members: ClassVar[frozenset[str]] = frozenset({"create", "delete_existing"})

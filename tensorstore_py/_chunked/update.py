@@ -363,10 +363,7 @@ def _encoded(
 ) -> Buffer | None:
     """The new bytes of one chunk; None if it equals the fill value and need not be stored.
 
-    Args:
-        array: the array the chunk belongs to.
-        parts: what changes.
-        stored: the chunk's present bytes, where the rest of it matters.
+    `parts` is what changes; `stored` its present bytes, where the rest of it matters.
     """
     with array.limits.copying:
         return encode(array, _changed(array, parts, stored), stored)

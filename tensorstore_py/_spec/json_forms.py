@@ -218,6 +218,11 @@ _DTYPE: Json = {
         },
         {
             "type": "string",
+            "pattern": "^([<>=|]?(b1|[iu][1248]|f[248]|c8|c16)|half|single|double)$",
+            "description": "A name in NumPy's spelling, such as <f4; the byte order is dropped.",
+        },
+        {
+            "type": "string",
             "pattern": "^[USV][1-9][0-9]*$",
             "description": "Text or bytes of a fixed length, such as U10.",
         },

@@ -132,7 +132,7 @@ def test_a_step_longer_than_a_chunk_skips_chunks():
 
 def grid_of(draw, shape):
     """Each dimension cut regularly, or in chunks of several sizes."""
-    grid = []
+    grid: list[RegularAxis | IrregularAxis] = []
     for extent in shape:
         if draw(st.booleans()):
             grid.append(RegularAxis(extent, draw(CHUNK)))
