@@ -94,7 +94,7 @@ def _try_group(group: ts.Group, do: Callable[[str, Callable[[], object]], object
     do("attributes", lambda: group.attrs.read().result())
     do("members", lambda: group.members().result())
     do("tree", lambda: str(group.tree().result()))
-    array = do("member", lambda: group["x"])
+    array = do("member", lambda: group.open("x").result())
     if isinstance(array, ts.TensorStore):
         _try_array(array, do)
     do("set", lambda: group.attrs.update(b=2).result())

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,12 +63,16 @@ class Operation:
 
     def check(self, store, *, stopped):
         """What was stored is old or new as a whole, and everything goes on."""
-        store.close()  # waits for what goes on in the background
+        self.settle(store)
         again = ts.open(self.spec(), context=self.context).result()
         self.check_values(again, stopped=stopped)
         again[3:9].write(7).result()
         assert (again[3:9].read().result() == 7).all()
         again.close()
+
+    def settle(self, store):
+        """Wait for what goes on in the background."""
+        store.close()
 
     def check_values(self, store, *, stopped):
         assert (store.read().result() == OLD).all()
@@ -221,10 +226,22 @@ class Append(Operation):
 
 
 class Commit(Write):
+    transaction = None
+
     def run(self, store):
-        with ts.Transaction() as transaction:
+        self.transaction = ts.Transaction()
+        with self.transaction as transaction:
             store.with_transaction(transaction)[self.region].write(NEW).result()
         return store
+
+    def settle(self, store):
+        # A commit that was begun goes on; a write that was left fails if it was aborted.
+        if self.transaction.open:
+            self.transaction.abort()
+        with suppress(ts.AbortedError):
+            self.transaction.future.result()
+        with suppress(ts.FailedPreconditionError):
+            store.close()
 
 
 class Attributes(Operation):
