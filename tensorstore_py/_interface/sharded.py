@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sized
-from copy import copy
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from tensorstore_py._interface.codec import ArrayToBytes, ArrayToBytesSpec, CodecModel
@@ -47,7 +46,9 @@ class Sharded(ArrayToBytes):
 
     def with_inner(self, inner: CodecChain) -> Self:
         """The codec with another chain for the same inner chunks."""
-        codec = copy(self)
+        # `copy.copy` imports, which fails when the interpreter ends.
+        codec = object.__new__(type(self))
+        codec.__dict__.update(self.__dict__)
         codec.inner = inner
         return codec
 
