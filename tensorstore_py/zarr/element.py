@@ -78,7 +78,9 @@ class Element:
             return None if zarr_format == 3 or self.kind in "OMm" else self._zero()
         if self.kind == "O":
             return None if isinstance(value, int) and value == 0 else value
-        if not isinstance(value, str | bytes) and np.ndim(value) == 0 and value == 0:  # type: ignore[arg-type]
+        # A time compared to a plain number is deprecated by NumPy.
+        number = not isinstance(value, str | bytes | np.datetime64 | np.timedelta64)
+        if number and np.ndim(value) == 0 and value == 0:  # type: ignore[arg-type]
             return self._zero()
         if self.dtype.names is not None and isinstance(value, bytes):
             return np.frombuffer(value, self.dtype)[0]

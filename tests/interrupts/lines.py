@@ -3,7 +3,8 @@
 `python -m tests.interrupts.lines NAME` runs one operation of `operations` once to learn which lines
 of the package the main thread passes; then, for each of these lines, it makes a fresh situation,
 runs the operation, and raises a signal there. After each it checks what the operation left behind.
-It prints how many lines were passed and how many of these signals came out of the call.
+It prints how many lines were passed, how many of these signals were raised (a later run may take a
+shorter way, and end before its line), and how many came out of the call.
 """
 
 import signal
@@ -35,6 +36,7 @@ class Passed:
     def __init__(self, at):
         self.at = at
         self.seen = set()
+        self.raised = False
 
     def __enter__(self):
         sys.settrace(self.trace)
@@ -51,6 +53,7 @@ class Passed:
             self.seen.add(where)
             if len(self.seen) - 1 == self.at:
                 sys.settrace(None)
+                self.raised = True
                 signal.raise_signal(signal.SIGUSR1)
                 return None
         return self.trace
@@ -71,15 +74,17 @@ def main():
     operation.check(situation, stopped=False)
 
     before, threads = descriptors(), threading.active_count()
-    stopped = 0
+    raised = stopped = 0
     for at in range(len(passed.seen)):
         situation = operation.prepare()
         came = False
+        signalled = Passed(at)
         try:
-            with Passed(at):
+            with signalled:
                 operation.run(situation)
         except Stop:
             came = True
+        raised += signalled.raised
         stopped += came
         try:
             operation.check(situation, stopped=came)
@@ -89,7 +94,7 @@ def main():
     operation.end()
     assert descriptors() <= before + 2, (before, descriptors())
     assert threading.active_count() <= threads + 8, threading.enumerate()
-    print(len(passed.seen), stopped)
+    print(len(passed.seen), raised, stopped)
 
 
 if __name__ == "__main__":

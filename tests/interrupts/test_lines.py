@@ -18,6 +18,7 @@ def test_an_operation_interrupted_at_each_of_its_lines(name):
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
-    lines, stopped = map(int, done.stdout.split())
+    lines, raised, stopped = map(int, done.stdout.split())
     assert lines > 100
-    assert stopped > 0.95 * lines  # some lines are passed only when a cache is cold
+    assert raised > 0.75 * lines  # some lines are passed only when a cache is cold
+    assert stopped > 0.98 * raised
