@@ -192,7 +192,7 @@ def _members(group: Node) -> Iterator[tuple[str, Node]]:
 def _copy_attributes(source: Node, dest: Array | Group) -> None:
     attributes = dict(source.attrs.items())
     if attributes:
-        dest.attrs.update(attributes).result()
+        dest.attrs.update(attributes)
 
 
 def _blocks(array: Array) -> Iterator[tuple[slice, ...]]:

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from tensorstore_py.zarr.attributes import Attributes
 from tensorstore_py.zarr.info import Info, human_size
 from tensorstore_py.zarr.selectable import Selectable
 from tensorstore_py.zarr.store import Store
@@ -17,7 +18,6 @@ from tensorstore_py.zarr.stored import StoredBytes, digest, initialized
 if TYPE_CHECKING:
     import numpy as np
 
-    from tensorstore_py._api.attributes import Attributes
     from tensorstore_py.zarr.codecs import Codec
 
 __all__ = ["Described"]
@@ -144,11 +144,11 @@ class Described(Selectable):
     @property
     def attrs(self) -> Attributes:
         """The attributes."""
-        return self.ts.attrs
+        return Attributes(self.ts.attrs, self.check_writable)
 
     def update_attributes(self, new_attributes: dict[str, object]) -> Self:
         """Set some attributes; the others stay."""
-        self.attrs.update(new_attributes).result()
+        self.attrs.update(new_attributes)
         return self
 
     @property

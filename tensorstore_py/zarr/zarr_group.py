@@ -13,6 +13,7 @@ from tensorstore_py._api.group import Group as EngineGroup
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._hierarchy.path import join, normalised
 from tensorstore_py.errors import NotFoundError
+from tensorstore_py.zarr.attributes import Attributes
 from tensorstore_py.zarr.errors import ReadOnlyError
 from tensorstore_py.zarr.info import Info
 from tensorstore_py.zarr.new_arrays import MakesArrays
@@ -20,7 +21,6 @@ from tensorstore_py.zarr.store import Store
 from tensorstore_py.zarr.zarr_array import Array
 
 if TYPE_CHECKING:
-    from tensorstore_py._api.attributes import Attributes
     from tensorstore_py._api.tree import Tree
     from tensorstore_py._interface.transaction import Transaction
 
@@ -108,12 +108,11 @@ class Group(MakesArrays, MutableMapping[str, Any]):
     @property
     def attrs(self) -> Attributes:
         """The attributes."""
-        return self.ts.attrs
+        return Attributes(self.ts.attrs, self.check_writable)
 
     def update_attributes(self, new_attributes: dict[str, object]) -> Self:
         """Set some attributes; the others stay."""
-        self.check_writable()
-        self.attrs.update(new_attributes).result()
+        self.attrs.update(new_attributes)
         return self
 
     @property
