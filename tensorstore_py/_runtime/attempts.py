@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CONFLICTS", "DOUBTS", "Attempts", "Clock", "RetryPolicy"]
 
+# Of the system: a program that seeds `random`, in each of its processes alike, changes nothing here,
+# and its own sequence is not disturbed.
+_CHANCE = random.SystemRandom()
+
 
 class Clock:
     """Time and chance."""
@@ -34,7 +38,7 @@ class Clock:
 
     def chance(self) -> float:
         """A number in [0, 1)."""
-        return random.random()  # noqa: S311 - nothing secret
+        return _CHANCE.random()
 
     def block(self, seconds: float) -> None:
         """Wait on this thread."""

@@ -23,6 +23,10 @@ from tensorstore_py.errors import SpecError
 
 __all__ = ["ConcurrencyModel", "RateModel", "RequestConcurrencyModel", "RetriesModel"]
 
+# Of the system: a program that seeds `random`, in each of its processes alike, changes nothing here,
+# and its own sequence is not disturbed.
+_CHANCE = random.SystemRandom()
+
 _LIMIT = Level(1, 2**64 - 1)
 _LIMIT_FORM = JsonForm({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "shared"}]})
 
@@ -166,5 +170,5 @@ class RetriesModel(ResourceModel):
         """Seconds to wait after failure number `attempt`, counted from 0, with some jitter."""
         initial = max(0.0, self.initial_delay.seconds)
         # Many clients that failed together should not come back together.
-        jitter = random.uniform(0, min(1.0, initial))  # noqa: S311 - nothing secret
+        jitter = _CHANCE.uniform(0, min(1.0, initial))
         return max(0.0, min(initial * 2.0 ** min(attempt, 64) + jitter, self.max_delay.seconds))

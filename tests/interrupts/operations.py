@@ -226,7 +226,7 @@ class Append(Operation):
 
 
 class Commit(Write):
-    transaction = None
+    transaction: ts.Transaction
 
     def run(self, store):
         self.transaction = ts.Transaction()

@@ -56,6 +56,17 @@ def test_a_wait_is_anywhere_in_its_span():
     assert waits.seconds == [0.25]
 
 
+def test_chance_neither_follows_nor_disturbs_what_a_program_seeds():
+    def drawn():
+        random.seed(7)
+        before = random.getstate()
+        found = [Clock().chance() for _ in range(4)]
+        assert random.getstate() == before
+        return found
+
+    assert drawn() != drawn()
+
+
 def test_what_nobody_changed_is_given_up_sooner():
     error, waits = exhaust(RetryPolicy(attempts=100, fruitless=7), seen=b"17")
 

@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from tensorstore_py._runtime.inline import run_inline
@@ -122,6 +124,17 @@ def test_delays_double_up_to_the_longest():
     for attempt in range(20):
         assert 0.1 * 2**attempt <= retries.delay_s(attempt) + 1e-9 or attempt > 4
         assert retries.delay_s(attempt) <= min(0.1 * 2**attempt + 0.1, 2)
+
+
+def test_jitter_neither_follows_nor_disturbs_what_a_program_seeds():
+    def drawn():
+        random.seed(7)
+        before = random.getstate()
+        found = [RetriesModel().delay_s(0) for _ in range(4)]
+        assert random.getstate() == before
+        return found
+
+    assert drawn() != drawn()
 
 
 def test_odd_delays_are_no_waits_into_the_past():
