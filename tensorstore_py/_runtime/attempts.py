@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONFLICTS", "DOUBTS", "Attempts", "Clock", "RetryPolicy"]
 
-# Of the system: a program that seeds `random`, in each of its processes alike, changes nothing here,
+# Of the system: a program that seeds `random`, in all its processes alike, changes nothing here,
 # and its own sequence is not disturbed.
 _CHANCE = random.SystemRandom()
 

@@ -23,7 +23,7 @@ from tensorstore_py.errors import SpecError
 
 __all__ = ["ConcurrencyModel", "RateModel", "RequestConcurrencyModel", "RetriesModel"]
 
-# Of the system: a program that seeds `random`, in each of its processes alike, changes nothing here,
+# Of the system: a program that seeds `random`, in all its processes alike, changes nothing here,
 # and its own sequence is not disturbed.
 _CHANCE = random.SystemRandom()
 
