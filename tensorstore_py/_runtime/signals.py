@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 from tensorstore_py._runtime.fork import begin_again_at_end, on_fork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from signal import getsignal, signal
     from threading import Lock
     from types import FrameType
@@ -83,15 +83,16 @@ class _Main:
         self.pending: list[int] = []
         self.since = 0.0
         #: The handlers as they were found last, and those of them that the stand-in replaces.
-        self.found: tuple[object, ...] = ()
+        self.found: Sequence[tuple[int, object]] = [(number, None) for number in _NUMBERS]
         self.replaced: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
 
-    def look(self, found: tuple[object, ...]) -> None:
+    def look(self) -> None:
+        found = [(number, getsignal(number)) for number in _NUMBERS]
         # The stand-in is found where a signal came while it was put in place or taken away.
         kept = dict(self.replaced)
         handlers = [
             (number, kept.get(number) if handler is _stand_in else handler)
-            for number, handler in zip(_NUMBERS, found, strict=True)
+            for number, handler in found
         ]
         self.replaced = [(number, handler) for number, handler in handlers if callable(handler)]
         self.found = found
@@ -163,9 +164,10 @@ def enter() -> bool:
         main.depth += 1
         return True
     begin_again_at_end()
-    found = tuple(map(getsignal, _NUMBERS))
-    if found != main.found:
-        main.look(found)
+    for number, handler in main.found:
+        if getsignal(number) is not handler:
+            main.look()
+            break
     try:
         for number, _ in main.replaced:
             signal(number, _stand_in)
