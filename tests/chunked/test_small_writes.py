@@ -315,6 +315,7 @@ class TestNotMade:
             write = array._driver.writing(array[1:4]._get_transform(), source, Given())
             done(array, write)
             del source, write
+            array[0].read().result()  # by now the loop is done with the task that it ran before
             assert gone() is None
         finally:
             gc.enable()

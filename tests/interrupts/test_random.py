@@ -54,9 +54,9 @@ signal.signal(signal.SIGALRM, signal.SIG_IGN)
 other = threading.Thread(target=used)
 other.start()
 other.join(20)
-until = time.monotonic() + 10
+until = time.monotonic() + 90
 while descriptors() > before and time.monotonic() < until:
-    used()  # reads whose results were dropped may still be under way
+    used()  # thousands of reads whose results were dropped may still be under way
 store.close()
 print(other.is_alive(), descriptors() <= before)
 """
@@ -72,9 +72,10 @@ OPERATIONS = {
 }
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("pool", [0, 10**6])
 def test_six_hundred_signals(operation, pool, tmp_path):
     code = PROGRAM.format(folder=tmp_path, operation=OPERATIONS[operation], pool=pool)
 
-    assert run_script(code, timeout=80) == "False True\n"
+    assert run_script(code, timeout=170) == "False True\n"
