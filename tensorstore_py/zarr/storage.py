@@ -1,4 +1,4 @@
-"""Stores by the names that zarr users know, and `as_store` for whatever else says where."""
+"""Stores by the names that zarr users know, and `store_of` for whatever else says where."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
     "StoreLike",
     "TempStore",
     "ZipStore",
-    "as_store",
+    "store_of",
     "default_compressor",
 ]
 
@@ -227,7 +227,7 @@ def _of_array(store: object, context: Context | None) -> Store:
     return made
 
 
-def as_store(store: object, *, mode: str | None = None, context: Context | None = None) -> Store:
+def store_of(store: object, *, mode: str | None = None, context: Context | None = None) -> Store:
     """The store that something says.
 
     Args:

@@ -184,10 +184,10 @@ def _memories(model: object) -> list[object]:
     """What of a store is only in this process, and in no spec."""
     found: list[object] = []
     for member in vars(model).values():
-        if isinstance(member, Held) or (
-            isinstance(member, Resource) and member.spec.resource_id == "memory_key_value_store"
-        ):
+        if isinstance(member, Held):
             found.append(member)
+        elif isinstance(member, Resource) and member.spec.resource_id == "memory_key_value_store":
+            found.append(member.value)
         elif isinstance(member, KvStoreSpec):
             found += _memories(member)
     return found
