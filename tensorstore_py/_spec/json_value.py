@@ -1,9 +1,9 @@
 """Python objects to plain JSON values, and typed values back to JSON.
 
 `freeze` is the way in: whatever a caller may pass as JSON (numpy numbers, tuples, mappings,
-objects with `to_json`) becomes None, bool, int, float, str, tuple and dict. Arrays become tuples,
+objects with `to_json`, objects that stand for a store) becomes None, bool, int, float, str, tuple and dict. Arrays become tuples,
 so that nothing parsed can change afterwards. `thaw` is the way out: lists and sorted dicts.
-`Model`s and context resources pass through `freeze` as they are: they may be bound to a context,
+`Model`s, context resources and held objects pass through `freeze` as they are: they may be bound to a context,
 which JSON could not carry. NaN and infinities pass; who cannot take them says so.
 """
 
@@ -17,6 +17,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from tensorstore_py._spec.held import json_of_object
 from tensorstore_py.errors import SpecError
 
 __all__ = [
@@ -160,6 +161,9 @@ def _freeze_other(value: object, depth: int) -> object:
         return _data_type_name(value)
     if hasattr(value, "spec_json") or isinstance(value, PathLike):
         return value  # what a local path means depends on the member
+    store = json_of_object(value)
+    if store is not None:
+        return _frozen(store, depth - 1)
     to_json = getattr(value, "to_json", None)
     if callable(to_json):
         return _frozen(to_json(), depth - 1)

@@ -14,7 +14,8 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import Spec as KvStoreSpec
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.tensorstore import TensorStore
-from tensorstore_py.zarr.mapping import Held, MappingSpec
+from tensorstore_py._spec.held import Held
+from tensorstore_py.zarr.mapping import MappingSpec
 from tensorstore_py.zarr.store import Store
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.held import Held
 from tensorstore_py._spec.resource import Resource
 from tensorstore_py.errors import UnsupportedError
 from tensorstore_py.zarr.errors import ReadOnlyError
-from tensorstore_py.zarr.mapping import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
