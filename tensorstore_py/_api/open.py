@@ -24,6 +24,7 @@ from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._runtime.start import run_now
 from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.held import is_store
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError
 
@@ -200,7 +201,7 @@ def as_model(spec: object) -> DriverSpec:
             f"{spec!r} is neither JSON nor a URL; pass a local path as pathlib.Path({spec!r}), "
             "or as file:///absolute/path/|zarr3:"
         )
-    if not isinstance(spec, Mapping | str | PathLike):
+    if not isinstance(spec, Mapping | str | PathLike) and not is_store(spec):
         raise _not_a_spec(spec)
     return parse_spec(spec)
 

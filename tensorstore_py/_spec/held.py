@@ -1,8 +1,8 @@
 """Objects of other libraries in specs: a store, a file system, a mapping of somebody else's.
 
-Such an object has no JSON form. A spec holds it as it is, and two specs have the same one exactly if
-it is the very same object. Who understands objects of a class says so once (`kvstore_object`), by
-the public name of the class, so that its library is not imported: who has an object has that, too.
+Such an object has no JSON form. A spec holds it as it is, and two specs have the same one exactly
+if it is the very same object. Who understands objects of a class says so once (`kvstore_object`),
+by the public name of the class, so that its library is not imported: who has an object has that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["Held", "json_of_object", "kvstore_object"]
+__all__ = ["Held", "is_store", "json_of_object", "kvstore_object"]
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Callable[[Any], object]")
@@ -74,8 +74,23 @@ def kvstore_object(module: str, *names: str) -> Callable[[F], F]:
     return decorate
 
 
-def json_of_object(value: object) -> object | None:
-    """The spec of the store that an object stands for; None if it stands for none."""
+def is_store(value: object) -> bool:
+    """Whether an object stands for a store."""
+    return _maker(value) is not None
+
+
+def json_of_object(value: object) -> object:
+    """The spec of the store that an object stands for.
+
+    Args:
+        value: one that does.
+    """
+    make = _maker(value)
+    assert make is not None
+    return make(value)
+
+
+def _maker(value: object) -> Callable[[Any], object] | None:
     kvstores.discover()
     best: Callable[[Any], object] | None = None
     depth = 0
@@ -84,4 +99,4 @@ def json_of_object(value: object) -> object | None:
         # Of several that fit, the class furthest down is the one that knows it best.
         if isinstance(kind, type) and isinstance(value, kind) and len(kind.__mro__) > depth:
             best, depth = make, len(kind.__mro__)
-    return None if best is None else best(value)
+    return best

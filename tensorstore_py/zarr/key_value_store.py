@@ -16,9 +16,10 @@ from zarr.buffer import default_buffer_prototype
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._interface import kvstore as promise
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
+from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._spec.held import json_of_object, kvstore_object
 from tensorstore_py.errors import OutOfRangeError, UnsupportedError
 from tensorstore_py.zarr.errors import ReadOnlyError
 from tensorstore_py.zarr.storage import store_of
@@ -237,7 +238,7 @@ class KeyValueStore(Store):
 
     def _write(
         self, key: str, value: Buffer | None, *, if_equal: bytes = UNKNOWN
-    ) -> Future[promise.TimestampedStorageGeneration]:
+    ) -> Future[TimestampedStorageGeneration]:
         self._check()
         if value is not None and not hasattr(value, "to_bytes"):
             raise TypeError(f"value must be a zarr Buffer, not {type(value).__name__}")
@@ -277,14 +278,17 @@ class KeyValueStore(Store):
         return _made_again, (type(self), self._store, self.read_only)
 
     def __str__(self) -> str:
-        return self.kvstore.store.describe_key(self.kvstore.path.rstrip("/")).strip('"')
+        return self._url().rstrip("/")
 
     def __repr__(self) -> str:
+        return f"ts.zarr.as_store({self._url()!r})"
+
+    def _url(self) -> str:
+        """The URL, or what is nearest to one."""
         try:
-            said: object = self.kvstore.url
+            return self.kvstore.url
         except UnsupportedError:
-            said = self.kvstore.spec().to_json()
-        return f"ts.zarr.as_store({said!r})"
+            return self.kvstore.store.describe_key(self.kvstore.path).strip('"')
 
 
 class InlineKeyValueStore(KeyValueStore):
@@ -312,6 +316,12 @@ class InlineKeyValueStore(KeyValueStore):
     def delete_sync(self, key: str) -> None:
         """`delete`, done when it returns."""
         self._write(key, None).result()
+
+
+@kvstore_object("tensorstore_py.zarr.key_value_store", "KeyValueStore")
+def _of_store(store: KeyValueStore) -> object:
+    """It stands for what it is over, of which zarr-python need not know."""
+    return json_of_object(store._store if store.kvstore.transaction is None else store.kvstore)
 
 
 def _made_again(kind: type[KeyValueStore], store: StoreLike, read_only: bool) -> KeyValueStore:

@@ -14,7 +14,7 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import Spec as KvStoreSpec
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.tensorstore import TensorStore
-from tensorstore_py._spec.held import Held
+from tensorstore_py._spec.held import Held, is_store
 from tensorstore_py.zarr.mapping import MappingSpec
 from tensorstore_py.zarr.store import Store
 
@@ -32,8 +32,8 @@ __all__ = [
     "StoreLike",
     "TempStore",
     "ZipStore",
-    "store_of",
     "default_compressor",
+    "store_of",
 ]
 
 #: Drivers of arrays, with the version of the format that they are.
@@ -233,7 +233,8 @@ def store_of(store: object, *, mode: str | None = None, context: Context | None 
 
     Args:
         store: one of this module, a `ts.KvStore` or its spec, JSON, a URL, a local path, a mapping
-            of keys to bytes, or None for new memory; also an array, or its spec, for where that is.
+            of keys to bytes, or None for new memory; also an array, or its spec, for where that is;
+            also a store of zarr-python, of obstore or icechunk, a file system or mapper of fsspec.
         mode: that it is opened in; `"r"` is never to change it.
         context: shared resources.
 
@@ -257,13 +258,12 @@ def store_of(store: object, *, mode: str | None = None, context: Context | None 
         if Path(store).suffix == ".zip":
             return ZipStore(store, mode="r" if mode == "r" else "a", context=context)
         return LocalStore(store, context=context)
+    if not isinstance(store, dict) and is_store(store):  # an object of another library
+        return Store(store, read_only=getattr(store, "read_only", None) is True, context=context)
     if isinstance(store, Mapping) and isinstance(store.get("driver"), str):
         return Store(store, context=context)
     if isinstance(store, MutableMapping):
         return MemoryStore(store, context=context)
-    root = getattr(store, "root", None)
-    if isinstance(root, str | os.PathLike):  # a LocalStore of zarr-python
-        return LocalStore(root, context=context)
     raise TypeError(
         f"{store!r} says no store: pass a path, a URL, a ts.KvStore, its JSON spec, a dict of "
         "bytes, or a store of ts.zarr, such as ts.zarr.ZipStore('a.zip')"

@@ -14,9 +14,9 @@ from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.context import Context
-from tensorstore_py._spec.held import Held
+from tensorstore_py._spec.held import Held, kvstore_object
 from tensorstore_py._spec.resource import Resource
-from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.zarr.errors import ReadOnlyError
 
 if TYPE_CHECKING:
@@ -178,6 +178,16 @@ class Store(MutableMapping[str, bytes]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}>"
+
+
+@kvstore_object("tensorstore_py.zarr", "Store")
+def _of_store(store: Store) -> KvStoreSpec:
+    """A store stands for its `ts.KvStore`, which may always be written."""
+    if store.read_only:
+        raise SpecError(
+            "the store is read only, which no spec can say; pass store.kvstore, and read=True"
+        )
+    return store.kvstore.model
 
 
 def _memories(model: object) -> list[object]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from tensorstore_py.errors import (
     FailedPreconditionError,
+    NotFoundError,
     PermissionDeniedError,
     SpecError,
     TensorStoreError,
@@ -20,6 +21,7 @@ from tensorstore_py.errors import (
 __all__ = ["typed"]
 
 _CLASSES: Final[tuple[tuple[type[Exception], type[TensorStoreError]], ...]] = (
+    (FileNotFoundError, NotFoundError),
     (PermissionError, PermissionDeniedError),
     (FileExistsError, FailedPreconditionError),
     (IsADirectoryError, FailedPreconditionError),

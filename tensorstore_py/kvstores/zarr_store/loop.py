@@ -18,7 +18,9 @@ from tensorstore_py.plugin import offload
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["zarr_abc", "zarr_loop"]
+    from zarr.abc.store import Store
+
+__all__ = ["opened", "zarr_abc", "zarr_loop"]
 
 #: The loop, and the process that it runs in.
 _found: list[tuple[asyncio.AbstractEventLoop, int]] = []
@@ -36,6 +38,11 @@ def zarr_abc() -> ModuleType:
         raise UnsupportedError(
             "stores of zarr-python need version 3 of it: pip install 'tensorstore-py[zarr]'"
         ) from None
+
+
+async def opened(store: Store) -> None:
+    """Open a store object, where it is not open yet; some can do nothing before."""
+    await import_module("zarr.storage").StorePath.open(store, "", mode=None)
 
 
 async def zarr_loop() -> asyncio.AbstractEventLoop:

@@ -6,7 +6,6 @@ It has no JSON form and no URL. Where a store is what a directory is, it is open
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -27,8 +26,6 @@ __all__ = ["ZarrStoreSpec"]
 
 
 def _held(value: object) -> Held[Any]:
-    if isinstance(value, Mapping):  # what the object alone would stand for
-        value = value.get("store")
     if not isinstance(value, Held) or not isinstance(value.value, zarr_abc().Store):
         raise SpecError(
             f"expected a store object of zarr-python, but found {describe(value)}; pass the object"

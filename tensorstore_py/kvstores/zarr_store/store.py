@@ -13,9 +13,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tensorstore_py.errors import OutOfRangeError, PermissionDeniedError, SpecError, UnsupportedError
+from tensorstore_py.errors import (
+    OutOfRangeError,
+    PermissionDeniedError,
+    SpecError,
+    UnsupportedError,
+)
 from tensorstore_py.kvstores.zarr_store.errors import typed
-from tensorstore_py.kvstores.zarr_store.loop import zarr_abc, zarr_loop
+from tensorstore_py.kvstores.zarr_store.loop import opened, zarr_abc, zarr_loop
 from tensorstore_py.plugin import (
     ALL,
     NO_VALUE,
@@ -44,6 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["ZarrStore"]
 
 T = TypeVar("T")
+Page = list[str]
+Results = list[ReadResult]
 
 _PAGE: Final = 1000
 _BAD_KEY: Final = re.compile(r"(^|/)(\.{0,2})(/|$)")
@@ -62,9 +69,12 @@ class ZarrStore(KvStore):
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._is_open = False
+        said = str(store)
+        self._shown = said if "://" in said and "\n" not in said else type(store).__name__
 
     def describe_key(self, key: str) -> str:
-        return f'"{str(self._store).rstrip("/")}/{key}"'
+        return f'"{self._shown.rstrip("/")}/{key}"'
 
     # Reading.
 
@@ -97,23 +107,24 @@ class ZarrStore(KvStore):
 
     async def _read_part(self, key: str, byte_range: ByteRange) -> ReadResult:
         """A part, whose generation nobody knows."""
-        start, stop = byte_range.start, byte_range.stop
-        now = time.time()
-        value = None if start == stop else await self._get(key, byte_range)
-        wanted = -start if start < 0 else None if stop is None else stop - start
-        if value is None or len(value) != (wanted if wanted is not None else len(value) or -1):
-            # Whether it is there at all, and ends where it should, its size tells.
-            try:
-                size = await self._call(lambda: self._store.getsize(key))
-            except FileNotFoundError:
-                return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
-            start, stop = byte_range.resolve(size)
-            if value is None or len(value) != stop - start:
-                whole = await self._get(key) if stop > start else b""
-                value = memoryview(b"" if whole is None else whole)[start:stop]
-        return ReadResult("value", value, TimestampedStorageGeneration(UNKNOWN, now))
+        stamp = TimestampedStorageGeneration.now(UNKNOWN)
+        if byte_range.start != byte_range.stop:
+            value = await self._get(key, byte_range)
+            if value is not None and _is_all(value, byte_range):
+                return ReadResult("value", value, stamp)
+        # Such stores give less where there is less, and some nothing: the size tells.
+        try:
+            size = await self._call(lambda: self._store.getsize(key))
+        except FileNotFoundError:
+            stamp.generation = NO_VALUE
+            return ReadResult("missing", b"", stamp)
+        start, stop = byte_range.resolve(size)
+        if start == stop:
+            return ReadResult("value", b"", stamp)
+        whole = await self.read(key)  # it was changed meanwhile
+        return self._part_of(key, whole, byte_range)
 
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
         if any(each.is_whole for each in ranges):
             whole = await self.read(key)
             return [self._part_of(key, whole, each) for each in ranges]
@@ -136,7 +147,7 @@ class ZarrStore(KvStore):
         wanted = _request(byte_range)
         prototype = _prototype()
         found = await self._call(lambda: self._store.get(key, prototype, wanted))
-        return None if found is None else memoryview(found.as_numpy_array()).cast("B")
+        return None if found is None else found.as_numpy_array().data.cast("B")
 
     # Listing.
 
@@ -161,12 +172,12 @@ class ZarrStore(KvStore):
                 if await self._call(lambda: self._store.exists(prefix + name)):
                     ends[name] = ""
 
-            await fan_out(False, list(ends), look, count=len(ends), width=self.width)
+            await fan_out(False, [*ends], look, count=len(ends), width=self.width)
             for name, end in ends.items():
                 yield name + end
 
-    async def _page(self, listing: AsyncIterator[str], directory: str) -> list[str]:
-        async def collect() -> list[str]:
+    async def _page(self, listing: AsyncIterator[str], directory: str) -> Page:
+        async def collect() -> Page:
             found = []
             async for key in listing:
                 found.append(key)
@@ -256,7 +267,11 @@ class ZarrStore(KvStore):
     # How.
 
     async def _call(self, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        return await in_other_loop(await zarr_loop(), begin)
+        loop = await zarr_loop()
+        if not self._is_open:
+            await in_other_loop(loop, lambda: opened(self._store))
+            self._is_open = True
+        return await in_other_loop(loop, begin)
 
     def _check_able(self, name: str, what: str) -> None:
         if not getattr(self._store, name):
@@ -277,6 +292,17 @@ class ZarrStore(KvStore):
         if isinstance(error, OutOfRangeError):
             return OutOfRangeError(f"cannot {action} {where}: {error}")
         return typed(error, action, where)
+
+
+def _is_all(value: Buffer, byte_range: ByteRange) -> bool:
+    """Whether what was read is what was asked for, as far as that can be told from it alone."""
+    if byte_range.start < 0:
+        return len(value) == -byte_range.start
+    return (
+        len(value) > 0
+        if byte_range.stop is None
+        else len(value) == byte_range.stop - byte_range.start
+    )
 
 
 def _prototype() -> Any:  # noqa: ANN401 - a class of zarr-python
