@@ -60,6 +60,7 @@ def as_store(
             "pip install 'tensorstore-py[zarr]'"
         ) from None
     found = store_of(store, mode="r" if read_only else None, context=context)
-    inline = found.kvstore.store.inline
-    kind = key_value_store.InlineKeyValueStore if inline else key_value_store.KeyValueStore
-    return kind(found, read_only=read_only, transaction=transaction)
+    made: KeyValueStore = bridge.key_value_store(
+        found, read_only=read_only, transaction=transaction
+    )
+    return made

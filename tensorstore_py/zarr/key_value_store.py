@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tensorstore_py.zarr.storage import StoreLike
 
 
-__all__ = ["InlineKeyValueStore", "KeyValueStore"]
+__all__ = ["InlineKeyValueStore", "KeyValueStore", "key_value_store"]
 
 T = TypeVar("T")
 
@@ -275,7 +275,7 @@ class KeyValueStore(Store):
                 f"{self!r} writes into a transaction, which cannot leave its process; commit it, "
                 "or send a store that is outside it"
             )
-        return _made_again, (type(self), self._store, self.read_only)
+        return _made_again, (self._store, self.read_only)
 
     def __str__(self) -> str:
         return self._url().rstrip("/")
@@ -324,8 +324,23 @@ def _of_store(store: KeyValueStore) -> object:
     return json_of_object(store._store if store.kvstore.transaction is None else store.kvstore)
 
 
-def _made_again(kind: type[KeyValueStore], store: StoreLike, read_only: bool) -> KeyValueStore:
-    return kind(store, read_only=read_only)
+def key_value_store(
+    store: StoreLike, *, read_only: bool | None = None, transaction: Transaction | None = None
+) -> KeyValueStore:
+    """Either of the two, as the store is.
+
+    Args:
+        store: as for `as_store`.
+        read_only: as for `as_store`.
+        transaction: as for `as_store`.
+    """
+    found = store_of(store)
+    kind = InlineKeyValueStore if found.kvstore.store.inline else KeyValueStore
+    return kind(found, read_only=read_only, transaction=transaction)
+
+
+def _made_again(store: StoreLike, read_only: bool) -> KeyValueStore:
+    return key_value_store(store, read_only=read_only)
 
 
 def _is_able(kvstore: KvStore | None, name: str) -> bool:

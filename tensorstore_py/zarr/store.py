@@ -17,16 +17,18 @@ from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.held import Held, kvstore_object
 from tensorstore_py._spec.resource import Resource
 from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.zarr.bridged import Bridged
 from tensorstore_py.zarr.errors import ReadOnlyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
+    from typing import Any
 
 __all__ = ["Store"]
 
 
-class Store(MutableMapping[str, bytes]):
+class Store(Bridged, MutableMapping[str, bytes]):
     """A store of keys and bytes.
 
     Args:
@@ -80,6 +82,26 @@ class Store(MutableMapping[str, bytes]):
             raise KeyError(key)
         del self.kvstore[key]
 
+    def get(self, key: str, default: object = None, *request: Any, **requests: Any) -> Any:
+        """The value of a key, or `default`.
+
+        With a buffer prototype of zarr-python, by its name or in place of `default`, what the
+        method of a store of zarr-python gives: something to await.
+
+        Args:
+            key: below the store's path.
+            default: what there is if nothing is stored.
+            *request: zarr-python's `byte_range`.
+            **requests: zarr-python's `prototype` and `byte_range`, by their names.
+        """
+        if requests or hasattr(default, "nd_buffer"):
+            said = () if default is None else (default,)
+            return self.bridge.get(key, *said, *request, **requests)
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and key in self.kvstore
 
@@ -101,7 +123,7 @@ class Store(MutableMapping[str, bytes]):
         return hash(self.kvstore.path)
 
     def __reduce__(self) -> tuple[Callable[..., Store], tuple[object, ...]]:
-        return Store, (self.kvstore,)
+        return _made_again, (self.kvstore, self.read_only)
 
     def check_writable(self) -> None:
         """Refuse a change if the store is only to be read.
@@ -178,6 +200,10 @@ class Store(MutableMapping[str, bytes]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}>"
+
+
+def _made_again(kvstore: KvStore, read_only: bool) -> Store:
+    return Store(kvstore, read_only=read_only)
 
 
 @kvstore_object("tensorstore_py.zarr", "Store")

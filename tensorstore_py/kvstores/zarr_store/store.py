@@ -298,11 +298,9 @@ def _is_all(value: Buffer, byte_range: ByteRange) -> bool:
     """Whether what was read is what was asked for, as far as that can be told from it alone."""
     if byte_range.start < 0:
         return len(value) == -byte_range.start
-    return (
-        len(value) > 0
-        if byte_range.stop is None
-        else len(value) == byte_range.stop - byte_range.start
-    )
+    if byte_range.stop is None:
+        return len(value) > 0
+    return len(value) == byte_range.stop - byte_range.start
 
 
 def _prototype() -> Any:  # noqa: ANN401 - a class of zarr-python
