@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.zarr.bridged import bridge
 from tensorstore_py.zarr.storage import store_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._spec.context import Context
     from tensorstore_py.zarr.key_value_store import KeyValueStore
@@ -52,15 +54,6 @@ def as_store(
         >>> zarr.open_array(store, mode="r")[1:3]
         array([2, 3], dtype=int32)
     """
-    try:
-        from tensorstore_py.zarr import key_value_store  # noqa: PLC0415 - only who needs zarr pays
-    except ImportError as error:
-        raise UnsupportedError(
-            f"ts.zarr.as_store needs zarr-python 3.1 or later ({error}): "
-            "pip install 'tensorstore-py[zarr]'"
-        ) from None
+    made: Callable[..., KeyValueStore] = bridge().key_value_store
     found = store_of(store, mode="r" if read_only else None, context=context)
-    made: KeyValueStore = bridge.key_value_store(
-        found, read_only=read_only, transaction=transaction
-    )
-    return made
+    return made(found, read_only=read_only, transaction=transaction)

@@ -11,12 +11,15 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tensorstore_py.errors import UnsupportedError
+
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     from tensorstore_py.zarr.key_value_store import KeyValueStore
 
-__all__ = ["Bridged"]
+__all__ = ["Bridged", "bridge"]
 
 
 class Bridged:
@@ -33,8 +36,8 @@ class Bridged:
 
     _bridge: KeyValueStore | None = None
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]  # noqa: ANN401 - mypy knows it as a type
+    @property  # type: ignore[misc]  # nobody sets it
+    def __class__(self) -> Any:  # noqa: ANN401 - mypy knows it as a type
         """The class, as it is; whoever asks may be about to ask whether zarr-python knows it."""
         promise = _promise()
         if promise is not None:
@@ -45,8 +48,7 @@ class Bridged:
     def bridge(self) -> KeyValueStore:
         """The same store, by the names of zarr-python only."""
         if self._bridge is None:
-            made = import_module("tensorstore_py.zarr.key_value_store").key_value_store
-            self._bridge = made(self)
+            self._bridge = bridge().key_value_store(self)
         assert self._bridge is not None
         return self._bridge
 
@@ -55,6 +57,20 @@ class Bridged:
         if promise is None or not (hasattr(promise, name) or name in promise.__annotations__):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.bridge, name)
+
+
+def bridge() -> ModuleType:
+    """What has to do with zarr-python, which is imported with it.
+
+    Raises:
+        UnsupportedError: zarr-python 3 is not installed; names the extra.
+    """
+    try:
+        return import_module("tensorstore_py.zarr.key_value_store")
+    except ImportError as error:
+        raise UnsupportedError(
+            f"that needs zarr-python 3.1 or later ({error}): pip install 'tensorstore-py[zarr]'"
+        ) from None
 
 
 def _promise() -> Any:  # noqa: ANN401 - a class of a library that need not be there

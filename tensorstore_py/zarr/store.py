@@ -82,7 +82,7 @@ class Store(Bridged, MutableMapping[str, bytes]):
             raise KeyError(key)
         del self.kvstore[key]
 
-    def get(self, key: str, default: object = None, *request: Any, **requests: Any) -> Any:
+    def get(self, key: str, default: object = None, *request: Any, **requests: Any) -> Any:  # noqa: ANN401 - bytes, or what is awaited
         """The value of a key, or `default`.
 
         With a buffer prototype of zarr-python, by its name or in place of `default`, what the
