@@ -64,9 +64,10 @@ class KeyValueStore(Store):
         self.kvstore = self._store.kvstore
         if transaction is not None:
             self.kvstore = self.kvstore.with_transaction(transaction)
-        self._able = {name: _is_able(self.kvstore, name) for name in ("write", "list")}
+        self._writable = _is_writable(self.kvstore)
+        self._listable = _is_listable(self.kvstore)
         if read_only is None:
-            read_only = self._store.read_only or not self._able["write"]
+            read_only = self._store.read_only or not self._writable
         super().__init__(read_only=read_only)
 
     def with_read_only(self, read_only: bool = False) -> KeyValueStore:
@@ -78,17 +79,17 @@ class KeyValueStore(Store):
     @property
     def supports_writes(self) -> bool:
         """Whether the store can be changed at all."""
-        return self._able["write"]
+        return self._writable
 
     @property
     def supports_deletes(self) -> bool:
         """Whether keys can be deleted."""
-        return self._able["write"]
+        return self._writable
 
     @property
     def supports_listing(self) -> bool:
         """Whether its keys can be listed."""
-        return self._able["list"]
+        return self._listable
 
     # Reading.
 
@@ -153,7 +154,7 @@ class KeyValueStore(Store):
 
     async def _sizes(self, wanted: KeyRange) -> list[int]:
         store = self.kvstore.store
-        if not self._able["list"]:
+        if not self._listable:
             result = await store.read(wanted.inclusive_min.decode())
             return [len(result.value)] if result.state == "value" else []
         return [
@@ -343,16 +344,25 @@ def _made_again(store: StoreLike, read_only: bool) -> KeyValueStore:
     return key_value_store(store, read_only=read_only)
 
 
-def _is_able(kvstore: KvStore | None, name: str) -> bool:
-    """Whether a store, and what it is in, has an operation at all."""
+def _is_writable(kvstore: KvStore | None) -> bool:
+    """Whether a store, and what it is in, can be written at all."""
     while kvstore is not None:
-        store = kvstore.store
-        if isinstance(store, Overlay):
-            store = store.base
-        if getattr(type(store), name) is getattr(promise.KvStore, name):
+        store = _plain(kvstore)
+        if not store.writable or type(store).write is promise.KvStore.write:
             return False
         kvstore = kvstore.base
     return True
+
+
+def _is_listable(kvstore: KvStore) -> bool:
+    """Whether the keys of a store can be listed at all."""
+    store = _plain(kvstore)
+    return store.listable and type(store).list is not promise.KvStore.list
+
+
+def _plain(kvstore: KvStore) -> promise.KvStore:
+    store = kvstore.store
+    return store.base if isinstance(store, Overlay) else store
 
 
 def _directory(path: str) -> str:

@@ -99,7 +99,7 @@ def test_a_range_that_goes_too_far_gives_what_there_is(request_, value):
     assert get(store, "b", request_) is None
 
 
-def test_one_request_for_each_value_and_one_for_many_deletions():
+def test_one_request_for_each_call():
     server = FaultServer(FakeS3().handle, ())
     spec = {
         "driver": "s3",
@@ -113,9 +113,9 @@ def test_one_request_for_each_value_and_one_for_many_deletions():
             asyncio.run(store.set(key, buffer(b"0123456789")))
 
         def requests(call):
-            before = len(server.seen)
+            before = len(server.requests)
             call()
-            return len(server.seen) - before
+            return len(server.requests) - before
 
         assert requests(lambda: get(store, "a")) == 1
         assert requests(lambda: get(store, "a", RangeByteRequest(2, 4))) == 1

@@ -55,7 +55,10 @@ def test_they_are_stores_of_zarr_python_and_mappings(tmp_path):
         assert store.get("nothing", b"default") == b"default"
         assert store.get("a/b/zarr.json") == store["a/b/zarr.json"]
         prototype = default_buffer_prototype()
-        for asked in (store.get("zarr.json", prototype), store.get("zarr.json", prototype=prototype)):
+        for asked in (
+            store.get("zarr.json", prototype),
+            store.get("zarr.json", prototype=prototype),
+        ):
             assert asyncio.run(asked).to_bytes() == store["zarr.json"]
 
 

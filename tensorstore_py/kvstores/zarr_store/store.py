@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tensorstore_py.errors import (
@@ -69,6 +70,8 @@ class ZarrStore(KvStore):
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.writable = store.supports_writes and not store.read_only
+        self.listable = store.supports_listing
         self._is_open = False
         said = str(store)
         self._shown = said if "://" in said and "\n" not in said else type(store).__name__
@@ -223,8 +226,8 @@ class ZarrStore(KvStore):
             return TimestampedStorageGeneration.now(UNKNOWN)
         if value is not None:
             await self._set(key, value)
-        elif await self._exists(key):  # of a directory, some would delete all
-            await self._call(lambda: self._store.delete(key))
+        else:
+            await self._delete(key)
         return TimestampedStorageGeneration.now(content_generation(value))
 
     async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
@@ -258,6 +261,12 @@ class ZarrStore(KvStore):
 
     async def _exists(self, key: str) -> bool:
         return await self._call(lambda: self._store.exists(key))
+
+    async def _delete(self, key: str) -> None:
+        # icechunk has no chunks of an array without metadata, and misses that by a KeyError.
+        with suppress(FileNotFoundError, KeyError):
+            if await self._exists(key):  # of a directory, some would delete all
+                await self._call(lambda: self._store.delete(key))
 
     async def _set(self, key: str, value: bytes, *, create: bool = False) -> None:
         buffer = _prototype().buffer.from_bytes(value)
