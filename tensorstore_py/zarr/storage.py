@@ -19,6 +19,9 @@ from tensorstore_py.zarr.mapping import MappingSpec
 from tensorstore_py.zarr.store import Store
 
 if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+    from zarr.abc.store import Store as ZarrStore
+
     from tensorstore_py._spec.context import Context
 
 __all__ = [
@@ -46,7 +49,7 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 ZipMode = Literal["r", "r+", "a", "w", "w-", "x"]
 StoreLike: TypeAlias = (
     "Store | KvStore | KvStoreSpec | Spec | TensorStore | str | os.PathLike[str] | "
-    "Mapping[str, object] | None"
+    "Mapping[str, object] | ZarrStore | ObjectStore | None"
 )
 
 

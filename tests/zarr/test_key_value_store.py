@@ -3,7 +3,10 @@
 import uuid
 
 import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
 from zarr.buffer import cpu
+from zarr.testing.stateful import ZarrHierarchyStateMachine, ZarrStoreStateMachine
 from zarr.testing.store import StoreTests
 
 import tensorstore_py as ts
@@ -116,3 +119,14 @@ class TestGcs(PublishedRemote):
         monkeypatch.setenv("TENSORSTORE_GCS_HTTP_URL", gcs_server.url)
         monkeypatch.setenv("NO_GCE_CHECK", "true")
         return {"driver": "gcs", "bucket": "bucket", "path": f"{uuid.uuid4()}/"}
+
+
+@pytest.mark.parametrize("place", ["memory://", "{}/data", "file://{}/a.zip|zip:"])
+@pytest.mark.parametrize("machine", [ZarrStoreStateMachine, ZarrHierarchyStateMachine])
+@pytest.mark.filterwarnings("ignore")  # the machines try what zarr-python warns of
+def test_any_sequence_of_calls_does_what_zarr_pythons_model_does(tmp_path_factory, machine, place):
+    def begin():
+        return machine(ts.zarr.as_store(place.format(tmp_path_factory.mktemp("machine"))))
+
+    few = settings(max_examples=5, stateful_step_count=10, phases=[Phase.generate])
+    run_state_machine_as_test(begin, settings=few)

