@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
+from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
 
 import tensorstore_py as ts
@@ -47,7 +48,7 @@ def test_they_are_stores_of_zarr_python_and_mappings(tmp_path):
     for store in made(tmp_path):
         zarr.create_array(store, name="a/b", shape=4, dtype="i4")[:] = 7
 
-        assert isinstance(store, zarr.abc.store.Store)
+        assert isinstance(store, Store)
         assert store.__class__ is type(store)
         assert ts.zarr.open(store, mode="r")["a/b"][1] == 7
         assert {"zarr.json", "a/zarr.json", "a/b/zarr.json"} <= set(store)
