@@ -219,14 +219,3 @@ def test_without_zarr_python_the_error_names_the_extra():
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert "pip install 'tensorstore-py[zarr]'" in ran.stdout
-
-
-def test_zarr_python_is_imported_when_a_store_is_made_for_it():
-    code = (
-        "import sys\nimport tensorstore_py as ts\nstore = ts.zarr.MemoryStore()\n"
-        "print('zarr' in sys.modules)\nts.zarr.as_store(store)\nprint('zarr' in sys.modules)\n"
-    )
-
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert ran.stdout.split() == ["False", "True"]

@@ -5,6 +5,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,10 +46,12 @@ def test_xarray_writes_and_opens_them(dataset, tmp_path, zarr_format):
 
 
 def test_they_are_stores_of_zarr_python_and_mappings(tmp_path):
+    store: Any
     for store in made(tmp_path):
         zarr.create_array(store, name="a/b", shape=4, dtype="i4")[:] = 7
 
-        assert isinstance(store, Store)
+        known: object = store
+        assert isinstance(known, Store)
         assert store.__class__ is type(store)
         assert ts.zarr.open(store, mode="r")["a/b"][1] == 7
         assert {"zarr.json", "a/zarr.json", "a/b/zarr.json"} <= set(store)
