@@ -69,7 +69,8 @@ class Spec:
     """What store is to be opened.
 
     Args:
-        json: a JSON spec, a URL such as `file:///data/`, or another Spec.
+        json: a JSON spec, a URL such as `file:///data/`, another Spec, or an object that stands
+            for a store.
         trust: what it may do, if somebody else wrote it; by default whatever it says.
 
     Raises:

@@ -53,7 +53,8 @@ def open(  # the reference's name
     Args:
         spec: a JSON spec (a dict), JSON text, a `Spec`, a URL (`file:///data/a/|zarr3:`), or a
             local path as `os.PathLike`: a `.json` file is a spec file, a directory is opened as
-            the array that it holds.
+            the array that it holds, and so is an open store: a `KvStore`, or a store object of
+            zarr-python, icechunk, obstore or fsspec.
         read: open for reading. By default both, if the driver can.
         write: open for writing. By default both, if the driver can.
         context: shared resources; a fresh default `Context` if not given.
@@ -208,10 +209,10 @@ def as_model(spec: object) -> DriverSpec:
 
 def _not_a_spec(found: object) -> Exception:
     """The error for what somebody may take for a spec."""
-    if isinstance(found, KvStore | KvStore.Spec):
+    if isinstance(found, KvStore.Spec):
         return TypeError(
-            "a store does not say what is in it; name a driver: "
-            'ts.open({"driver": "zarr3", "kvstore": store}), or "auto"'
+            "the spec of a store does not say what is in it; name a driver: "
+            'ts.open({"driver": "zarr3", "kvstore": spec}), or "auto"'
         )
     if isinstance(found, TensorStore):
         return TypeError("it is open already; use it as it is, or open its .spec()")
