@@ -30,20 +30,22 @@ class HeldFiles(Files):
 
     Args:
         system: the file system.
+        root: what paths begin with on it, for one whose paths are URLs.
     """
 
-    def __init__(self, system: AbstractFileSystem) -> None:
+    def __init__(self, system: AbstractFileSystem, root: str = "") -> None:
         inline = not _awaits(system)
         super().__init__(self._connect_again, protocol_of(system), inline=inline)
         self._here: tuple[AbstractFileSystem, int] | None = None
         self._given = system
+        self._begin = f"{root}/" if root else str(system.root_marker)
+        self._root = root
 
     def path(self, key: str) -> str:
-        marker = str(self._given.root_marker)
-        return marker + key
+        return self._begin + key
 
     def key(self, path: str) -> str:
-        return path.lstrip("/")
+        return path.removeprefix(self._root).lstrip("/")
 
     async def aclose(self) -> None:
         """Nothing: the file system is the user's."""
@@ -93,5 +95,10 @@ def _of_path(path: Any) -> dict[str, object]:  # noqa: ANN401 - a class of unive
 
 
 def _at(system: AbstractFileSystem, path: str) -> dict[str, object]:
+    spec = _of_system(system)
+    scheme, is_url, rest = path.partition("://")
+    if is_url:  # as those on web servers are
+        host, _, path = rest.partition("/")
+        spec["url"] = f"{scheme}://{host}"
     path = path.removeprefix(str(system.root_marker)).strip("/")
-    return {**_of_system(system), **({"path": f"{path}/"} if path else {})}
+    return {**spec, **({"path": f"{path}/"} if path else {})}

@@ -65,7 +65,8 @@ class FsspecSpec(KvStoreSpec):
     """`{"driver": "fsspec", "url": "ftp://host/data/", "storage_options": {"timeout": 5}}`.
 
     Attributes:
-        url: where, as fsspec takes it; its path goes to `path`. With `filesystem`, its scheme.
+        url: where, as fsspec takes it; its path goes to `path`. With `filesystem`, what its paths
+            begin with, if these are URLs.
         filesystem: a file system object, in place of `url` and `storage_options`.
         storage_options: what the file system is told; see `FsspecStorageOptions`.
         use_conditional_write: false: there is only one process that writes, so that conditions may
@@ -86,7 +87,7 @@ class FsspecSpec(KvStoreSpec):
 
     @model_validator(mode="after")
     def _normal(self) -> FsspecSpec:
-        if self.filesystem is not None:
+        if self.filesystem is not None and not self.url:
             object.__setattr__(self, "url", f"{protocol_of(self.filesystem.value)}://")
         elif not self.url:
             raise SpecError('this member is required, for example "ftp://host/data/"', ("url",))
@@ -130,7 +131,7 @@ class FsspecSpec(KvStoreSpec):
 def _of_system(system: Any, url: str, use_conditional_write: bool | None) -> FsspecStore:  # noqa: ANN401 - a class of fsspec
     told = {name: one for name, one in system.storage_options.items() if isinstance(one, str)}
     return FsspecStore(
-        HeldFiles(system),
+        HeldFiles(system, url if urlsplit(url).netloc else ""),
         url,
         hidden=FsspecStorageOptions.parse(told).hidden,
         use_conditional_write=bool(use_conditional_write),

@@ -1,10 +1,12 @@
 """File systems, mappers and paths that the user made."""
 
+import http.client
 import os
 import pickle
 import subprocess
 import sys
 import uuid
+from contextlib import closing
 
 import fsspec
 import numpy as np
@@ -17,7 +19,8 @@ import tensorstore_py as ts
 from tensorstore_py.errors import PermissionDeniedError, SpecError
 from tensorstore_py.kvstores.fsspec.held_files import HeldFiles
 from tensorstore_py.kvstores.fsspec.store import FsspecStore
-from tensorstore_py.testing import KvStoreSuite
+from tensorstore_py.testing import FaultServer, KvStoreSuite
+from tests.kvstores.s3.fake_s3 import FakeS3
 
 
 class Suite(KvStoreSuite):
@@ -134,6 +137,22 @@ def test_asynchronous_file_systems_are_used_in_their_own_loop_or_another_like_th
     elsewhere = fsspec.filesystem("s3", **options, asynchronous=True)
     spec = {"driver": "fsspec", "filesystem": elsewhere, "path": f"{bucket}/a/"}
     assert ts.KvStore.open(spec).result()["after"] == b"2"
+
+
+def test_paths_that_are_urls_are_told_apart_from_their_server():
+    server = FaultServer(FakeS3().handle, ())
+    with server.running():
+        with closing(http.client.HTTPConnection(server.url[7:])) as connection:
+            connection.request("PUT", "/bucket/a/x", b"0123456789")
+            connection.getresponse().read()
+        mapper = fsspec.get_mapper(f"{server.url}/bucket/a", skip_instance_cache=True)
+        path = upath.UPath(f"{server.url}/bucket/a")
+
+        for place in (mapper, path):
+            kvstore = ts.KvStore.open(place).result()
+            assert kvstore.path == "bucket/a/"
+            assert kvstore["x"] == b"0123456789"
+            assert kvstore.read("nothing").result().state == "missing"
 
 
 def test_what_is_no_file_system_is_refused():
