@@ -133,6 +133,7 @@ from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.gate import Gate, Mutex
 from tensorstore_py._runtime.large import LARGE_BYTES, joined, large_memory
 from tensorstore_py._runtime.loop import on_loop_end
+from tensorstore_py._runtime.other_loop import in_other_loop
 from tensorstore_py._runtime.private_loop import run_coroutine
 from tensorstore_py._runtime.rates import Rate, Rates
 from tensorstore_py._runtime.signals import pause
@@ -143,6 +144,7 @@ from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.duration import Duration
 from tensorstore_py._spec.fill_value import array_from_json, element_from_json
 from tensorstore_py._spec.fill_value import fill_value_to_json as array_to_json
+from tensorstore_py._spec.held import Held, kvstore_object
 from tensorstore_py._spec.json_value import Unset, describe, freeze, same_json, thaw
 from tensorstore_py._spec.jsontext import parse_json_text, parse_stored_json
 from tensorstore_py._spec.limits import (
@@ -256,6 +258,7 @@ __all__ = [
     "FieldBytes",
     "Forkable",
     "Gate",
+    "Held",
     "HierarchyFormat",
     "HttpClient",
     "HttpDialect",
@@ -381,11 +384,13 @@ __all__ = [
     "holds",
     "http_date",
     "identity",
+    "in_other_loop",
     "inf",
     "integer_bounds",
     "joined",
     "known_domain",
     "kvstore",
+    "kvstore_object",
     "kvstores",
     "large_memory",
     "layout_constraints",

@@ -63,7 +63,7 @@ def _common_length(elements: Sequence[object]) -> int | None:
 def _filled(shape: tuple[int, ...], elements: Sequence[object] | Array) -> Array:
     flat = np.empty(len(elements), object)
     for place, element in enumerate(elements):
-        flat[place] = thaw(freeze(element))
+        flat[place] = thaw(freeze(element, objects=False))
     return flat.reshape(shape)
 
 

@@ -96,7 +96,8 @@ class KvStore(Closable):
         """Open a store. No I/O happens: whether anything is there shows when it is used.
 
         Args:
-            spec: a JSON spec, a URL such as `file:///data/` or `memory://`, or a `KvStore.Spec`.
+            spec: a JSON spec, a URL such as `file:///data/` or `memory://`, a `KvStore.Spec`, or
+                an object that stands for a store, such as one of zarr-python, obstore or fsspec.
             context: shared resources; a fresh default `Context` if not given.
             transaction: see the store through it, and write into it.
 

@@ -12,14 +12,17 @@ from tensorstore_py._api.key_range import as_key
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.binding import bind, same_spec, spec_json, strip_context, unbind
 from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.held import kvstore_object
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.url import kvstore_from_url
+from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tensorstore_py._api.kvstore import KvStore
     from tensorstore_py._spec.trust import Trust
 
 __all__ = ["Spec", "as_context", "join_path", "parse_kvstore_spec"]
@@ -66,7 +69,8 @@ class Spec:
     """What store is to be opened.
 
     Args:
-        json: a JSON spec, a URL such as `file:///data/`, or another Spec.
+        json: a JSON spec, a URL such as `file:///data/`, another Spec, or an object that stands
+            for a store.
         trust: what it may do, if somebody else wrote it; by default whatever it says.
 
     Raises:
@@ -197,3 +201,14 @@ def rebound(
     if strip:
         model = strip_context(model)
     return model if context is None else bind(model, as_context(context))
+
+
+@kvstore_object("tensorstore_py", "KvStore")
+def _of_open_store(store: KvStore) -> KvStoreSpec:
+    """An open store stands for itself, with the resources that it shares."""
+    if store.transaction is not None:
+        raise SpecError(
+            "the store is seen through a transaction, which no spec can say; pass "
+            "store.with_transaction(None), and transaction= beside it"
+        )
+    return store.model

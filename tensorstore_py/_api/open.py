@@ -24,6 +24,7 @@ from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._runtime.start import run_now
 from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.held import is_store
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError
 
@@ -52,7 +53,8 @@ def open(  # the reference's name
     Args:
         spec: a JSON spec (a dict), JSON text, a `Spec`, a URL (`file:///data/a/|zarr3:`), or a
             local path as `os.PathLike`: a `.json` file is a spec file, a directory is opened as
-            the array that it holds.
+            the array that it holds, and so is an open store: a `KvStore`, or a store object of
+            zarr-python, icechunk, obstore or fsspec.
         read: open for reading. By default both, if the driver can.
         write: open for writing. By default both, if the driver can.
         context: shared resources; a fresh default `Context` if not given.
@@ -200,17 +202,17 @@ def as_model(spec: object) -> DriverSpec:
             f"{spec!r} is neither JSON nor a URL; pass a local path as pathlib.Path({spec!r}), "
             "or as file:///absolute/path/|zarr3:"
         )
-    if not isinstance(spec, Mapping | str | PathLike):
+    if not isinstance(spec, Mapping | str | PathLike) and not is_store(spec):
         raise _not_a_spec(spec)
     return parse_spec(spec)
 
 
 def _not_a_spec(found: object) -> Exception:
     """The error for what somebody may take for a spec."""
-    if isinstance(found, KvStore | KvStore.Spec):
+    if isinstance(found, KvStore.Spec):
         return TypeError(
-            "a store does not say what is in it; name a driver: "
-            'ts.open({"driver": "zarr3", "kvstore": store}), or "auto"'
+            "the spec of a store does not say what is in it; name a driver: "
+            'ts.open({"driver": "zarr3", "kvstore": spec}), or "auto"'
         )
     if isinstance(found, TensorStore):
         return TypeError("it is open already; use it as it is, or open its .spec()")

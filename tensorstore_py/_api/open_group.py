@@ -95,8 +95,9 @@ class OpenGroup:
         Args:
             spec: where the outermost group is: a URL (`file:///data/`, or `file:///data/|zarr2:`,
                 which names the format), a JSON spec of a store or of an array's driver, a `Spec`,
-                a `KvStore` or its `Spec`, or a local path as `os.PathLike`. An archive that is
-                opened by its own path is found out.
+                a `KvStore` or its `Spec`, a store object of zarr-python, icechunk, obstore or
+                fsspec, or a local path as `os.PathLike`. An archive that is opened by its own path
+                is found out.
             path: of a group inside it. Created groups are made with all groups above them.
             open: open it if it is there. So it is by default, unless it is to be created.
             create: create it if it is not there.

@@ -16,6 +16,7 @@ from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identi
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._spec.binding import same_spec, spec_json
+from tensorstore_py._spec.held import is_store
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers, kvstores
@@ -46,6 +47,8 @@ def parse_spec(json: object) -> DriverSpec:
     """
     if isinstance(json, os.PathLike):
         return _from_path(Path(os.fspath(json)))
+    if not isinstance(json, dict | str) and is_store(json):
+        json = {"driver": "auto", "kvstore": json}
     if isinstance(json, dict) and _names_a_store(json.get("driver")):
         json = {"driver": "auto", "kvstore": json}
     found = parse_registered(drivers, json, from_url=driver_from_url)

@@ -145,6 +145,8 @@ class KvStore(SaysTemperament, ABC):
         atomic: whether several values can be stored at once, by `write_together`.
         place: equal for stores whose equal keys are one value, however they were opened; None if
             only their specs can tell.
+        writable: whether there are writes at all.
+        listable: whether its keys can be listed at all.
         stages: changes are kept and made later, so a condition must hold until then.
         rewritten: each change costs as much as the whole store, so those that belong together had
             better be stored together.
@@ -156,6 +158,8 @@ class KvStore(SaysTemperament, ABC):
     width: int = 64
     atomic: bool = False
     place: str | None = None
+    writable: bool = True
+    listable: bool = True
     stages: bool = False
     rewritten: bool = False
     splices: bool = False

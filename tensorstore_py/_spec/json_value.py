@@ -1,10 +1,11 @@
 """Python objects to plain JSON values, and typed values back to JSON.
 
-`freeze` is the way in: whatever a caller may pass as JSON (numpy numbers, tuples, mappings,
-objects with `to_json`) becomes None, bool, int, float, str, tuple and dict. Arrays become tuples,
-so that nothing parsed can change afterwards. `thaw` is the way out: lists and sorted dicts.
-`Model`s and context resources pass through `freeze` as they are: they may be bound to a context,
-which JSON could not carry. NaN and infinities pass; who cannot take them says so.
+`freeze` is the way in: whatever a caller may pass as JSON (numpy numbers, tuples, mappings, objects
+with `to_json`) becomes None, bool, int, float, str, tuple and dict. Arrays become tuples, so that
+nothing parsed can change afterwards. `thaw` is the way out: lists and sorted dicts. `Model`s and
+context resources pass through `freeze` as they are: they may be bound to a context, which JSON
+could not carry. Objects that stand for a store are held. NaN and infinities pass; who cannot take
+them says so.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from tensorstore_py._spec.held import Held, is_store
 from tensorstore_py.errors import SpecError
 
 __all__ = [
@@ -87,8 +89,13 @@ class SpecValue(Protocol):
         """Its JSON; `include_defaults` as in `to_json`."""
 
 
-def freeze(value: object, depth: int = _DEEPEST) -> object:
+def freeze(value: object, depth: int = _DEEPEST, *, objects: bool = True) -> object:
     """`value` as plain JSON with tuples for arrays.
+
+    Args:
+        value: whatever a caller may pass as JSON.
+        depth: how deep it may be nested.
+        objects: objects that stand for a store are held; else they are an error.
 
     Raises:
         SpecError: a mapping or sequence that contains itself, or is nested too deeply; a string
@@ -101,7 +108,7 @@ def freeze(value: object, depth: int = _DEEPEST) -> object:
         {'shape': (3, 4), 'order': 'C'}
     """
     try:
-        return _frozen(value, depth)
+        return _frozen(value, depth, objects)
     except NotTextError as error:
         raise SpecError(error.problem, _path_to_bad_text(value)) from None
 
@@ -124,7 +131,7 @@ def _path_to_bad_text(value: object) -> tuple[str | int, ...]:
     return ()
 
 
-def _frozen(value: object, depth: int) -> object:
+def _frozen(value: object, depth: int, objects: bool) -> object:
     kind = type(value)
     if kind is str:
         return value if value.isascii() else check_text(value)  # type: ignore[arg-type, attr-defined]
@@ -136,12 +143,12 @@ def _frozen(value: object, depth: int) -> object:
         raise SpecError("nested too deeply to be JSON; does the value contain itself?")
     if isinstance(value, dict):
         return {
-            check_text(key if type(key) is str else str(key)): _frozen(inner, depth - 1)
+            check_text(key if type(key) is str else str(key)): _frozen(inner, depth - 1, objects)
             for key, inner in value.items()
         }
     if isinstance(value, tuple | list):
-        return tuple([_frozen(inner, depth - 1) for inner in value])
-    return _freeze_other(value, depth)
+        return tuple([_frozen(inner, depth - 1, objects) for inner in value])
+    return _freeze_other(value, depth, objects)
 
 
 def _integer(value: int) -> int:
@@ -151,24 +158,26 @@ def _integer(value: int) -> int:
     return value
 
 
-def _freeze_other(value: object, depth: int) -> object:
+def _freeze_other(value: object, depth: int, objects: bool) -> object:
     if isinstance(value, float | str):
         return float(value) if isinstance(value, float) else check_text(str(value))
     if isinstance(value, np.generic):
-        return _frozen(value.item(), depth - 1)
+        return _frozen(value.item(), depth - 1, objects)
     if isinstance(value, type | np.dtype):
         return _data_type_name(value)
     if hasattr(value, "spec_json") or isinstance(value, PathLike):
         return value  # what a local path means depends on the member
+    if objects and is_store(value):
+        return Held(value)
     to_json = getattr(value, "to_json", None)
     if callable(to_json):
-        return _frozen(to_json(), depth - 1)
+        return _frozen(to_json(), depth - 1, objects)
     if isinstance(value, np.ndarray):
-        return _frozen(value.tolist(), depth - 1)
+        return _frozen(value.tolist(), depth - 1, objects)
     if isinstance(value, Mapping):
-        return _frozen(dict(value), depth - 1)
+        return _frozen(dict(value), depth - 1, objects)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return tuple([_frozen(inner, depth - 1) for inner in value])
+        return tuple([_frozen(inner, depth - 1, objects) for inner in value])
     if hasattr(value, "__index__"):
         return _integer(int(value))
     raise TypeError(f"an object of type {type(value).__name__!r} cannot be converted to JSON")

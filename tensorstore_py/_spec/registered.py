@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic_core import core_schema
 
+from tensorstore_py._spec.held import Held, is_store, json_of_object
 from tensorstore_py._spec.json_value import describe, freeze
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.url_path import local_url
@@ -99,6 +100,8 @@ def _parse(
     tag: str,
     from_url: Callable[[str], object] | None,
 ) -> Model:
+    if isinstance(json, Held) and is_store(json.value):
+        json = freeze(json_of_object(json.value))
     if isinstance(json, PathLike) and from_url is not None:
         json = freeze(from_url(local_url(json)))
     elif isinstance(json, str) and from_url is not None:

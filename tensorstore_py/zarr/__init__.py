@@ -5,6 +5,7 @@ Functions and classes by the names of zarr-python 2 and 3. They are thin: an arr
 that a chunk, a codec or a store does is done here.
 """
 
+from tensorstore_py.zarr.as_store import as_store
 from tensorstore_py.zarr.codecs import (
     BZ2,
     LZ4,
@@ -116,6 +117,7 @@ __all__ = [
     "Zstd",
     "ZstdCodec",
     "array",
+    "as_store",
     "consolidate_metadata",
     "copy",
     "copy_all",

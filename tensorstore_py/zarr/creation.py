@@ -10,7 +10,7 @@ from tensorstore_py._hierarchy.path import normalised
 from tensorstore_py.zarr.opening import as_format, as_mode, create_at, find, open_at, required
 from tensorstore_py.zarr.readings import arguments_of
 from tensorstore_py.zarr.request import ArrayArguments, check_names, request_for
-from tensorstore_py.zarr.storage import StoreLike, as_store
+from tensorstore_py.zarr.storage import StoreLike, store_of
 from tensorstore_py.zarr.zarr_array import Array
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def create(
         >>> plate.nchunks, plate.cdata_shape, plate.compressors
         (1536, (96, 4, 4), (Zstd(level=0, checksum=False),))
     """
-    where = as_store(store, mode="a", context=context)
+    where = store_of(store, mode="a", context=context)
     _take_format(where, arguments)
     request = request_for(shape, arguments, separator=where.separator)
     return create_at(
@@ -288,7 +288,7 @@ def open_array(
         array([42, 42, 42, 42], dtype=int32)
     """
     check_names(arguments)
-    where = as_store(store, mode=mode, context=context)
+    where = store_of(store, mode=mode, context=context)
     how, inner = as_mode(mode, where), normalised(path or "")
     _take_format(where, arguments)
     asked = as_format(arguments.get("zarr_format", arguments.get("zarr_version")))

@@ -20,41 +20,18 @@ from tensorstore_py._interface.generation import (
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
 from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._spec.held import Held
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import PlainValidator
 from tensorstore_py.errors import SpecError
 
-__all__ = ["Held", "MappingSpec", "MappingStore"]
-
+__all__ = ["MappingSpec", "MappingStore"]
 
 #: One for all: a mapping may be opened any number of times, and has no place for a lock.
 _mutex = Mutex()
 
 
-class Held:
-    """A mapping as a value: equal if it is the very same one, whatever is in it.
-
-    Args:
-        mapping: keys to bytes.
-    """
-
-    __slots__ = ("mapping",)
-
-    def __init__(self, mapping: MutableMapping[str, bytes]) -> None:
-        self.mapping = mapping
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and self.mapping is other.mapping
-
-    def __hash__(self) -> int:
-        return id(self.mapping)
-
-    def spec_json(self, include_defaults: bool) -> object:
-        """What is printed; there is no way back."""
-        return f"<{type(self.mapping).__name__} in memory>"
-
-
-def _held(value: object) -> Held:
+def _held(value: object) -> Held[MutableMapping[str, bytes]]:
     if not isinstance(value, Held):
         raise SpecError(f"expected a mapping in memory, but found {describe(value)}")
     return value
@@ -69,7 +46,7 @@ class MappingSpec(KvStoreSpec):
 
     driver = "mapping"
 
-    held: Annotated[Held, PlainValidator(_held)]
+    held: Annotated[Held[MutableMapping[str, bytes]], PlainValidator(_held)]
 
     def open(self) -> MappingStore:
         return MappingStore(self.held)
@@ -91,7 +68,7 @@ class MappingStore(KvStore):
 
     inline = True
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: Held[MutableMapping[str, bytes]]) -> None:
         self._held = held
 
     async def read(
@@ -111,7 +88,7 @@ class MappingStore(KvStore):
     def _value(self, key: str) -> bytes | None:
         # Not every mapping has a cheap `in`, and somebody may delete the key in between.
         try:
-            return bytes(self._held.mapping[key])
+            return bytes(self._held.value[key])
         except KeyError:
             return None
 
@@ -123,14 +100,14 @@ class MappingStore(KvStore):
             if if_equal and not holds(if_equal, content_generation(self._value(key))):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             if kept is None:
-                self._held.mapping.pop(key, None)
+                self._held.value.pop(key, None)
             else:
-                self._held.mapping[key] = kept
+                self._held.value[key] = kept
         return TimestampedStorageGeneration.now(content_generation(kept))
 
     async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
         with _mutex:
-            keys = [key for key in self._held.mapping if key in key_range]
+            keys = [key for key in self._held.value if key in key_range]
         for key in sorted(keys, key=encode_key):
             value = self._value(key)
             if value is not None:

@@ -11,7 +11,7 @@ from tensorstore_py.zarr.creation import open_array
 from tensorstore_py.zarr.errors import NodeExistsError, NodeNotFoundError
 from tensorstore_py.zarr.opening import as_format, as_mode, describe, find, open_at, required
 from tensorstore_py.zarr.request import ArrayArguments
-from tensorstore_py.zarr.storage import StoreLike, as_store
+from tensorstore_py.zarr.storage import StoreLike, store_of
 from tensorstore_py.zarr.zarr_group import Group
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def open(
         >>> ts.zarr.open("data.zarr", mode="r")[0]
         array([7, 7, 7, 7], dtype=int32)
     """
-    where = as_store(store, mode=mode, context=context)
+    where = store_of(store, mode=mode, context=context)
     how, inner = as_mode(mode, where), normalised(path or "")
     asked = as_format(where.zarr_format if zarr_format is None else zarr_format)
     found = find(where, inner, asked) if how == "a" else None
@@ -118,7 +118,7 @@ def open_group(
         NodeExistsError: something is there, and may not.
         MismatchError: an array is there.
     """
-    where = as_store(store, mode=mode, context=context)
+    where = store_of(store, mode=mode, context=context)
     how = as_mode(mode, where)
     creates = how not in ("r", "r+")
     if creates:

@@ -1,4 +1,4 @@
-"""Stores by the names that zarr users know, and `as_store` for whatever else says where."""
+"""Stores by the names that zarr users know, and `store_of` for whatever else says where."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import Spec as KvStoreSpec
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.tensorstore import TensorStore
-from tensorstore_py.zarr.mapping import Held, MappingSpec
+from tensorstore_py._spec.held import Held, is_store
+from tensorstore_py.zarr.mapping import MappingSpec
 from tensorstore_py.zarr.store import Store
 
 if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+    from zarr.abc.store import Store as ZarrStore
+
     from tensorstore_py._spec.context import Context
 
 __all__ = [
@@ -31,8 +35,8 @@ __all__ = [
     "StoreLike",
     "TempStore",
     "ZipStore",
-    "as_store",
     "default_compressor",
+    "store_of",
 ]
 
 #: Drivers of arrays, with the version of the format that they are.
@@ -45,7 +49,7 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 ZipMode = Literal["r", "r+", "a", "w", "w-", "x"]
 StoreLike: TypeAlias = (
     "Store | KvStore | KvStoreSpec | Spec | TensorStore | str | os.PathLike[str] | "
-    "Mapping[str, object] | None"
+    "Mapping[str, object] | ZarrStore | ObjectStore | None"
 )
 
 
@@ -227,12 +231,13 @@ def _of_array(store: object, context: Context | None) -> Store:
     return made
 
 
-def as_store(store: object, *, mode: str | None = None, context: Context | None = None) -> Store:
+def store_of(store: object, *, mode: str | None = None, context: Context | None = None) -> Store:
     """The store that something says.
 
     Args:
         store: one of this module, a `ts.KvStore` or its spec, JSON, a URL, a local path, a mapping
-            of keys to bytes, or None for new memory; also an array, or its spec, for where that is.
+            of keys to bytes, or None for new memory; also an array, or its spec, for where that is;
+            also a store of zarr-python, of obstore or icechunk, a file system or mapper of fsspec.
         mode: that it is opened in; `"r"` is never to change it.
         context: shared resources.
 
@@ -256,13 +261,12 @@ def as_store(store: object, *, mode: str | None = None, context: Context | None 
         if Path(store).suffix == ".zip":
             return ZipStore(store, mode="r" if mode == "r" else "a", context=context)
         return LocalStore(store, context=context)
+    if not isinstance(store, dict) and is_store(store):  # an object of another library
+        return Store(store, read_only=getattr(store, "read_only", None) is True, context=context)
     if isinstance(store, Mapping) and isinstance(store.get("driver"), str):
         return Store(store, context=context)
     if isinstance(store, MutableMapping):
         return MemoryStore(store, context=context)
-    root = getattr(store, "root", None)
-    if isinstance(root, str | os.PathLike):  # a LocalStore of zarr-python
-        return LocalStore(root, context=context)
     raise TypeError(
         f"{store!r} says no store: pass a path, a URL, a ts.KvStore, its JSON spec, a dict of "
         "bytes, or a store of ts.zarr, such as ts.zarr.ZipStore('a.zip')"

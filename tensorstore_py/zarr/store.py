@@ -14,19 +14,21 @@ from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.held import Held, kvstore_object
 from tensorstore_py._spec.resource import Resource
-from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.zarr.bridged import Bridged
 from tensorstore_py.zarr.errors import ReadOnlyError
-from tensorstore_py.zarr.mapping import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
+    from typing import Any
 
 __all__ = ["Store"]
 
 
-class Store(MutableMapping[str, bytes]):
+class Store(Bridged, MutableMapping[str, bytes]):
     """A store of keys and bytes.
 
     Args:
@@ -80,6 +82,26 @@ class Store(MutableMapping[str, bytes]):
             raise KeyError(key)
         del self.kvstore[key]
 
+    def get(self, key: str, default: object = None, *request: Any, **requests: Any) -> Any:  # noqa: ANN401 - bytes, or what is awaited
+        """The value of a key, or `default`.
+
+        With a buffer prototype of zarr-python, by its name or in place of `default`, what the
+        method of a store of zarr-python gives: something to await.
+
+        Args:
+            key: below the store's path.
+            default: what there is if nothing is stored.
+            *request: zarr-python's `byte_range`.
+            **requests: zarr-python's `prototype` and `byte_range`, by their names.
+        """
+        if requests or hasattr(default, "nd_buffer"):
+            said = () if default is None else (default,)
+            return self.bridge.get(key, *said, *request, **requests)
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and key in self.kvstore
 
@@ -101,7 +123,7 @@ class Store(MutableMapping[str, bytes]):
         return hash(self.kvstore.path)
 
     def __reduce__(self) -> tuple[Callable[..., Store], tuple[object, ...]]:
-        return Store, (self.kvstore,)
+        return _made_again, (self.kvstore, self.read_only)
 
     def check_writable(self) -> None:
         """Refuse a change if the store is only to be read.
@@ -180,14 +202,28 @@ class Store(MutableMapping[str, bytes]):
         return f"<{type(self).__name__} {self.url}>"
 
 
+def _made_again(kvstore: KvStore, read_only: bool) -> Store:
+    return Store(kvstore, read_only=read_only)
+
+
+@kvstore_object("tensorstore_py.zarr", "Store")
+def _of_store(store: Store) -> KvStoreSpec:
+    """A store stands for its `ts.KvStore`, which may always be written."""
+    if store.read_only:
+        raise SpecError(
+            "the store is read only, which no spec can say; pass store.kvstore, and read=True"
+        )
+    return store.kvstore.model
+
+
 def _memories(model: object) -> list[object]:
     """What of a store is only in this process, and in no spec."""
     found: list[object] = []
     for member in vars(model).values():
-        if isinstance(member, Held) or (
-            isinstance(member, Resource) and member.spec.resource_id == "memory_key_value_store"
-        ):
+        if isinstance(member, Held):
             found.append(member)
+        elif isinstance(member, Resource) and member.spec.resource_id == "memory_key_value_store":
+            found.append(member.value)
         elif isinstance(member, KvStoreSpec):
             found += _memories(member)
     return found

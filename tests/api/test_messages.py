@@ -114,8 +114,8 @@ OPENING = [
     (lambda: ts.open(made()), "it is open already"),
     (lambda: ts.open(ts.open(ZARR3)), "a Future is no spec; call .result() or await it"),
     (
-        lambda: ts.open(ts.KvStore.open("memory://").result()),
-        '{"driver": "zarr3", "kvstore": store}',
+        lambda: ts.open(ts.KvStore.Spec("memory://")),
+        '{"driver": "zarr3", "kvstore": spec}',
     ),
     (lambda: ts.open("data/x.zarr"), "pathlib.Path('data/x.zarr')"),
     (lambda: ts.open(Path("data/x.zarr")), '{"driver": "zarr3", "kvstore": path}'),

@@ -44,11 +44,14 @@ GUARDED = {
     },
     "driver zarr3": {"path", "create", "delete_existing"},
     "kvstore driver file": {"path"},
-    "kvstore driver fsspec": {"path", "url", "storage_options", "use_conditional_write"},
+    "kvstore driver fsspec": {
+        "path", "url", "filesystem", "storage_options", "use_conditional_write",
+    },
     "kvstore driver gcs": {"path", "bucket", "gcs_user_project"},
     "kvstore driver http": {"path", "base_url", "headers"},
     "kvstore driver memory": {"path"},
-    "kvstore driver obstore": {"path", "url", "config", "use_conditional_write"},
+    "kvstore driver obstore": {"path", "url", "store", "config", "use_conditional_write"},
+    "kvstore driver zarr_store": {"path", "store"},
     "kvstore driver s3": {
         "path", "bucket", "aws_region", "endpoint", "host_header", "requester_pays",
         "use_conditional_write",

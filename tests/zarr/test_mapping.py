@@ -7,7 +7,8 @@ import tensorstore_py as ts
 from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.key_range import KeyRange
-from tensorstore_py.zarr.mapping import Held, MappingSpec
+from tensorstore_py._spec.held import Held
+from tensorstore_py.zarr.mapping import MappingSpec
 
 
 def opened(mapping):

@@ -7,7 +7,7 @@ import zarr
 
 import tensorstore_py as ts
 from tensorstore_py.zarr.opening import as_format, as_mode, find
-from tensorstore_py.zarr.storage import as_store
+from tensorstore_py.zarr.storage import store_of
 
 FORMATS = [2, 3]
 
@@ -68,9 +68,9 @@ def test_a_new_array_has_a_shape():
 def test_a_mode_is_one_of_them():
     with pytest.raises(ValueError, match="'r', 'r\\+', 'a', 'w', 'w-', 'x', not 'q'"):
         ts.zarr.open(mode="q")
-    assert as_mode(None, as_store(None)) == "a"
+    assert as_mode(None, store_of(None)) == "a"
     assert as_mode(None, ts.zarr.MemoryStore(read_only=True)) == "r"
-    assert as_mode("x", as_store(None)) == "w-"
+    assert as_mode("x", store_of(None)) == "w-"
 
 
 def test_a_format_is_one_of_them():

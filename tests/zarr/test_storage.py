@@ -10,7 +10,7 @@ import pytest
 import zarr
 
 import tensorstore_py as ts
-from tensorstore_py.zarr.storage import as_store
+from tensorstore_py.zarr.storage import store_of
 
 
 def test_a_directory_is_one(tmp_path, monkeypatch):
@@ -78,11 +78,11 @@ def test_whatever_says_where_is_a_store(form, tmp_path):
     }[form]
     ts.zarr.array([1, 2, 3], store=said)
     assert np.asarray(zarr.open_array(directory)[:]).tolist() == [1, 2, 3]
-    assert as_store(said) == ts.zarr.LocalStore(directory)
+    assert store_of(said) == ts.zarr.LocalStore(directory)
 
 
 def test_nothing_is_new_memory():
-    assert as_store(None) != as_store(None)
+    assert store_of(None) != store_of(None)
     assert ts.zarr.zeros(3).store != ts.zarr.zeros(3).store
 
 

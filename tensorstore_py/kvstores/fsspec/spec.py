@@ -6,18 +6,23 @@ Opening loads what fsspec has for the scheme, and sends nothing. A URL of anothe
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from tensorstore_py.errors import SpecError, UnsupportedError
-from tensorstore_py.kvstores.fsspec.options import FsspecFiles
+from tensorstore_py.kvstores.fsspec.held_files import HeldFiles, protocol_of
+from tensorstore_py.kvstores.fsspec.options import FsspecFiles, FsspecStorageOptions
 from tensorstore_py.kvstores.fsspec.store import FsspecStore
 from tensorstore_py.plugin import (
     AfterValidator,
+    Held,
+    JsonForm,
     KvStoreSpec,
+    PlainValidator,
     Resource,
     ResourceField,
     decode_path,
+    describe,
     encode_path,
     kvstore,
     model_validator,
@@ -49,15 +54,24 @@ def _check_url(url: str) -> str:
     return url
 
 
+def _held(value: object) -> Held[Any]:
+    if not isinstance(value, Held) or not hasattr(value.value, "storage_options"):
+        raise SpecError(f"expected a file system object of fsspec, but found {describe(value)}")
+    return value
+
+
 @kvstore("fsspec", schemes=_SCHEMES)
 class FsspecSpec(KvStoreSpec):
     """`{"driver": "fsspec", "url": "ftp://host/data/", "storage_options": {"timeout": 5}}`.
 
     Attributes:
-        url: where, as fsspec takes it; its path goes to `path`.
+        url: where, as fsspec takes it; its path goes to `path`. With `filesystem`, what its paths
+            begin with, if these are URLs.
+        filesystem: a file system object, in place of `url` and `storage_options`.
         storage_options: what the file system is told; see `FsspecStorageOptions`.
         use_conditional_write: false: there is only one process that writes, so that conditions may
-            be checked here; by default only those are taken that the file system decides.
+            be checked here; by default only those are taken that the file system decides, and of
+            file system objects all are, checked here.
 
     Example:
         >>> FsspecSpec.from_url("ftp://host/a%20b/")
@@ -66,12 +80,17 @@ class FsspecSpec(KvStoreSpec):
 
     data_members: ClassVar[frozenset[str] | None] = frozenset()
 
-    url: Annotated[str, AfterValidator(_check_url)]
+    url: Annotated[str, AfterValidator(_check_url)] = ""
+    filesystem: Annotated[Held[Any], PlainValidator(_held), JsonForm({"not": {}})] | None = None
     storage_options: Resource[FsspecFiles] = ResourceField("fsspec_storage_options")
     use_conditional_write: bool | None = None
 
     @model_validator(mode="after")
     def _normal(self) -> FsspecSpec:
+        if self.filesystem is not None and not self.url:
+            object.__setattr__(self, "url", f"{protocol_of(self.filesystem.value)}://")
+        elif not self.url:
+            raise SpecError('this member is required, for example "ftp://host/data/"', ("url",))
         root, above = _split(self.url)
         between = "/" if above and self.path and not above.endswith("/") else ""
         object.__setattr__(self, "url", root)
@@ -79,6 +98,8 @@ class FsspecSpec(KvStoreSpec):
         return self
 
     def open(self) -> FsspecStore:
+        if self.filesystem is not None:
+            return _of_system(self.filesystem.value, self.url, self.use_conditional_write)
         shared = self.storage_options.value
         return FsspecStore(
             shared.open(self.url),
@@ -88,7 +109,7 @@ class FsspecSpec(KvStoreSpec):
         )
 
     def to_url(self) -> str:
-        if self.url.partition("://")[0] not in _SCHEMES:
+        if self.filesystem is not None or self.url.partition("://")[0] not in _SCHEMES:
             raise UnsupportedError(
                 f'an fsspec store of "{self.url}" has no URL form, since its URL means another '
                 "store; use its JSON"
@@ -105,6 +126,17 @@ class FsspecSpec(KvStoreSpec):
         root, path = _split(url)
         path = decode_path(path)
         return {"driver": "fsspec", "url": root, **({"path": path} if path else {})}
+
+
+def _of_system(system: Any, url: str, use_conditional_write: bool | None) -> FsspecStore:  # noqa: ANN401 - a class of fsspec
+    told = {name: one for name, one in system.storage_options.items() if isinstance(one, str)}
+    return FsspecStore(
+        HeldFiles(system, url if urlsplit(url).netloc else ""),
+        url,
+        hidden=FsspecStorageOptions.parse(told).hidden,
+        use_conditional_write=bool(use_conditional_write),
+        place=None,
+    )
 
 
 def _split(url: str) -> tuple[str, str]:

@@ -75,6 +75,7 @@ class FsspecStore(KvStore):
         hidden: takes secrets out of what the library says.
         use_conditional_write: False: conditions are checked here, which is safe as long as no other
             process writes. None or True: the file system decides them, or they are refused.
+        place: see `KvStore`; by default what the URL says.
     """
 
     def __init__(
@@ -84,9 +85,10 @@ class FsspecStore(KvStore):
         *,
         hidden: Callable[[str], str] = str,
         use_conditional_write: bool | None = None,
+        place: str | None = "",
     ) -> None:
         self.inline = files.inline
-        self.place = f"fsspec:{url}"
+        self.place = f"fsspec:{url}" if place == "" else place
         self._files = files
         self._url = url
         self._hidden = hidden

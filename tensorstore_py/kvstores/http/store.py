@@ -66,6 +66,8 @@ class HttpStore(KvStore):
     """
 
     inline = False
+    writable = False
+    listable = False
 
     def __init__(
         self,

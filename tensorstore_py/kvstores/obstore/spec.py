@@ -11,13 +11,18 @@ from urllib.parse import urlsplit
 
 from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.kvstores.obstore.config import ObstoreClients
+from tensorstore_py.kvstores.obstore.held_clients import HeldClients, is_client
 from tensorstore_py.kvstores.obstore.store import ObstoreStore
 from tensorstore_py.plugin import (
     AfterValidator,
+    Held,
+    JsonForm,
     KvStoreSpec,
+    PlainValidator,
     Resource,
     ResourceField,
     decode_path,
+    describe,
     encode_path,
     kvstore,
     model_validator,
@@ -43,12 +48,21 @@ def _check_url(url: str) -> str:
     return url
 
 
+def _held(value: object) -> HeldClients:
+    if isinstance(value, HeldClients):
+        return value
+    if not isinstance(value, Held) or not is_client(value.value):
+        raise SpecError(f"expected a store object of obstore, but found {describe(value)}")
+    return HeldClients(value.value)
+
+
 @kvstore("obstore", schemes=sorted(_AZURE))
 class ObstoreSpec(KvStoreSpec):
     """`{"driver": "obstore", "url": "az://container/path/", "config": {"account_name": "lab"}}`.
 
     Attributes:
         url: where; its path goes to `path`.
+        store: a store object of the library, in place of `url` and `config`.
         config: options of the library; see `ObstoreConfig`.
         use_conditional_write: false: the service has no conditional writes, and there is only one
             process that writes.
@@ -60,12 +74,18 @@ class ObstoreSpec(KvStoreSpec):
 
     data_members: ClassVar[frozenset[str] | None] = frozenset()
 
-    url: Annotated[str, AfterValidator(_check_url)]
+    url: Annotated[str, AfterValidator(_check_url)] = ""
+    store: Annotated[HeldClients, PlainValidator(_held), JsonForm({"not": {}})] | None = None
     config: Resource[ObstoreClients] = ResourceField("obstore_config")
     use_conditional_write: bool | None = None
 
     @model_validator(mode="after")
     def _normal(self) -> ObstoreSpec:
+        if self.store is not None:
+            object.__setattr__(self, "url", self.store.url)
+            return self
+        if not self.url:
+            raise SpecError('this member is required, for example "az://container/"', ("url",))
         root, above = _split(self.url)
         between = "/" if above and self.path and not above.endswith("/") else ""
         object.__setattr__(self, "url", root)
@@ -73,12 +93,20 @@ class ObstoreSpec(KvStoreSpec):
         return self
 
     def open(self) -> ObstoreStore:
+        if self.store is not None:
+            decides = self.use_conditional_write
+            return ObstoreStore(
+                self.store.clients,
+                self.url,
+                use_conditional_write=self.store.has_conditions if decides is None else decides,
+                is_held=True,
+            )
         return ObstoreStore(
             self.config.value, self.url, use_conditional_write=self.use_conditional_write
         )
 
     def to_url(self) -> str:
-        if urlsplit(self.url).scheme not in _AZURE:
+        if self.store is not None or urlsplit(self.url).scheme not in _AZURE:
             raise UnsupportedError(
                 f'an obstore of "{self.url}" has no URL form, since its URL means another store; '
                 "use its JSON"

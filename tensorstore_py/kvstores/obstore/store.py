@@ -66,17 +66,23 @@ class ObstoreStore(KvStore):
         url: of the bucket or container.
         use_conditional_write: False: a condition is checked here, before an unconditional write,
             which is safe for one writing process at a time.
+        is_held: the client is an object of the user's, of which the URL does not say all.
     """
 
     inline = False
 
     def __init__(
-        self, clients: ObstoreClients, url: str, *, use_conditional_write: bool | None = None
+        self,
+        clients: ObstoreClients,
+        url: str,
+        *,
+        use_conditional_write: bool | None = None,
+        is_held: bool = False,
     ) -> None:
         self._clients = clients
         self._url = url
         self._service_decides = use_conditional_write is not False
-        self.place = None if url.startswith("memory:") else f"obstore:{url}"
+        self.place = None if is_held or url.startswith("memory:") else f"obstore:{url}"
 
     def describe_key(self, key: str) -> str:
         between = "" if self._url.endswith("/") else "/"
