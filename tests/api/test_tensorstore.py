@@ -117,10 +117,6 @@ class TestAssignment:
         store[...] = VALUES.astype(">i2")[::-1, ::-1]
         np.testing.assert_array_equal(store.read().result(), VALUES[::-1, ::-1])
 
-    def test_an_item_of_the_store_is_no_iteration(self, store):
-        with pytest.raises(TypeError):
-            iter(store)
-
 
 class TestNumpy:
     def test_asarray(self, store):
