@@ -34,11 +34,10 @@ class ArrayProtocols:
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # another base of the same class may have it
-
-        @property
-        def shape(self) -> tuple[int, ...]:
-            """Number of positions along each dimension."""
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Number of positions along each dimension."""
 
     @abstractmethod
     def _numpy_dtype(self) -> np.dtype[Any]:

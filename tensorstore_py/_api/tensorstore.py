@@ -54,8 +54,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 T = TypeVar("T")
 
 
-# Unlike other things that are indexed lazily, it can be iterated.
-class TensorStore(ArrayComputing, Handle):  # type: ignore[misc]
+class TensorStore(Handle, ArrayComputing):
     """A view of an open array, made by `ts.open`.
 
     Indexing gives further views and reads nothing:
@@ -73,6 +72,8 @@ class TensorStore(ArrayComputing, Handle):  # type: ignore[misc]
     """
 
     __slots__ = ()
+    # Unlike other things that are indexed lazily, it can be iterated.
+    __iter__ = ArrayComputing.__iter__  # type: ignore[assignment]
     StorageStatistics: TypeAlias = StorageStatistics
 
     @property

@@ -90,7 +90,10 @@ def position(position: int, dim: int, extent: int) -> int:
 
 
 def interval(term: slice, extent: int) -> slice:
-    """The slice in positions of the array: inside of it, and empty at 0."""
+    """The slice in positions of the array: inside of it, and empty at 0.
+
+    Backwards it may stop at -1, which is the position before the first.
+    """
     start, stop, step = term.indices(extent)
     if len(range(start, stop, step)) == 0:
         return slice(0, 0)

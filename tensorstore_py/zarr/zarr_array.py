@@ -33,7 +33,7 @@ Elements = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 
 
-class Array(ArrayProtocols, Described):
+class Array(Described, ArrayProtocols):
     """A Zarr array as zarr-python has it: synchronous, and indexed as NumPy arrays are.
 
     Made by `ts.zarr.open`, `create` and the like, or of a `TensorStore`:

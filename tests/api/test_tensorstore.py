@@ -278,3 +278,8 @@ class TestCache:
         found = reader[:4].read().result()
         found[...] = 9
         assert (reader.read().result() == 1).all()
+
+
+def test_a_view_in_a_transaction_is_not_pickled_without_it(store):
+    with pytest.raises(ts.FailedPreconditionError, match="with_transaction\\(None\\)"):
+        pickle.dumps(store.with_transaction(ts.Transaction()))
