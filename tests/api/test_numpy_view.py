@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -93,7 +93,6 @@ def indices(draw, shape):
     return tuple(terms) if len(terms) != 1 or draw(st.booleans()) else terms[0]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_every_expression_reads_what_numpy_reads(data):
     values, view = data.draw(arrays())
@@ -110,7 +109,6 @@ def test_every_expression_reads_what_numpy_reads(data):
     np.testing.assert_array_equal(found, expected, strict=True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_expression_writes_what_numpy_writes(data):
     values, view = data.draw(arrays())

@@ -77,6 +77,6 @@ def test_elements_without_a_store_are_what_they_are():
 
 def test_what_cannot_be_told_apart_never_has_the_same(url):
     store = ts.open(url).result().with_transaction(ts.Transaction())
-    assert token_of(store) != token_of(store)  # noqa: PLR0124
+    assert token_of(store) != token_of(store)
     made = ts.virtual_chunked(lambda *_: None, dtype="int8", shape=[3])
-    assert token_of(made) != token_of(made)  # noqa: PLR0124
+    assert token_of(made) != token_of(made)

@@ -1,7 +1,6 @@
 import pickle
 
 import ml_dtypes
-import ml_dtypes
 import numpy as np
 import pytest
 import tensorstore as reference
