@@ -39,6 +39,17 @@ Shape = tuple[int, ...]
 _LEAST_BYTES: Final = 2**22
 _MOST_BYTES: Final = 2**26
 
+#: NumPy's methods that give something new. `copy` is none of them: whoever asks for one in order to
+#: keep it (dask) should not read everything.
+# fmt: off
+_METHODS: Final = frozenset((
+    "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj",
+    "conjugate", "cumprod", "cumsum", "diagonal", "dot", "flatten", "item", "nonzero", "prod",
+    "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "swapaxes", "take",
+    "tobytes", "tofile", "tolist", "trace", "var",
+))
+# fmt: on
+
 
 class NumpyView(ArrayComputing, NDArrayOperatorsMixin):
     """An open array as NumPy sees arrays: made by `store.np`.
@@ -184,9 +195,10 @@ class NumpyView(ArrayComputing, NDArrayOperatorsMixin):
         names = item if isinstance(item, list) and item else [item]
         return all(isinstance(name, str) for name in names)
 
-    def astype(self, dtype: Any) -> Array:  # noqa: ANN401 - what NumPy takes
-        """All elements, converted to another type by NumPy's rules."""
-        return self._elements().astype(dtype, copy=False)
+    def astype(self, dtype: Any, *rest: Any, **options: Any) -> Array:  # noqa: ANN401 - as NumPy's
+        """All elements, in memory, converted to another type; arguments as of NumPy's method."""
+        options.setdefault("copy", False)  # what is read is nobody else's
+        return self._elements().astype(dtype, *rest, **options)
 
     def transpose(self, *axes: Any) -> NumpyView:
         """This view with its dimensions in another order; reads nothing.
@@ -256,6 +268,22 @@ class NumpyView(ArrayComputing, NDArrayOperatorsMixin):
 
     def __reduce__(self) -> tuple[type[NumpyView], tuple[TensorStore]]:
         return NumpyView, (self.ts,)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - one of NumPy's methods
+        """NumPy's methods that compute something, on elements that are read when it is called."""
+        if name not in _METHODS:
+            raise AttributeError(
+                f"a NumpyView has no attribute {name!r}; if an array in memory has, read it first: "
+                "view[...]"
+            )
+
+        def method(*arguments: Any, **options: Any) -> Elements:
+            return getattr(self._elements(), name)(*arguments, **options)
+
+        return method
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_METHODS]
 
     def __dask_tokenize__(self) -> tuple[str, object]:
         return "tensorstore_py.NumpyView", self.ts.__dask_tokenize__()

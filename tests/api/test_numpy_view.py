@@ -335,6 +335,26 @@ class TestOperators:
         np.testing.assert_array_equal(found, values.astype("float32"), strict=True)
 
 
+class TestMethods:
+    def test_are_numpys(self, view, values):
+        for found, expected in [
+            (view.reshape(-1, 5), values.reshape(-1, 5)),
+            (view.flatten(order="F"), values.flatten(order="F")),
+            (view.argmax(axis=1), values.argmax(axis=1)),
+            (view.clip(3, 9), values.clip(3, 9)),
+            (view.astype("float32", copy=True), values.astype("float32")),
+            (np.ravel(view), np.ravel(values)),
+        ]:
+            np.testing.assert_array_equal(found, expected, strict=True)
+        assert view.tolist() == values.tolist()
+        assert "reshape" in dir(view)
+
+    def test_what_only_memory_has_says_so(self, view):
+        for name in ("strides", "copy", "ctypes", "nonsense"):
+            with pytest.raises(AttributeError, match=rf"'{name}'; .*view\[\.\.\.\]"):
+                getattr(view, name)
+
+
 class TestRecords:
     @pytest.fixture
     def records(self):
