@@ -71,6 +71,12 @@ class Handle(Closable, Indexable):
         """Bytes of all elements in memory."""
         return self.size * self.dtype.itemsize
 
+    @property
+    def __numpy_dtype__(self) -> np.dtype[np.generic]:
+        # NumPy looks for the type of an array (`numpy.result_type`) at its `dtype`, which here is
+        # none of NumPy's.
+        return self.dtype.array_dtype
+
     def _numpy_dtype(self) -> np.dtype[np.generic]:
         return self.dtype.array_dtype
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -73,6 +73,28 @@ def to_dask(
     view = _view(source)
     cut = _normalized(_by_dimension(chunks, view), view)
     return da.from_array(view, cut, name=name, inline_array=inline_array)
+
+
+@overload
+def from_dask(
+    x: da.Array,
+    target: object,
+    *,
+    compute: Literal[True] = ...,
+    align: bool = ...,
+    **options: Any,
+) -> ts.TensorStore: ...
+
+
+@overload
+def from_dask(
+    x: da.Array,
+    target: object,
+    *,
+    compute: Literal[False],
+    align: bool = ...,
+    **options: Any,
+) -> Delayed: ...
 
 
 def from_dask(

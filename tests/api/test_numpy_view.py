@@ -119,7 +119,7 @@ def test_every_expression_writes_what_numpy_writes(data):
         return
     dropped = data.draw(st.integers(0, len(shape)))
     fits = [data.draw(st.sampled_from([1, extent])) for extent in shape[dropped:]]
-    given = np.arange(np.prod(fits, dtype=int)).reshape(fits) - 100.5
+    given: object = np.arange(np.prod(fits, dtype=int)).reshape(fits) - 100.5
     places = np.arange(values.size).reshape(values.shape)[item]
     if np.unique(places).size != np.size(places):
         given = np.float64(-7.5)  # of what is written to one place twice NumPy promises nothing
@@ -234,7 +234,7 @@ class TestLazy:
             (view.transpose(), values.T),
             (view.transpose(1, 2, 0), values.transpose(1, 2, 0)),
             (view.transpose((0, -1, 1)), values.transpose((0, -1, 1))),
-            (np.moveaxis(view, 0, -1), np.moveaxis(values, 0, -1)),
+            (np.moveaxis(view, 0, -1), np.moveaxis(values, 0, -1)),  # type: ignore[type-var]
         ]:
             assert isinstance(found, ts.NumpyView)
             np.testing.assert_array_equal(found, expected)
@@ -406,8 +406,8 @@ class TestIteration:
 
     def test_reads_no_more_than_what_is_worth_it(self):
         store = ts.virtual_chunked(
-            read := Reads(), dtype="uint8", shape=[100, 2**20], chunk_layout={"chunk": {
-                "shape": [1, 2**20]}},
+            read := Reads(), dtype="uint8", shape=[100, 2**20],
+            chunk_layout=ts.ChunkLayout(chunk_shape=[1, 2**20]),
         )  # fmt: skip
         first = next(iter(store.np))
         assert first.shape == (2**20,)

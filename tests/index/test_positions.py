@@ -63,7 +63,7 @@ def test_the_terms_are_positions():
     mask = np.array([True, False, True])
     found = numpy_index((None, -1, ..., mask), (4, 5, 3))
     assert found[0] is None
-    assert found[1].tolist() == 3  # beside an array, NumPy takes an integer for one
+    assert np.asarray(found[1]).tolist() == 3  # beside an array, NumPy takes an integer for one
     assert found[2] == slice(0, 5, 1)
     assert found[3] is mask
     assert numpy_index(slice(None, None, -1), (3,)) == (slice(2, -1, -1),)
