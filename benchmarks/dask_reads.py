@@ -113,7 +113,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     mib, rounds = (1, 1) if options.small else (options.mib, options.rounds)
 
-    print(f"{mib} MiB, tensorstore_py {ts.__version__}, zarr {zarr.__version__}, ", end="")
+    print(f"{mib} MiB, tensorstore_py {ts.__version__}, zarr {version('zarr')}, ", end="")
     print(f"dask {version('dask')}")
     print(f"{'':<22}{'tensorstore_py':>16}{'from_zarr':>12}{'ratio':>8}")
     with dask.config.set(scheduler="threads", num_workers=options.threads):

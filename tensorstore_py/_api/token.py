@@ -7,10 +7,11 @@ not what they are: what is written changes it no more than a path changes with i
 from __future__ import annotations
 
 import json
-import pickle
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+
+import numpy as np
 
 from tensorstore_py._spec.binding import places, strip_context
 from tensorstore_py.errors import SpecError, UnsupportedError
@@ -29,17 +30,24 @@ def token_of(store: Handle) -> str:
 
     Returns:
         One of its own for each call if the view can't be told from others: seen through a
-        transaction, or made of functions that can't be pickled.
+        transaction, or made of what has no JSON form, such as functions.
     """
     if store.transaction is not None:
         return uuid4().hex
     model = store._bound_spec()
+    values = getattr(model, "values", None)
+    if isinstance(values, np.ndarray):
+        return _of_memory(values, store)
     try:
         said = json.dumps(strip_context(model).to_json(), sort_keys=True)
-        return sha256(repr((said, places(model))).encode()).hexdigest()
     except (SpecError, UnsupportedError, TypeError):
-        # Elements in memory have no JSON form: they are what it is.
-        try:
-            return sha256(pickle.dumps(store)).hexdigest()
-        except (pickle.PicklingError, AttributeError, TypeError):
-            return uuid4().hex
+        return uuid4().hex
+    return sha256(repr((said, places(model))).encode()).hexdigest()
+
+
+def _of_memory(values: np.ndarray[Any, Any], store: Handle) -> str:
+    """Elements in memory are what they are."""
+    view = json.dumps(store._transform.to_json(), sort_keys=True)
+    found = sha256(repr((view, store.dtype, values.shape)).encode())
+    found.update(repr(values.tolist()).encode() if values.dtype.hasobject else values.tobytes())
+    return found.hexdigest()
