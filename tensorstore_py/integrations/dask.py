@@ -50,7 +50,8 @@ def to_dask(
     """A dask array of a stored array, of which nothing is read yet.
 
     Args:
-        source: an open array or a view of one, of any origin; its `np`; or what `ts.open` takes.
+        source: an open array or a view of one, of any origin, its `np`, a `ts.zarr.Array`, or what
+            `ts.open` takes.
         chunks: `"auto"`: as many stored chunks together as dask's option `array.chunk-size` allows,
             whole shards unless they are larger than that; None: one for each chunk, or shard; else
             what dask takes, or a mapping by labels of dimensions.
@@ -70,7 +71,8 @@ def to_dask(
         >>> x.sum(axis=0).compute()
         array([12, 14, 16, 18])
     """
-    view = _view(source)
+    store = _opened(source)
+    view = (ts.open(source).result() if store is None else store).np
     cut = _normalized(_by_dimension(chunks, view), view)
     return da.from_array(view, cut, name=name, inline_array=inline_array)
 
@@ -112,8 +114,8 @@ def from_dask(
 
     Args:
         x: the elements.
-        target: an open array or a view of one, of any origin; its `np`; or whatever `ts.open`
-            takes, with options.
+        target: an open array or a view of one, of any origin, its `np`, a `ts.zarr.Array`, or what
+            `ts.open` takes, with options.
         compute: False: nothing is computed before the result is.
         align: move borders of dask's chunks to those of stored chunks (or shards) where that takes
             no more memory, so that each is written once; False: take them as they are.
@@ -141,35 +143,32 @@ def from_dask(
             f"dask does not know the shape {x.shape} before it computes; call "
             "x.compute_chunk_sizes() first"
         )
-    store = target
-    if not isinstance(target, ts.TensorStore | ts.NumpyView):
+    store = _opened(target)
+    if store is None:
         if options.get("create"):
             options = {**_form(x), **options}
         store = ts.open(target, **options).result()
     elif options:
         raise TypeError(f"options of ts.open for an array that is open: {sorted(options)}")
-    view = _view(store)
+    view = store.np
     _check(x, view)
     if align:
         x = _aligned(x, view)
     stored = da.store(x, view, lock=False, compute=compute)
-    opened = store.ts if isinstance(store, ts.NumpyView) else store
-    assert isinstance(opened, ts.TensorStore)
     if compute:
-        return opened
-    return delayed(_first, pure=False)(opened, stored.to_delayed().ravel().tolist())
+        return store
+    return delayed(_first, pure=False)(store, stored.to_delayed().ravel().tolist())
 
 
 def _first(store: ts.TensorStore, *stored: object) -> ts.TensorStore:
     return store
 
 
-def _view(source: object) -> ts.NumpyView:
-    if isinstance(source, ts.NumpyView):
-        return source
-    if isinstance(source, ts.TensorStore):
-        return source.np
-    return ts.open(source).result().np
+def _opened(source: object) -> ts.TensorStore | None:
+    """What is open already, as a TensorStore."""
+    if isinstance(source, ts.NumpyView | ts.zarr.Array):
+        return source.ts
+    return source if isinstance(source, ts.TensorStore) else None
 
 
 def _by_dimension(chunks: Any, view: ts.NumpyView) -> Any:  # noqa: ANN401 - what dask takes

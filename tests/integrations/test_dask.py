@@ -177,6 +177,13 @@ class TestToDask:
         assert x.chunks == ((2, 1),)
         assert x.compute().tolist() == ["a", "bc", "d"]
 
+    def test_the_arrays_of_zarrs_names(self):
+        z = ts.zarr.array(VALUES, chunks=(8, 10))
+        np.testing.assert_array_equal(to_dask(z) + 1, VALUES + 1)
+        np.testing.assert_array_equal(da.from_array(z), VALUES)
+        from_dask(da.from_array(VALUES + 1, chunks=9), z)
+        np.testing.assert_array_equal(z, VALUES + 1)
+
     def test_no_such_label(self):
         with pytest.raises(ValueError, match=r"no dimension 'z'; there are \['y', 'x'\]"):
             to_dask(created().label["y", "x"], {"z": 1})
