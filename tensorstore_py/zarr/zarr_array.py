@@ -124,6 +124,9 @@ class Array(Described, ArrayProtocols):
     def _rows(self) -> Iterator[Elements]:
         return self._slabs(0, len(self))
 
+    def __dask_tokenize__(self) -> tuple[str, object]:
+        return "tensorstore_py.zarr.Array", self.ts.__dask_tokenize__()
+
     def _slabs(self, low: int, high: int) -> Iterator[Elements]:
         """A part of the first dimension, one row of chunks in memory at a time."""
         size = self._form.grid[0]

@@ -181,6 +181,7 @@ class TestToDask:
         z = ts.zarr.array(VALUES, chunks=(8, 10))
         np.testing.assert_array_equal(to_dask(z) + 1, VALUES + 1)
         np.testing.assert_array_equal(da.from_array(z), VALUES)
+        assert da.from_array(z).name == da.from_array(ts.zarr.Array(z.ts)).name
         from_dask(da.from_array(VALUES + 1, chunks=9), z)
         np.testing.assert_array_equal(z, VALUES + 1)
 
