@@ -182,11 +182,15 @@ class ArrayComputing(ArrayProtocols):
         targets = options.get("out", ())
         if targets:
             options["out"] = tuple(map(elements, targets))
+        if "where" in options:
+            options["where"] = elements(options["where"])
         found = getattr(ufunc, method)(*map(elements, inputs), **options)
+        if method == "at":  # changes its first argument, and gives nothing
+            targets = inputs[:1]
         changed = [target for target in targets if isinstance(target, ArrayComputing)]
         for target in changed:
             target._store(read[id(target)])
-        if not changed:
+        if not changed or method == "at":
             return found
         return targets[0] if len(targets) == 1 else targets
 

@@ -203,6 +203,25 @@ class TestComputing:
         np.testing.assert_array_equal(first, VALUES // 7)
         np.testing.assert_array_equal(second, VALUES % 7)
 
+    def test_a_mask_is_read(self):
+        mask = opened(VALUES > 30)
+        for each in (mask, mask.np):
+            out = np.zeros(VALUES.shape, "int16")
+            np.add(VALUES, 1, out=out, where=each)
+            np.testing.assert_array_equal(out, np.where(VALUES > 30, VALUES + 1, 0))
+
+    def test_changes_of_single_elements_are_stored(self, computing):
+        expected = VALUES.copy()
+        for target in (computing, expected):
+            np.add.at(target, ([0, 0, 5], [1, 1, 2]), 100)
+        np.testing.assert_array_equal(computing, expected)
+
+    def test_memory_is_changed_in_place(self, computing):
+        memory = same = VALUES.copy()
+        memory += computing
+        assert memory is same
+        np.testing.assert_array_equal(memory, VALUES * 2)
+
     def test_objects(self):
         text = ts.array(["b", "a"])
         assert text.max() == "b"
