@@ -27,6 +27,7 @@ from tensorstore_py._api.group import Group
 from tensorstore_py._api.json_schema import json_schema
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.load_spec import load_spec
+from tensorstore_py._api.numpy_view import NumpyView
 from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.stack import concat, overlay, stack
@@ -185,6 +186,7 @@ __all__ = [
     "NotFoundError",
     "NumpyIndexTerm",
     "NumpyIndexingSpec",
+    "NumpyView",
     "OpenMode",
     "OutOfRangeError",
     "OutputIndexMap",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tensorstore_py._index import IndexTransform, OutputIndexMap
     from tensorstore_py._interface.driver import Driver
 
-__all__ = ["Block", "Blocks"]
+__all__ = ["Block", "Blocks", "chunk_edges"]
 
 #: A block is made grown to at most so many chunks along a dimension to save decoding.
 _MOST_TOGETHER: Final = 64
@@ -111,12 +111,14 @@ class Blocks:
         """
         write = target.schema.chunk_layout.write_chunk.shape
         read = source.schema.chunk_layout.read_chunk.shape
-        return Blocks(to, _edges(target, to, write), _edges(source, from_, read), least, most)
+        return Blocks(
+            to, chunk_edges(target, to, write), chunk_edges(source, from_, read), least, most
+        )
 
     @staticmethod
     def of_write(target: Driver, to: IndexTransform, *, least: int, most: int) -> Blocks:
         """Whole write chunks; arguments as above."""
-        edges = _edges(target, to, target.schema.chunk_layout.write_chunk.shape)
+        edges = chunk_edges(target, to, target.schema.chunk_layout.write_chunk.shape)
         return Blocks(to, edges, edges, least, most)
 
     @staticmethod
@@ -124,7 +126,9 @@ class Blocks:
         """Whole read chunks, those of one write chunk in few blocks; arguments as above."""
         layout = source.schema.chunk_layout
         read, write = layout.read_chunk.shape, layout.write_chunk.shape
-        return Blocks(from_, _edges(source, from_, read), _edges(source, from_, write), least, most)
+        return Blocks(
+            from_, chunk_edges(source, from_, read), chunk_edges(source, from_, write), least, most
+        )
 
     @property
     def cut(self) -> str:
@@ -236,7 +240,7 @@ def _split(cuts: Sequence[_Cut], most: int) -> None:
             cut.split(max(1, cut.longest * most // size))
 
 
-def _edges(
+def chunk_edges(
     driver: Driver, transform: IndexTransform, sizes: Sequence[int | None] | None
 ) -> list[set[int] | None]:
     """Where, along each input dimension, chunks begin or, backwards, end; None: there are none."""

@@ -14,6 +14,7 @@ from tensorstore_py._api.attributes import Attributes, attributes_of
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec
+from tensorstore_py._api.token import token_of
 from tensorstore_py._index import Indexable
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._spec.binding import spec_json, unbind
@@ -59,6 +60,25 @@ class Handle(Closable, Indexable):
     def dtype(self) -> dtype:
         """Element type."""
         return self._driver.data_type
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element in memory."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements in memory."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def __numpy_dtype__(self) -> np.dtype[np.generic]:
+        # NumPy looks for the type of an array (`numpy.result_type`) at its `dtype`, which here is
+        # none of NumPy's.
+        return self.dtype.array_dtype
+
+    def _numpy_dtype(self) -> np.dtype[np.generic]:
+        return self.dtype.array_dtype
 
     @property
     def schema(self) -> Schema:
@@ -156,6 +176,10 @@ class Handle(Closable, Indexable):
 
     def _with_transform(self, transform: IndexTransform) -> Self:
         return type(self)(self._driver, transform, self._readable, self._writable, self._life)
+
+    def __dask_tokenize__(self) -> tuple[str, str]:
+        # What stays the same as long as the same array is meant, in any process.
+        return "tensorstore_py.TensorStore", token_of(self)
 
     def __repr__(self) -> str:
         try:

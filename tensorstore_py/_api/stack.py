@@ -73,7 +73,7 @@ def overlay(layers: Iterable[Layer], **options: Unpack[StackOptions]) -> TensorS
         >>> ts.overlay([low, high.translate_to[3]]).read().result()
         array([1, 2, 3, 7, 8])
     """
-    layers = list(layers)
+    layers = _listed(layers)
     found = [_transformed(number, layer) for number, layer in enumerate(layers)]
     return _stacked(found, _through(layers, options))
 
@@ -96,7 +96,7 @@ def stack(layers: Iterable[Layer], axis: int = 0, **options: Unpack[StackOptions
         array([[1, 3],
                [2, 4]])
     """
-    layers = list(layers)
+    layers = _listed(layers)
     found = _some([_transformed(number, layer) for number, layer in enumerate(layers)], "stack")
     rank = _rank(found[0]) + 1
     place = _dimension(axis, rank)
@@ -126,7 +126,7 @@ def concat(
         >>> ts.concat([ts.array([[1, 2]]), ts.array([[3]])], axis=1).read().result()
         array([[1, 2, 3]])
     """
-    layers = list(layers)
+    layers = _listed(layers)
     found = _some([_transformed(number, layer) for number, layer in enumerate(layers)], "concat")
     dim = _labelled(axis, found) if isinstance(axis, str) else _dimension(axis, _rank(found[0]))
     ends: list[int] = []
@@ -185,6 +185,13 @@ def _through(layers: Sequence[object], options: StackOptions) -> StackOptions:
                 ("layers", number),
             )
     return {**options, "transaction": wanted}
+
+
+def _listed(layers: Iterable[Layer]) -> list[Layer]:
+    """Refuse one layer by itself, which would be read when it is iterated."""
+    if isinstance(layers, TensorStore):
+        raise TypeError("layers must be a sequence of arrays, not one TensorStore: write [layer]")
+    return list(layers)
 
 
 def _some(layers: list[DriverSpec], name: str) -> list[DriverSpec]:

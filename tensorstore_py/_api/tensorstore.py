@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 import numpy as np
 
 from tensorstore_py._api.append import Append, Grow, ahead_of, matched
+from tensorstore_py._api.array_protocols import ArrayComputing
 from tensorstore_py._api.begin import as_batch, as_transaction, begin
 from tensorstore_py._api.blockwise import read_blockwise, write_blockwise
 from tensorstore_py._api.copy import check_convertible, copy_array
 from tensorstore_py._api.handle import Handle
+from tensorstore_py._api.numpy_view import NumpyView
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.resize import resize_request
 from tensorstore_py._api.source import as_elements, as_source, taken
@@ -33,10 +35,10 @@ from tensorstore_py._runtime.write_futures import Copying, WriteFutures
 from tensorstore_py._spec.binding import with_own_memory
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.registry import drivers
-from tensorstore_py.errors import PermissionDeniedError, SpecError
+from tensorstore_py.errors import FailedPreconditionError, PermissionDeniedError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from tensorstore_py._api.options import Options
     from tensorstore_py._index import IndexDomain, IndexTransform
@@ -52,7 +54,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 T = TypeVar("T")
 
 
-class TensorStore(Handle):
+class TensorStore(Handle, ArrayComputing):
     """A view of an open array, made by `ts.open`.
 
     Indexing gives further views and reads nothing:
@@ -70,7 +72,8 @@ class TensorStore(Handle):
     """
 
     __slots__ = ()
-    __iter__ = None
+    # Unlike other things that are indexed lazily, it can be iterated.
+    __iter__ = ArrayComputing.__iter__  # type: ignore[assignment]
     StorageStatistics: TypeAlias = StorageStatistics
 
     @property
@@ -245,21 +248,40 @@ class TensorStore(Handle):
     def _assign(self, transform: IndexTransform, source: object) -> None:
         self._with_transform(transform).write(source).result()
 
-    def __array__(
-        self,
-        dtype: np.dtype[np.generic] | None = None,
-        copy: bool | None = None,
-        context: object = None,
-    ) -> Array:
-        """Read it all, for `numpy.asarray` and friends.
+    # As NumPy sees arrays.
+
+    @property
+    def np(self) -> NumpyView:
+        """This view as NumPy has arrays: from position 0 on, read at once, written by assignment.
 
         Raises:
-            ValueError: `copy=False`: the data is not in memory, so reading always copies.
+            IndexingError: the view is unbounded.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> ts.array([1, 2, 3, 4])[1:].np[-1]
+            np.int64(4)
         """
-        if copy is False:
-            raise ValueError("a TensorStore can't be seen as an array without copying")
-        array = self.read().result()
-        return array if dtype is None else array.astype(dtype, copy=False)
+        return NumpyView(self)
+
+    def copy(self) -> NumpyView:
+        """This view as `np` has it, to be read only. Nothing is copied, and nothing read.
+
+        Libraries ask for a copy when they keep what they were given (`dask.array.from_array`), and
+        then count from 0. For a copy in memory call `numpy.array(store)`.
+        """
+        return NumpyView(
+            TensorStore(self._driver, self._transform, self._readable, False, self._life)
+        )
+
+    def _elements(self) -> Array:
+        return self.read().result()
+
+    def _rows(self) -> Iterator[Array]:
+        return self.np._rows()
+
+    def _store(self, elements: Array) -> None:
+        self.write(elements).result()
 
     def astype(self, dtype: DTypeLike) -> TensorStore:
         """This view with its elements converted to another data type, both ways.
@@ -510,6 +532,11 @@ class TensorStore(Handle):
         return _reopen(updated(apart, asked), self._readable, self._writable)
 
     def __reduce__(self) -> tuple[object, tuple[DriverSpec, bool, bool]]:
+        if self._driver.transaction is not None:
+            raise FailedPreconditionError(
+                "an array seen through a transaction can't be pickled, since the transaction stays "
+                "in this process; commit it, or pickle store.with_transaction(None)"
+            )
         # The other process takes the metadata that is known here, as this handle would.
         asked: Options = {"open": True, "assume_cached_metadata": True}
         return _reopen, (updated(self._bound_spec(), asked), self._readable, self._writable)

@@ -27,6 +27,7 @@ __all__ = [
     "bind",
     "is_bound",
     "likeness",
+    "places",
     "same_spec",
     "spec_json",
     "strip_context",
@@ -161,6 +162,17 @@ def likeness(value: object) -> object:
     if isinstance(value, tuple | list):
         return [likeness(inner) for inner in value]
     return value
+
+
+def places(model: Model) -> list[object]:
+    """Where the live objects are that hold data themselves, in the order of the members.
+
+    Two bound models that say the same mean the same data if these are equal, too.
+    """
+    found = [
+        each.spec.place_of(each.value) for each in _resources(model) if isinstance(each, Resource)
+    ]
+    return [place for place in found if place is not None]
 
 
 def same_spec(one: Model, other: Model) -> bool:

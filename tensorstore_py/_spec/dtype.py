@@ -122,6 +122,11 @@ class dtype:  # noqa: N801 - the reference's name
         return self.record.array_dtype
 
     @property
+    def __numpy_dtype__(self) -> np.dtype[np.generic]:
+        """What `numpy.dtype` makes of it, from NumPy 2.4 on: the type of arrays that are read."""
+        return self.record.array_dtype
+
+    @property
     def type(self) -> type:
         """The Python type of one element, e.g. `numpy.int32`."""
         return self.record.scalar
@@ -206,6 +211,10 @@ class dtype:  # noqa: N801 - the reference's name
     ) -> dict[str, object]:
         return {"x-def": "dtype"}
 
+
+# `numpy.dtype` asks for this name before NumPy 2.4, and other libraries still do. Within the class
+# it would hide the class from annotations.
+setattr(dtype, "dtype", dtype.__numpy_dtype__)  # noqa: B010
 
 DTypeLike: TypeAlias = "dtype | str | np.dtype[np.generic] | type | Sequence[Sequence[object]]"
 

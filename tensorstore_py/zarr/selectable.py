@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tensorstore_py._api.assignment import assign
 from tensorstore_py._api.tensorstore import TensorStore
-from tensorstore_py._index import d
 from tensorstore_py.errors import MismatchError
 from tensorstore_py.zarr.errors import ReadOnlyError
 from tensorstore_py.zarr.fields import check_fields, of_field
@@ -28,7 +28,6 @@ from tensorstore_py.zarr.selection import (
     split_fields,
     vector_selection,
 )
-from tensorstore_py.zarr.values import as_value
 from tensorstore_py.zarr.views import BlockIndex, OIndex, VIndex
 
 if TYPE_CHECKING:
@@ -214,10 +213,12 @@ class Selectable(ABC):
         target = _indexed(store, selected)
         if isinstance(value, Selectable):
             value = value.ts
-        if isinstance(value, TensorStore):
-            _copy(value, target)
-        else:
-            target.write(as_value(value, store.dtype)).result()
+        if isinstance(value, TensorStore) and value.shape != target.shape:
+            raise MismatchError(
+                f"cannot write an array of shape {value.shape} to a selection of shape "
+                f"{target.shape}"
+            )
+        assign(target, value)
 
 
 def _indexed(store: TensorStore, selected: Selected) -> TensorStore:
@@ -227,18 +228,3 @@ def _indexed(store: TensorStore, selected: Selected) -> TensorStore:
     if selected.mode == "oindex":
         return store.oindex[terms]
     return store.vindex[terms]
-
-
-def _copy(source: TensorStore, target: TensorStore) -> None:
-    """Copy chunk by chunk, whatever the positions are."""
-    if source.shape != target.shape:
-        raise MismatchError(
-            f"cannot write an array of shape {source.shape} to a selection of shape {target.shape}"
-        )
-    if source.dtype != target.dtype:
-        source = source.astype(target.dtype)
-    if source.rank:
-        # Neither positions nor labels need agree.
-        plain = d[:].label[("",) * source.rank].translate_to[0]
-        source, target = source[plain], target[plain]
-    target.write(source).result()

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from types import EllipsisType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tensorstore_py.errors import IndexingError, OutOfRangeError
+from tensorstore_py._index.positions import completed, interval, position, wrapped
+from tensorstore_py.errors import IndexingError
 
 __all__ = [
     "Fields",
@@ -130,7 +130,7 @@ def orthogonal_selection(item: object, shape: Shape) -> Selected:
         IndexingError, OutOfRangeError: as `selection`.
     """
     terms: list[int | slice | Array] = []
-    for dim, term in enumerate(_completed(_with_arrays(item), shape)):
+    for dim, term in enumerate(completed(_with_arrays(item), shape)):
         if _is_array(term):
             terms.append(_along(term, dim, shape[dim]))
         else:
@@ -153,7 +153,7 @@ def coordinate_selection(item: object, shape: Shape) -> Selected:
             "vindex takes an array of integers for each dimension, or one array of Booleans of the "
             f"array's shape, {shape}; use oindex to select along each dimension by itself"
         )
-    arrays = [_wrapped(np.asarray(each), dim, shape[dim]) for dim, each in enumerate(terms)]
+    arrays = [wrapped(np.asarray(each), dim, shape[dim]) for dim, each in enumerate(terms)]
     found = np.broadcast_arrays(*arrays)
     # A single position is an array of one element, as in zarr-python.
     return Selected("vindex", tuple(np.atleast_1d(each) for each in found))
@@ -183,11 +183,11 @@ def block_selection(item: object, shape: Shape, chunks: Shape) -> Selected:
         IndexingError, OutOfRangeError: as `selection`.
     """
     terms: list[int | slice | Array] = []
-    for dim, term in enumerate(_completed(_as_tuple(item), shape)):
+    for dim, term in enumerate(completed(_as_tuple(item), shape)):
         size, extent = chunks[dim], shape[dim]
         count = -(-extent // size)
         if _is_integer(term):
-            cell = _position(index(term), dim, count)  # type: ignore[arg-type]
+            cell = position(index(term), dim, count)  # type: ignore[arg-type]
             terms.append(slice(cell * size, min((cell + 1) * size, extent)))
         elif isinstance(term, slice) and term.step in (None, 1):
             low, high, _ = term.indices(count)
@@ -230,53 +230,24 @@ def _is_mask(term: object) -> bool:
     return isinstance(term, list) and _is_array(term) and np.asarray(term).dtype.kind == "b"
 
 
-def _completed(terms: tuple[object, ...], shape: Shape) -> list[object]:
-    """One term for each dimension; what is not mentioned is taken whole."""
-    places = [place for place, term in enumerate(terms) if isinstance(term, EllipsisType)]
-    if len(places) > 1:
-        raise IndexingError("an index can only have a single ellipsis ('...')")
-    count = len(terms) - len(places)
-    if count > len(shape):
-        raise IndexingError(f"too many indices for array; expected {len(shape)}, got {count}")
-    missing: list[object] = [slice(None)] * (len(shape) - count)
-    place = places[0] if places else len(terms)
-    return [*terms[:place], *missing, *terms[place + 1 :]]
-
-
 def _basic(terms: tuple[object, ...], shape: Shape) -> list[int | slice]:
     return [
         _basic_term(term, dim, shape[dim], "basic")
-        for dim, term in enumerate(_completed(terms, shape))
+        for dim, term in enumerate(completed(terms, shape))
     ]
 
 
 def _basic_term(term: object, dim: int, extent: int, kind: str) -> int | slice:
     if _is_integer(term):
-        return _position(index(term), dim, extent)  # type: ignore[arg-type]
+        return position(index(term), dim, extent)  # type: ignore[arg-type]
     if isinstance(term, slice):
-        return _interval(term, extent)
+        return interval(term, extent)
     expected = (
         "integer or slice" if kind == "basic" else "integer, slice, or array of one dimension"
     )
     raise IndexingError(
         f"unsupported selection item for {kind} indexing: expected {expected}, got {term!r}"
     )
-
-
-def _position(position: int, dim: int, extent: int) -> int:
-    if not -extent <= position < extent:
-        raise OutOfRangeError(
-            f"index {position} is out of bounds for dimension {dim} with length {extent}"
-        )
-    return position + extent if position < 0 else position
-
-
-def _interval(term: slice, extent: int) -> slice:
-    """The slice in positions of the array: inside of it, and empty at 0."""
-    start, stop, step = term.indices(extent)
-    if len(range(start, stop, step)) == 0:
-        return slice(0, 0)
-    return slice(start, stop, step)
 
 
 def _along(term: object, dim: int, extent: int) -> Array:
@@ -295,16 +266,4 @@ def _along(term: object, dim: int, extent: int) -> Array:
                 f"{len(found)}"
             )
         return np.nonzero(found)[0]
-    return _wrapped(found, dim, extent)
-
-
-def _wrapped(found: Array, dim: int, extent: int) -> Array:
-    """Positions that count from the beginning."""
-    outside = (found < -extent) | (found >= extent)
-    if outside.any():
-        raise OutOfRangeError(
-            f"index {found[outside].flat[0]} is out of bounds for dimension {dim} with length "
-            f"{extent}"
-        )
-    positions = found.astype(np.int64)
-    return np.where(positions < 0, positions + extent, positions)
+    return wrapped(found, dim, extent)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorstore_py._api.array_protocols import ArrayProtocols
+from tensorstore_py._api.assignment import as_value
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.zarr.described import Described
 from tensorstore_py.zarr.element import as_element
@@ -17,7 +19,6 @@ from tensorstore_py.zarr.fields import whole_elements
 from tensorstore_py.zarr.form import Form, form_of
 from tensorstore_py.zarr.readings import other_reading
 from tensorstore_py.zarr.request import as_shape
-from tensorstore_py.zarr.values import as_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ Elements = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 
 
-class Array(Described):
+class Array(Described, ArrayProtocols):
     """A Zarr array as zarr-python has it: synchronous, and indexed as NumPy arrays are.
 
     Made by `ts.zarr.open`, `create` and the like, or of a `TensorStore`:
@@ -114,30 +115,25 @@ class Array(Described):
 
     # As a sequence, and as an array of NumPy's.
 
-    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Elements:
-        """Read it all, for `numpy.asarray` and friends.
+    def _numpy_dtype(self) -> np.dtype[Any]:
+        return self.dtype
 
-        Raises:
-            ValueError: `copy=False`: the data is not in memory, so reading always copies.
-        """
-        if copy is False:
-            raise ValueError("an Array can't be seen as a NumPy array without copying")
-        found = np.asarray(self[...])
-        return found if dtype is None else found.astype(dtype, copy=False)
+    def _elements(self) -> Elements:
+        return np.asarray(self[...])
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object: an array without dimensions")
-        return self.shape[0]
+    def _rows(self) -> Iterator[Elements]:
+        return self._slabs(0, len(self))
 
-    def __bool__(self) -> bool:
-        if self.size == 1:
-            return bool(np.asarray(self))
-        raise ValueError("the truth value of an array is ambiguous; use any() or all() of array[:]")
+    def __dask_tokenize__(self) -> tuple[str, object]:
+        return "tensorstore_py.zarr.Array", self.ts.__dask_tokenize__()
 
-    def __iter__(self) -> Iterator[Any]:
-        """Iterate over the first dimension, one row of chunks in memory at a time."""
-        return self.islice()
+    def _slabs(self, low: int, high: int) -> Iterator[Elements]:
+        """A part of the first dimension, one row of chunks in memory at a time."""
+        size = self._form.grid[0]
+        while low < high:
+            stop = min(high, (low // size + 1) * size)
+            yield self[low:stop]
+            low = stop
 
     def islice(self, start: int | None = None, end: int | None = None) -> Iterator[Any]:
         """Iterate over a part of the first dimension.
@@ -152,11 +148,7 @@ class Array(Described):
             [2, 3]
         """
         low, high, _ = slice(start, end).indices(len(self))
-        size = self._form.grid[0]
-        while low < high:
-            stop = min(high, (low // size + 1) * size)
-            yield from self[low:stop]
-            low = stop
+        return (row for slab in self._slabs(low, high) for row in slab)
 
     def astype(self, dtype: object) -> Array:
         """This array, read as another type.

@@ -189,3 +189,13 @@ def test_its_layers_are_seen_through_one_transaction(bound):
         assert ts.stack(layers, transaction=transaction).transaction is transaction
     specs = [each.spec() for each in plain]
     assert ts.stack([specs[0], staged[1]]).transaction is transaction
+
+
+@pytest.mark.parametrize("join", [ts.overlay, ts.stack, lambda layer: ts.concat(layer, axis=0)])
+def test_one_layer_by_itself_is_refused_unread(join):
+    def read(*_):
+        raise AssertionError("it was read")
+
+    layer = ts.virtual_chunked(read, dtype="int8", shape=[3, 4])
+    with pytest.raises(TypeError, match=r"not one TensorStore: write \[layer\]"):
+        join(layer)

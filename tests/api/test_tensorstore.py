@@ -117,10 +117,6 @@ class TestAssignment:
         store[...] = VALUES.astype(">i2")[::-1, ::-1]
         np.testing.assert_array_equal(store.read().result(), VALUES[::-1, ::-1])
 
-    def test_an_item_of_the_store_is_no_iteration(self, store):
-        with pytest.raises(TypeError):
-            iter(store)
-
 
 class TestNumpy:
     def test_asarray(self, store):
@@ -282,3 +278,8 @@ class TestCache:
         found = reader[:4].read().result()
         found[...] = 9
         assert (reader.read().result() == 1).all()
+
+
+def test_a_view_in_a_transaction_is_not_pickled_without_it(store):
+    with pytest.raises(ts.FailedPreconditionError, match="with_transaction\\(None\\)"):
+        pickle.dumps(store.with_transaction(ts.Transaction()))

@@ -215,3 +215,40 @@ def test_registered_types_that_the_reference_lacks(name, kind, low, high):
 
     assert found.kind == kind
     assert found.array([low, high]).astype(float).tolist() == [low, high]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("bool", np.dtype("bool")),
+        ("uint16", np.dtype("uint16")),
+        ("complex64", np.dtype("complex64")),
+        ("bfloat16", np.dtype(ml_dtypes.bfloat16)),
+        ("float8_e5m2", np.dtype(ml_dtypes.float8_e5m2)),
+        ("int4", np.dtype(ml_dtypes.int4)),
+        ("string", np.dtype(object)),
+        ("ustring", np.dtype(object)),
+        ("json", np.dtype(object)),
+        ("char", np.dtype("S1")),
+        ("byte", np.dtype("V1")),
+        ("datetime64[s]", np.dtype("M8[s]")),
+        ("U7", np.dtype("U7")),
+        ("V3", np.dtype("V3")),
+    ],
+)
+def test_numpy_takes_it_for_the_type_of_what_is_read(name, meant):
+    found = dtype(name)
+    assert np.dtype(found) == meant
+    assert found.__numpy_dtype__ == meant
+    assert getattr(found, "dtype") == meant  # noqa: B009 - what NumPy asks for before 2.4
+    assert np.empty(2, found).dtype == meant
+    assert np.can_cast(found, meant)
+    # and it stays what it is
+    assert repr(found) == f'dtype("{name}")'
+    assert found.to_json() == name
+
+
+def test_numpy_takes_records():
+    found = dtype([["x", "uint16"], ["y", "<f4"]])
+    assert np.dtype(found) == np.dtype([("x", "<u2"), ("y", "<f4")])
+    assert np.zeros(2, np.dtype(found))["x"].tolist() == [0, 0]

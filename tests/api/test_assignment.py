@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.zarr.values import as_value
+from tensorstore_py._api.assignment import as_value
 
 
 @pytest.mark.parametrize(
