@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 import numpy as np
 
 from tensorstore_py._api.attributes import Attributes, attributes_of
+from tensorstore_py._api.describe import array_html, array_info
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec import Spec
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tensorstore_py._api.options import SpecOptions
+    from tensorstore_py._display.info import Info
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._interface.transaction import Transaction
@@ -134,6 +136,11 @@ class Handle(Closable, Indexable):
         """The array's attributes; UnsupportedError if its format has none."""
         return attributes_of(self._driver, self._life)
 
+    @property
+    def info(self) -> Info:
+        """What it is, in a few lines, of what is known here: nothing is read."""
+        return array_info(self)
+
     def spec(self, **options: Unpack[SpecOptions]) -> Spec:
         """The Spec that opens this view again, with the array's metadata as constraints.
 
@@ -156,6 +163,9 @@ class Handle(Closable, Indexable):
 
     def _with_transform(self, transform: IndexTransform) -> Self:
         return type(self)(self._driver, transform, self._readable, self._writable, self._life)
+
+    def _repr_html_(self) -> str:
+        return array_html(self, "TensorStore")
 
     def __repr__(self) -> str:
         try:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
+from tensorstore_py._api.describe import place
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.spec_file import in_file, load_json
@@ -19,6 +20,7 @@ from tensorstore_py._spec.binding import same_spec, spec_json
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers, kvstores
+from tensorstore_py._spec.spec_page import json_page, schema_lines
 from tensorstore_py._spec.url import driver_from_url
 from tensorstore_py.errors import IndexingError, NotFoundError, SpecError, UnsupportedError
 
@@ -257,6 +259,17 @@ class Spec(Indexable):
         if not isinstance(other, Spec):
             return NotImplemented
         return same_spec(self._model, other._model)
+
+    def _repr_html_(self) -> str:
+        mode, model = self.open_mode, self._model
+        store = self.kvstore
+        lines = [
+            ("Driver", model.driver),
+            ("Place", None if store is None else place(store.model)),
+            *schema_lines(self.schema),
+            ("Open mode", repr(mode)),
+        ]
+        return json_page("Spec", "", lines, lambda: spec_json(model.canonical(), mark_bound=True))
 
     def __repr__(self) -> str:
         try:

@@ -26,6 +26,7 @@ from tensorstore_py._spec.layout_constraints import (
     inner_order,
 )
 from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.spec_page import layout_page
 from tensorstore_py.errors import MismatchError, SpecError
 
 __all__ = ["ChunkLayout", "LayoutArguments", "LayoutConstraints"]
@@ -232,6 +233,9 @@ class ChunkLayout:
         if not isinstance(other, ChunkLayout):
             return NotImplemented
         return self._constraints.same_as(other._constraints)
+
+    def _repr_html_(self) -> str:
+        return layout_page(self)
 
     def __repr__(self) -> str:
         return pretty("ChunkLayout", self.to_json())

@@ -23,6 +23,7 @@ from tensorstore_py._spec.fill_value import FillValue, fill_value_like
 from tensorstore_py._spec.json_value import freeze
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.schema_constraints import NO_SCHEMA, SchemaConstraints, Units
+from tensorstore_py._spec.spec_page import schema_page
 from tensorstore_py._spec.units import Unit, UnitLike
 from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import MismatchError, SpecError
@@ -195,6 +196,9 @@ class Schema(Indexable):
         return (
             self._constraints == other._constraints if isinstance(other, Schema) else NotImplemented
         )
+
+    def _repr_html_(self) -> str:
+        return schema_page(self)
 
     def __repr__(self) -> str:
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorstore_py._api.describe import array_html
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.zarr.described import Described
 from tensorstore_py.zarr.element import as_element
@@ -299,6 +300,10 @@ class Array(Described):
         return _again, (
             self._ts, self._store, self.path, self.read_only, self._cached, self.is_view
         )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        more = [("Zarr format", self.zarr_format), ("Read-only", self.read_only)]
+        return array_html(self.ts, "zarr.Array", [*more])
 
     def __repr__(self) -> str:
         return f"<Array {self.own_store.url} shape={self._ts.shape} dtype={self.dtype}>"
