@@ -1,4 +1,7 @@
-"""Codecs in words: a line that tells how chunks are encoded, of the JSON that every format has."""
+"""Codecs in words: a line that tells how chunks are encoded, of the JSON that formats have.
+
+What is off, or empty, is left out; nothing is looked up, so codecs of plug-ins are told, too.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _LONGEST: Final = 190.0
 _SHORTEST: Final = 26.0
 _LINES: Final = 24
 #: Lines are so far apart, or there are fewer of them.
-_APART: Final = 5.0
+_APART: Final = 4.0
 _LABEL: Final = 18
 #: Where a position along the third dimension is, for each unit of it.
 _DEPTH: Final = (0.42, -0.30)
@@ -76,7 +76,7 @@ def drawing(axes: list[Axis]) -> Markup:
     """
     drawn = axes[-3:] or [Axis(0, 1)]
     longest = max([each.extent or 0 for each in drawn if each.extent is not None], default=1)
-    shares = [0.5, 1.0, 1.0][-len(drawn) :]
+    shares = [0.7, 1.0, 1.0][-len(drawn) :]
     sides = [_side(*each) for each in zip(drawn, [max(1, longest)] * 3, shares, strict=False)]
     x = sides[-1]
     y = sides[-2] if len(sides) > 1 else _flat(30.0)

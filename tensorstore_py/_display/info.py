@@ -1,4 +1,7 @@
-"""What there is to say of something, as a table: as text, and as HTML for notebooks."""
+"""What there is to say of something, as a table: as text, and as HTML for notebooks.
+
+Numbers are written for people: with separators, and bytes in units of 1,024.
+"""
 
 from __future__ import annotations
 

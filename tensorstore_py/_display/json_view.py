@@ -1,4 +1,7 @@
-"""JSON that opens and closes: objects and lists are folded, and what is long is cut."""
+"""JSON that opens and closes: objects and lists are folded, and what is long is cut.
+
+However much there is, so much is shown at most, and the rest is counted.
+"""
 
 from __future__ import annotations
 

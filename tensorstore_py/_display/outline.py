@@ -1,4 +1,7 @@
-"""A tree that opens and closes, of however many nodes: what is too much is counted, not shown."""
+"""A tree that opens and closes, of however many nodes.
+
+So many are shown at most, of one group and in all; the rest is counted.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ color:var(--tsv-fg);font-size:13px;line-height:1.45;max-width:60em}
 --tsv-line0:#3d444d;--tsv-accent0:#4493f8}}
 .tsv.tsv .tsv-head{border-bottom:1px solid var(--tsv-line);padding:2px 0 4px;margin-bottom:6px}
 .tsv.tsv .tsv-head b{margin-right:.6em}
-.tsv.tsv code,.tsv.tsv .tsv-mono{font-family:var(--jp-code-font-family,ui-monospace,Menlo,monospace);
+.tsv.tsv code,.tsv.tsv .tsv-mono{font-family:var(--jp-code-font-family,ui-monospace,monospace);
 font-size:12px;background:none;color:inherit;padding:0;overflow-wrap:anywhere}
 .tsv.tsv .tsv-muted,.tsv.tsv .tsv-head code{color:var(--tsv-muted)}
 .tsv.tsv .tsv-row{display:flex;flex-wrap:wrap;gap:10px 32px;align-items:flex-start}
