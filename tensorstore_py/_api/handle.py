@@ -13,18 +13,18 @@ import numpy as np
 from tensorstore_py._api.attributes import Attributes, attributes_of
 from tensorstore_py._api.describe import array_html, array_info
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.options import updated
+from tensorstore_py._api.options import SpecOptions, spec_given, updated
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._index import Indexable
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._spec.binding import spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tensorstore_py._api.options import SpecOptions
     from tensorstore_py._display.info import Info
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver, DriverSpec
@@ -141,19 +141,20 @@ class Handle(Closable, Indexable):
         """What it is, in a few lines, of what is known here: nothing is read."""
         return array_info(self)
 
+    @spelled_out(SpecOptions)
     def spec(self, **options: Unpack[SpecOptions]) -> Spec:
         """The Spec that opens this view again, with the array's metadata as constraints.
 
         Takes the options of `Spec.update`. The context is left out unless
         `retain_context=True`; `unbind_context=True` turns it into JSON.
         """
-        retain = options.pop("retain_context", None)
+        found = spec_given(**options)
         model = self._bound_spec()
-        if options.get("unbind_context"):
+        if found["unbind_context"]:
             model = unbind(model)
-        elif not retain:
-            options.setdefault("strip_context", True)
-        return Spec.of(updated(model, options))
+        elif not found["retain_context"] and found["strip_context"] is None:
+            found["strip_context"] = True
+        return Spec.of(updated(model, found))
 
     def _bound_spec(self) -> DriverSpec:
         return self._driver.view_spec(self._transform)
