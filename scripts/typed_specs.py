@@ -99,10 +99,8 @@ def modules() -> dict[str, str]:
     """The text of each module, by its name."""
     definitions = ts.json_schema()["$defs"]
     resource = "str | bool | int | float | Mapping[str, object] | Sequence[object] | None"
-    parts = [
-        "#: A context resource: a reference, or what it is.\n"
-        f"ResourceSpec: TypeAlias = {resource}\n"
-    ]
+    told = "#: A context resource: a reference, or what it is."
+    parts = [f"{told}\nResourceSpec: TypeAlias = {resource}\n"]
     for name in ("Grid", "ChunkLayout", "Schema"):
         parts += typed_dict(f"{name}Spec", definitions[name])
     return {

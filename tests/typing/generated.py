@@ -1,12 +1,13 @@
 """What scripts/typed_specs.py would write, compared with a module as types, not as text."""
 
 import json
+import re
 import subprocess
 import sys
 import types
 from functools import cache
 from pathlib import Path
-from typing import get_type_hints, is_typeddict
+from typing import is_typeddict
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,8 +39,10 @@ def hints(module):
     }
     return {
         name: {
-            member: str(hint).replace(f"{module.__name__}.", "")
-            for member, hint in get_type_hints(value, {**vars(module)}, include_extras=True).items()
+            member: re.sub(r"ForwardRef\((.*?)(, module=[^)]*)?\)", r"\1", str(hint)).replace(
+                f"{module.__name__}.", ""
+            )
+            for member, hint in value.__annotations__.items()
         }
         for name, value in classes.items()
     }
