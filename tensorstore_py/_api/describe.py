@@ -109,13 +109,14 @@ def array_html(array: Handle, title: str, more: Lines | None = None) -> str:
     Args:
         array: the array.
         title: what it is.
-        more: further lines.
+        more: further lines, or others of the same name.
     """
     facts = array_facts(array)
     name = facts["place"] or f"driver {facts['driver']}"
     sizes = _sizes(array, facts)
     table = columns(["", *(each[0] for each in sizes)], _size_lines(facts, sizes))
-    left = element("div", table, rows([*_more(array, facts), *(more or [])]))
+    lines = dict([*_more(array, facts), *(more or [])])
+    left = element("div", table, rows(lines.items()))
     right = drawing(_axes(array, facts))
     return page(title, name, element("div", left, right, class_="tsv-row"), _spec(array, facts))
 

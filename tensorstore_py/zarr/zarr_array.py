@@ -302,8 +302,10 @@ class Array(Described):
         )  # fmt: skip
 
     def _repr_html_(self) -> str:
-        more = [("Zarr format", self.zarr_format), ("Read-only", self.read_only)]
-        return array_html(self.ts, "zarr.Array", [*more])
+        mode = "read" if self.read_only else "read, write"
+        return array_html(
+            self.ts, "zarr.Array", [("Mode", mode), ("Zarr format", self.zarr_format)]
+        )
 
     def __repr__(self) -> str:
         return f"<Array {self.own_store.url} shape={self._ts.shape} dtype={self.dtype}>"
