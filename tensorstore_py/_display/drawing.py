@@ -20,6 +20,7 @@ _LINES: Final = 24
 #: Lines are so far apart, or there are fewer of them.
 _APART: Final = 4.0
 _LABEL: Final = 18
+_TEXT: Final = {"fill": "gray", "stroke": "none"}
 #: Where a position along the third dimension is, for each unit of it.
 _DEPTH: Final = (0.42, -0.30)
 
@@ -173,6 +174,9 @@ def _svg(x: _Side, y: _Side, z: _Side, axes: list[Axis]) -> Markup:
         height=f"{height:.0f}",
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         role="img",
+        # where a notebook drops the style
+        fill="none",
+        stroke="gray",
     )
 
 
@@ -224,6 +228,7 @@ class _Place(NamedTuple):
             width=f"{max(1.5, x[1] - x[0]):.1f}",
             height=f"{max(1.5, high - low):.1f}",
             class_=class_,
+            fill="gray" if class_ == "tsv-cell" else None,
         )
 
     def grid(self, xs: list[float], ys: list[float], zs: list[float], class_: str) -> Markup | None:
@@ -247,7 +252,11 @@ def _labels(place: _Place, x: _Side, y: _Side, depth_label: str, axes: list[Axis
         return []
     below = place.top + place.height + 15
     middle = place.left + place.width / 2
-    labels = [element("text", _named(x), x=f"{middle:.1f}", y=f"{below:.1f}", text_anchor="middle")]
+    labels = [
+        element(
+            "text", _named(x), x=f"{middle:.1f}", y=f"{below:.1f}", text_anchor="middle", **_TEXT
+        )
+    ]
     if len(axes) > 1:
         at = place.top + place.height / 2
         labels.append(
@@ -256,12 +265,13 @@ def _labels(place: _Place, x: _Side, y: _Side, depth_label: str, axes: list[Axis
                 _named(y),
                 transform=f"translate({place.left - 8:.1f} {at:.1f}) rotate(-90)",
                 text_anchor="middle",
+                **_TEXT,
             )
         )
     if depth_label:
         at_x = place.left + place.width + place.dx / 2 + 8
         at_y = place.top + place.height + place.dy / 2 + 8
-        labels.append(element("text", depth_label, x=f"{at_x:.1f}", y=f"{at_y:.1f}"))
+        labels.append(element("text", depth_label, x=f"{at_x:.1f}", y=f"{at_y:.1f}", **_TEXT))
     return labels
 
 
