@@ -13,14 +13,14 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
+from typing import Any, TypeAlias
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 120.0
+#: Of a library without types.
+Notebook: TypeAlias = Any
 
 
 def complaint(example: Path) -> str | None:
@@ -51,13 +51,12 @@ def notebook_complaint(example: Path) -> str | None:
     """Executes a notebook; returns what went wrong, or the first cell that gave something else."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the libraries that execute it
-        import nbformat  # noqa: PLC0415 - heavy, and only for notebooks
-        from nbclient.exceptions import CellExecutionError  # noqa: PLC0415
-
+        nbformat: Any = import_module("nbformat")  # only for notebooks, and without types
+        errors: Any = import_module("nbclient.exceptions")
         stored = nbformat.read(example, as_version=4)
         try:
             executed = execute(stored)
-        except CellExecutionError as error:
+        except errors.CellExecutionError as error:
             return str(error)
     for number, (before, after) in enumerate(zip(stored.cells, executed.cells, strict=True), 1):
         if before.cell_type != "code" or "varies" in before.metadata.get("tags", ()):
@@ -70,15 +69,12 @@ def notebook_complaint(example: Path) -> str | None:
     return None
 
 
-def execute(notebook: "NotebookNode") -> "NotebookNode":
+def execute(notebook: Notebook) -> Notebook:
     """A copy with the outputs of now, without anything of this machine or moment."""
-    import nbformat  # noqa: PLC0415
-    from nbclient import NotebookClient  # noqa: PLC0415
-
-    executed = nbformat.from_dict(notebook)
-    executed = nbformat.reads(nbformat.writes(executed), as_version=4)
+    nbformat: Any = import_module("nbformat")
+    executed = nbformat.reads(nbformat.writes(notebook), as_version=4)
     with tempfile.TemporaryDirectory(prefix="example-") as directory:
-        client = NotebookClient(
+        client = import_module("nbclient").NotebookClient(
             executed,
             timeout=int(LIMIT_S),
             kernel_name="python3",
@@ -97,8 +93,7 @@ def execute(notebook: "NotebookNode") -> "NotebookNode":
 
 def write(example: Path) -> None:
     """Stores a notebook with its outputs; those of cells that vary stay if there are any."""
-    import nbformat  # noqa: PLC0415
-
+    nbformat: Any = import_module("nbformat")
     stored = nbformat.read(example, as_version=4)
     executed = execute(stored)
     for before, after in zip(stored.cells, executed.cells, strict=True):

@@ -226,7 +226,7 @@ class Append(Operation):
 
 
 class Commit(Write):
-    transaction = None
+    transaction: Any = None
 
     def run(self, store):
         self.transaction = ts.Transaction()
