@@ -22,8 +22,9 @@ EXPRESSIONS = [
     "ts.IndexDomain(inclusive_min=[1, 2], exclusive_max=[5, 9], implicit_upper_bounds=[1, 0])",
     "ts.IndexTransform(3)",
     (
-        "ts.IndexTransform(input_shape=[3, 2], output=[ts.OutputIndexMap(7, input_dimension=1),"
-        " ts.OutputIndexMap([[1, 2]], offset=1, stride=-1)])"
+        "ts.IndexTransform(input_shape=[3, 2], output=["
+        "ts.OutputIndexMap(offset=7, input_dimension=1),"
+        "ts.OutputIndexMap([[1, 2]], offset=1, stride=-1)])"
     ),
     "ts.IndexTransform(input_labels=['x', 'y'])[ts.d['y', 'x'].transpose[:]]",
     "ts.OutputIndexMap(offset=3)",
