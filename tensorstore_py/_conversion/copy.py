@@ -19,6 +19,7 @@ from tensorstore_py._conversion.new_form import Chunks, Wanted
 from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.progress_bar import Bar
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
 from tensorstore_py._spec.binding import bind
@@ -196,7 +197,7 @@ def rechunk(
         codec=codec,
         manifest=manifest,
         dry_run=dry_run,
-        progress=progress,
+        progress=Bar("rechunk") if progress is True else progress,
         context=context,
     )
 

@@ -97,7 +97,7 @@ def test_whatever_is_long_has_a_bar(on_terminal, tmp_path):
     shown = terminal.getvalue()
     assert shown.count("\n") == 8
     titles = [line.split("\r")[-1] for line in shown.split("\n")]
-    for title in ("write", "copy", "migrate", "download", "upload"):
+    for title in ("write", "copy", "rechunk", "migrate", "download", "upload"):
         assert any(title in line for line in titles), titles
 
 
