@@ -1,17 +1,32 @@
-"""Runs every file of examples/ as its reader would: alone, in an empty directory, to its end."""
+"""Runs every file of examples/ as its reader would: alone, in an empty directory, to its end.
+
+A notebook must give the outputs that are stored in it. Those of cells with the tag `varies` are
+not compared: they tell times.
+
+Usage: check_examples.py [--write]
+
+With --write, notebooks are executed and stored with what they gave.
+"""
 
 import os
 import subprocess
 import sys
 import tempfile
+import warnings
+from importlib import import_module
 from pathlib import Path
+from typing import Any, TypeAlias
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 120.0
+#: Of a library without types.
+Notebook: TypeAlias = Any
 
 
 def complaint(example: Path) -> str | None:
     """Runs one example, its warnings as errors; returns what went wrong, or None."""
+    if example.suffix == ".ipynb":
+        return notebook_complaint(example)
     with tempfile.TemporaryDirectory(prefix="example-") as directory:
         try:
             done = subprocess.run(
@@ -32,9 +47,73 @@ def complaint(example: Path) -> str | None:
     return f"ended with code {done.returncode}\n{done.stdout}"
 
 
-def main() -> int:
+def notebook_complaint(example: Path) -> str | None:
+    """Executes a notebook; returns what went wrong, or the first cell that gave something else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries that execute it
+        nbformat: Any = import_module("nbformat")  # only for notebooks, and without types
+        errors: Any = import_module("nbclient.exceptions")
+        stored = nbformat.read(example, as_version=4)
+        try:
+            executed = execute(stored)
+        except errors.CellExecutionError as error:
+            return str(error)
+    for number, (before, after) in enumerate(zip(stored.cells, executed.cells, strict=True), 1):
+        if before.cell_type != "code" or "varies" in before.metadata.get("tags", ()):
+            continue
+        if before.outputs != after.outputs:
+            return (
+                f"cell {number} gave another output than is stored; look at it, and run "
+                f"check_examples.py --write\n{after.outputs}"
+            )
+    return None
+
+
+def execute(notebook: Notebook) -> Notebook:
+    """A copy with the outputs of now, without anything of this machine or moment."""
+    nbformat: Any = import_module("nbformat")
+    executed = nbformat.reads(nbformat.writes(notebook), as_version=4)
+    with tempfile.TemporaryDirectory(prefix="example-") as directory:
+        client = import_module("nbclient").NotebookClient(
+            executed,
+            timeout=int(LIMIT_S),
+            kernel_name="python3",
+            record_timing=False,
+            resources={"metadata": {"path": directory}},
+        )
+        client.execute()
+    executed.metadata = notebook.metadata
+    for number, cell in enumerate(cell for cell in executed.cells if cell.cell_type == "code"):
+        cell.execution_count = number + 1
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = number + 1
+    return executed
+
+
+def write(example: Path) -> None:
+    """Stores a notebook with its outputs; those of cells that vary stay if there are any."""
+    nbformat: Any = import_module("nbformat")
+    stored = nbformat.read(example, as_version=4)
+    executed = execute(stored)
+    for before, after in zip(stored.cells, executed.cells, strict=True):
+        if "varies" in before.metadata.get("tags", ()) and before.outputs:
+            after.outputs = before.outputs
+        for output in after.get("outputs", ()):
+            if "text" in output:  # what a bar was at the end
+                output.text = output.text.rpartition("\r")[2]
+    nbformat.write(executed, example)
+
+
+def main(arguments: list[str]) -> int:
     """Runs them all, prints a line each, and returns the exit code."""
-    examples = sorted((ROOT / "examples").glob("*.py"))
+    folder = ROOT / "examples"
+    examples = sorted([*folder.glob("*.py"), *folder.glob("*.ipynb")])
+    if arguments == ["--write"]:
+        for example in examples:
+            if example.suffix == ".ipynb":
+                write(example)
+        return 0
     failures = 0
     for example in examples:
         problem = complaint(example)
@@ -47,4 +126,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@ Door 1, for users: every public name leaves by here, and TensorStore's names are
 The floors of the house, each importing only from those below (see docs/design.md):
 
     cli | testing                          the command line; door 3, for test authors
-    zarr                                   zarr-python's names
+    zarr | typing                          zarr-python's names; types of specs
     _conversion                            copies and migrations of arrays and hierarchies
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
     plugin                                 door 2, for plug-in authors
@@ -13,6 +13,7 @@ The floors of the house, each importing only from those below (see docs/design.m
     _interface                             promises: store, codec, driver
     _spec                                  what was asked: JSON models, contexts, schemas
     _index | _runtime                      where (pure algebra); how work runs
+    _display                               how things look to people
     errors                                 one class per remedy
 """
 

@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._api.begin import begin
+from tensorstore_py._display.json_view import json_view
+from tensorstore_py._display.markup import element
+from tensorstore_py._display.page import page
 from tensorstore_py._hierarchy.attributes import AttributesFile, as_attributes
 from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._interface.adapter import AdapterSpec
-from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.errors import UnsupportedError, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -180,6 +183,16 @@ class Attributes:
         return self.asdict() == other if isinstance(other, Mapping) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # what it equals changes
+
+    def _repr_html_(self) -> str:
+        file = self._file
+        known = file.known_now()
+        where = without_secrets(file.store.describe_key(file.key))
+        if known is None:
+            what: object = element("div", "not read: ", element("code", ".asdict()"), " reads them")
+        else:
+            what = json_view(known) if known else element("div", "none", class_="tsv-muted")
+        return page("Attributes", where, what)
 
     def __repr__(self) -> str:
         return f"Attributes({self._file.store.describe_key(self._file.key)})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from tensorstore_py._api.begin import as_transaction
-from tensorstore_py._api.group_arrays import NewArray
+from tensorstore_py._api.group_arrays import ArrayOptions, NewArray, array_given
 from tensorstore_py._api.group_contents import GroupContents
 from tensorstore_py._api.open_group import Opens
 from tensorstore_py._hierarchy.attributes import as_attributes
@@ -17,12 +17,12 @@ from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.creating import create_group, make_parents
 from tensorstore_py._hierarchy.moving import delete_node, move_node
 from tensorstore_py._hierarchy.path import check_new
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py.errors import NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tensorstore_py._api.group_arrays import ArrayOptions
     from tensorstore_py._api.group_spec import Place
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._interface.transaction import Transaction
@@ -77,6 +77,7 @@ class Group(GroupContents):
 
     # Making and changing what is in it.
 
+    @spelled_out(ArrayOptions)
     def create_array(
         self,
         path: str,
@@ -109,8 +110,10 @@ class Group(GroupContents):
             >>> array.attrs["_ARRAY_DIMENSIONS"], group["a/b"].domain.labels
             (['y', 'x'], ('y', 'x'))
         """
-        return self._make(path, attributes, schema, may_exist=False, deletes=delete_existing)
+        found = array_given(**schema)
+        return self._make(path, attributes, found, may_exist=False, deletes=delete_existing)
 
+    @spelled_out(ArrayOptions)
     def require_array(
         self,
         path: str,
@@ -125,7 +128,8 @@ class Group(GroupContents):
         Raises:
             MismatchError: (by the Future) what is there does not agree, or is a group.
         """
-        return self._make(path, attributes, schema, may_exist=True, deletes=False)
+        found = array_given(**schema)
+        return self._make(path, attributes, found, may_exist=True, deletes=False)
 
     def create_group(
         self,

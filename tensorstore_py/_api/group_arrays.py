@@ -23,31 +23,64 @@ if TYPE_CHECKING:
 
     from tensorstore_py._api.group_spec import Place
     from tensorstore_py._api.tensorstore import TensorStore
+    from tensorstore_py._chunked.spec import RecheckCacheOption
     from tensorstore_py._hierarchy.node import Hierarchy, Node
     from tensorstore_py._interface.driver import DriverSpec
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.lifetime import Lifetime
+    from tensorstore_py._spec.dtype import DTypeLike
+    from tensorstore_py._spec.schema import (
+        CodecLike,
+        DomainLike,
+        LayoutLike,
+        SchemaLike,
+        ShapeLike,
+        UnitsLike,
+    )
 
-__all__ = ["ArrayOptions", "NewArray", "open_array", "with_members"]
+__all__ = ["ArrayOptions", "NewArray", "array_given", "open_array", "with_members"]
 
 
 class ArrayOptions(TypedDict, total=False):
     """What describes a new array: what `ts.open` takes for that, and the driver's `metadata`."""
 
     rank: int | None
-    dtype: object
-    domain: object
-    shape: object
-    chunk_layout: object
-    codec: object
+    dtype: DTypeLike | None
+    domain: DomainLike | None
+    shape: ShapeLike | None
+    chunk_layout: LayoutLike | None
+    codec: CodecLike | None
     fill_value: object
-    dimension_units: object
-    schema: object
-    metadata: Mapping[str, object]
-    recheck_cached_metadata: object
-    recheck_cached_data: object
-    recheck_cached: object
+    dimension_units: UnitsLike | None
+    schema: SchemaLike | None
+    metadata: Mapping[str, object] | None
+    recheck_cached_metadata: RecheckCacheOption | None
+    recheck_cached_data: RecheckCacheOption | None
+    recheck_cached: RecheckCacheOption | None
+
+
+def array_given(
+    *,
+    rank: int | None = None,
+    dtype: DTypeLike | None = None,
+    domain: DomainLike | None = None,
+    shape: ShapeLike | None = None,
+    chunk_layout: LayoutLike | None = None,
+    codec: CodecLike | None = None,
+    fill_value: object = None,
+    dimension_units: UnitsLike | None = None,
+    schema: SchemaLike | None = None,
+    metadata: Mapping[str, object] | None = None,
+    recheck_cached_metadata: RecheckCacheOption | None = None,
+    recheck_cached_data: RecheckCacheOption | None = None,
+    recheck_cached: RecheckCacheOption | None = None,
+    **members: object,
+) -> dict[str, object]:
+    """Those that say something, named one by one for editors (see `spelled`)."""
+    found = locals()
+    named = {**found.pop("members"), **found}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 async def open_array(

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.begin import begin
+from tensorstore_py._api.describe_group import group_html, group_info
 from tensorstore_py._api.group_arrays import open_array
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.members import Members
-from tensorstore_py._api.tree import Tree
+from tensorstore_py._api.tree import Tree, TreeFuture
 from tensorstore_py._hierarchy.attributes import AttributesFile
 from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._hierarchy.path import join, normalised
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._api.group_spec import Place
     from tensorstore_py._api.tensorstore import TensorStore
+    from tensorstore_py._display.info import Info
     from tensorstore_py._hierarchy.consolidated import Consolidated
     from tensorstore_py._hierarchy.node import Hierarchy
     from tensorstore_py._interface.hierarchy import NodeKind
@@ -180,20 +182,31 @@ class GroupContents(Closable):
 
         return self._begin(body)
 
-    def tree(self, max_depth: int | None = None) -> Future[Tree]:
-        """A picture of what is in it, as text and, in notebooks, as HTML.
+    @property
+    def info(self) -> Info:
+        """What it is, in a few lines, of what is known here: nothing is read."""
+        return group_info(self)
+
+    def tree(self, max_depth: int | None = None) -> TreeFuture:
+        """A picture of what is in it, as text and, in notebooks, as HTML that opens and closes.
 
         Costs what `names`, and one request or two for each node, cost; arrays are not opened.
 
         Args:
             max_depth: as for `members`.
+
+        Returns:
+            A Future of the picture; a notebook that shows the Future waits for it.
         """
         nodes = self._members(None, max_depth, self._label)
 
         async def body() -> Tree:
             return Tree(self.name, await nodes.collect())
 
-        return self._begin(body)
+        return TreeFuture.of(self._begin(body))
+
+    def _repr_html_(self) -> str:
+        return group_html(self, "Group")
 
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str) and self.contains(path).result()

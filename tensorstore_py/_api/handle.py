@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Self, Unpack
 import numpy as np
 
 from tensorstore_py._api.attributes import Attributes, attributes_of
+from tensorstore_py._api.describe import array_html, array_info
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.options import updated
+from tensorstore_py._api.options import SpecOptions, spec_given, updated
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.token import token_of
 from tensorstore_py._index import Indexable
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._spec.binding import spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tensorstore_py._api.options import SpecOptions
+    from tensorstore_py._display.info import Info
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._interface.transaction import Transaction
@@ -154,19 +156,25 @@ class Handle(Closable, Indexable):
         """The array's attributes; UnsupportedError if its format has none."""
         return attributes_of(self._driver, self._life)
 
+    @property
+    def info(self) -> Info:
+        """What it is, in a few lines, of what is known here: nothing is read."""
+        return array_info(self)
+
+    @spelled_out(SpecOptions)
     def spec(self, **options: Unpack[SpecOptions]) -> Spec:
         """The Spec that opens this view again, with the array's metadata as constraints.
 
         Takes the options of `Spec.update`. The context is left out unless
         `retain_context=True`; `unbind_context=True` turns it into JSON.
         """
-        retain = options.pop("retain_context", None)
+        found = spec_given(**options)
         model = self._bound_spec()
-        if options.get("unbind_context"):
+        if found["unbind_context"]:
             model = unbind(model)
-        elif not retain:
-            options.setdefault("strip_context", True)
-        return Spec.of(updated(model, options))
+        elif not found["retain_context"] and found["strip_context"] is None:
+            found["strip_context"] = True
+        return Spec.of(updated(model, found))
 
     def _bound_spec(self) -> DriverSpec:
         return self._driver.view_spec(self._transform)
@@ -180,6 +188,9 @@ class Handle(Closable, Indexable):
     def __dask_tokenize__(self) -> tuple[str, str]:
         # What stays the same as long as the same array is meant, in any process.
         return "tensorstore_py.TensorStore", token_of(self)
+
+    def _repr_html_(self) -> str:
+        return array_html(self, "TensorStore")
 
     def __repr__(self) -> str:
         try:

@@ -16,7 +16,7 @@ from tensorstore_py._api.copy_range import CopyRange
 from tensorstore_py._api.key_range import as_key
 from tensorstore_py._api.keys import Keys
 from tensorstore_py._api.kvstore_arguments import as_byte_range, as_generation, as_range, as_value
-from tensorstore_py._api.kvstore_spec import as_context, join_path, rebound
+from tensorstore_py._api.kvstore_spec import as_context, join_path, rebound, store_page
 from tensorstore_py._interface import generation
 from tensorstore_py._interface import kvstore as promise
 from tensorstore_py._interface.batch import Batch
@@ -220,6 +220,10 @@ class KvStore(Closable):
 
     def __truediv__(self, component: str | bytes) -> KvStore:
         return self._at(join_path(self.path, as_key(component, "component")))
+
+    def _repr_html_(self) -> str:
+        staged = "its writes are staged" if self._transaction is not None else None
+        return store_page("KvStore", self._model, [("Transaction", staged)])
 
     def __repr__(self) -> str:
         return pretty("KvStore", spec_json(self._model))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from tensorstore_py._api.describe import place
 from tensorstore_py._api.key_range import as_key
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.binding import bind, same_spec, spec_json, strip_context, unbind
@@ -16,11 +17,12 @@ from tensorstore_py._spec.held import kvstore_object
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import kvstores
+from tensorstore_py._spec.spec_page import json_page
 from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tensorstore_py._api.kvstore import KvStore
     from tensorstore_py._spec.trust import Trust
@@ -37,6 +39,24 @@ def parse_kvstore_spec(json: object) -> KvStoreSpec:
     found = parse_registered(kvstores, json, from_url=kvstore_from_url)
     assert isinstance(found, KvStoreSpec)
     return found
+
+
+def store_page(title: str, model: KvStoreSpec, lines: Sequence[tuple[str, object]] = ()) -> str:
+    """How a store looks in notebooks.
+
+    Args:
+        title: what it is.
+        model: its spec.
+        lines: further ones.
+    """
+    base = getattr(model, "base", None)
+    found = [
+        ("Driver", model.driver),
+        ("Path", model.path or None),
+        ("Over", place(base) if isinstance(base, KvStoreSpec) else None),
+        *lines,
+    ]
+    return json_page(title, place(model), found, lambda: spec_json(model))
 
 
 def as_context(context: Context | None) -> Context:
@@ -181,6 +201,9 @@ class Spec:
         if not isinstance(other, Spec):
             return NotImplemented
         return same_spec(self._model, other._model)
+
+    def _repr_html_(self) -> str:
+        return store_page("KvStore.Spec", self._model)
 
     def __repr__(self) -> str:
         return pretty("KvStore.Spec", spec_json(self._model, mark_bound=True))

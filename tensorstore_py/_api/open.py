@@ -16,7 +16,7 @@ from tensorstore_py._api.begin import as_batch, as_transaction, begin
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import as_context
 from tensorstore_py._api.missing import found_instead
-from tensorstore_py._api.options import updated
+from tensorstore_py._api.options import Options, given, updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._index import IndexTransform, identity
@@ -26,10 +26,10 @@ from tensorstore_py._runtime.start import run_now
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.held import is_store
 from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError
 
 if TYPE_CHECKING:
-    from tensorstore_py._api.options import Options
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._interface.transaction import Transaction
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["as_model", "open", "open_now", "opened"]
 
 
+@spelled_out(Options)
 def open(  # the reference's name
     spec: object,
     *,
@@ -91,7 +92,7 @@ def open(  # the reference's name
     if batch is not None:
         as_batch(batch)
     within = as_transaction(transaction)
-    model = updated(as_model(spec), options)
+    model = updated(as_model(spec), given(**options))
     shared = as_context(context)
     model = bind(model, shared)
     if context is None:

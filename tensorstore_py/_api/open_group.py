@@ -13,6 +13,7 @@ from tensorstore_py._api.begin import as_transaction, begin
 from tensorstore_py._api.group_spec import asked_mode, group_model, places
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._api.options import Options, given
 from tensorstore_py._hierarchy.attributes import as_attributes
 from tensorstore_py._hierarchy.creating import check_absent, create_group, make_parents
 from tensorstore_py._hierarchy.opening import find_group
@@ -20,6 +21,7 @@ from tensorstore_py._hierarchy.path import check_new, normalised
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.chunk_grid import check_names
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import MismatchError, NotFoundError
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
     from tensorstore_py._api.group import Group
     from tensorstore_py._api.group_spec import Place
-    from tensorstore_py._api.options import Options
     from tensorstore_py._hierarchy.node import Hierarchy, Node
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.future import Future
@@ -182,6 +183,7 @@ class OpenNode:
     def __init__(self, group: Group) -> None:
         self._group = group
 
+    @spelled_out(Options)
     def __call__(self, path: str, **asked: Unpack[Options]) -> Future[Any]:
         """Open what is at a path: a `TensorStore` or a `Group`.
 
@@ -196,8 +198,9 @@ class OpenNode:
             MismatchError: (by the Future) it does not agree, or is a group.
             DataLossError, UnsupportedError: (by the Future) as by `ts.open`.
         """
-        group = self._group
-        return group._begin(partial(group._open, group._at(path), asked))
+        group, found = self._group, given(**asked)
+        options = {name: value for name, value in found.items() if value is not None}
+        return group._begin(partial(group._open, group._at(path), options))
 
 
 def _transaction(spec: object, given: Transaction | None) -> Transaction | None:

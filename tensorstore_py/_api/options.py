@@ -6,7 +6,7 @@ another; nothing is changed in place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -29,9 +29,19 @@ from tensorstore_py.errors import SpecError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tensorstore_py._chunked.spec import RecheckCacheOption
+    from tensorstore_py._spec.dtype import DTypeLike
     from tensorstore_py._spec.open_mode import OpenMode
+    from tensorstore_py._spec.schema import (
+        CodecLike,
+        DomainLike,
+        LayoutLike,
+        SchemaLike,
+        ShapeLike,
+        UnitsLike,
+    )
 
-__all__ = ["OPTIONS", "Options", "SpecOptions", "updated"]
+__all__ = ["OPTIONS", "Options", "SpecOptions", "given", "spec_given", "updated"]
 
 _MODE = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
 _SCHEMA = (
@@ -57,18 +67,18 @@ class Options(TypedDict, total=False):
     assume_metadata: bool | None
     assume_cached_metadata: bool | None
     kvstore: object
-    recheck_cached_metadata: object
-    recheck_cached_data: object
-    recheck_cached: object
+    recheck_cached_metadata: RecheckCacheOption | None
+    recheck_cached_data: RecheckCacheOption | None
+    recheck_cached: RecheckCacheOption | None
     rank: int | None
-    dtype: object
-    domain: object
-    shape: object
-    chunk_layout: object
-    codec: object
+    dtype: DTypeLike | None
+    domain: DomainLike | None
+    shape: ShapeLike | None
+    chunk_layout: LayoutLike | None
+    codec: CodecLike | None
     fill_value: object
-    dimension_units: object
-    schema: object
+    dimension_units: UnitsLike | None
+    schema: SchemaLike | None
 
 
 class SpecOptions(Options, total=False):
@@ -79,6 +89,48 @@ class SpecOptions(Options, total=False):
     unbind_context: bool | None
     strip_context: bool | None
     context: Context | None
+
+
+def given(
+    *,
+    open_mode: OpenMode | None = None,
+    open: bool | None = None,
+    create: bool | None = None,
+    delete_existing: bool | None = None,
+    assume_metadata: bool | None = None,
+    assume_cached_metadata: bool | None = None,
+    kvstore: object = None,
+    recheck_cached_metadata: RecheckCacheOption | None = None,
+    recheck_cached_data: RecheckCacheOption | None = None,
+    recheck_cached: RecheckCacheOption | None = None,
+    rank: int | None = None,
+    dtype: DTypeLike | None = None,
+    domain: DomainLike | None = None,
+    shape: ShapeLike | None = None,
+    chunk_layout: LayoutLike | None = None,
+    codec: CodecLike | None = None,
+    fill_value: object = None,
+    dimension_units: UnitsLike | None = None,
+    schema: SchemaLike | None = None,
+    **unknown: object,
+) -> dict[str, object]:
+    """The keyword arguments of a call, named one by one for editors (see `spelled`)."""
+    found = locals()
+    return {**found.pop("unknown"), **found}
+
+
+def spec_given(
+    *,
+    minimal_spec: bool | None = None,
+    retain_context: bool | None = None,
+    unbind_context: bool | None = None,
+    strip_context: bool | None = None,
+    context: Context | None = None,
+    **options: Unpack[Options],
+) -> dict[str, object]:
+    """The same for `SpecOptions`."""
+    found = locals()
+    return {**given(**options), **{name: found[name] for name in found if name != "options"}}
 
 
 OPTIONS = frozenset({**Options.__annotations__, **SpecOptions.__annotations__})

@@ -9,8 +9,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
+from tensorstore_py._api.describe import place
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.options import updated
+from tensorstore_py._api.options import SpecOptions, spec_given, updated
 from tensorstore_py._api.spec_file import in_file, load_json
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.adapter import AdapterSpec
@@ -20,6 +21,8 @@ from tensorstore_py._spec.held import is_store
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers, kvstores
+from tensorstore_py._spec.spec_page import json_page, schema_lines
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py._spec.url import driver_from_url
 from tensorstore_py.errors import IndexingError, NotFoundError, SpecError, UnsupportedError
 
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tensorstore_py._api.options import SpecOptions
     from tensorstore_py._spec.chunk_layout import ChunkLayout
     from tensorstore_py._spec.codec_spec import CodecSpec
     from tensorstore_py._spec.dtype import dtype
@@ -117,6 +119,7 @@ class Spec(Indexable):
     __iter__ = None
     _model: DriverSpec
 
+    @spelled_out(SpecOptions)
     def __init__(
         self, json: object, *, trust: Trust | None = None, **options: Unpack[SpecOptions]
     ) -> None:
@@ -124,7 +127,7 @@ class Spec(Indexable):
             return json._model if isinstance(json, Spec) else parse_spec(json)
 
         model = parse() if trust is None else trust.parsed(parse)
-        self._model = updated(model, options)
+        self._model = updated(model, spec_given(**options))
 
     @classmethod
     def of(cls, model: DriverSpec) -> Self:
@@ -138,6 +141,7 @@ class Spec(Indexable):
         """The frozen driver spec inside."""
         return self._model
 
+    @spelled_out(SpecOptions)
     def update(self, **options: Unpack[SpecOptions]) -> None:
         """Add constraints, change the open mode, bind or unbind the context.
 
@@ -149,7 +153,7 @@ class Spec(Indexable):
             SpecError: a value is wrong, or the driver has no such member.
             MismatchError: a value contradicts what the spec says already.
         """
-        self._model = updated(self._model, options)
+        self._model = updated(self._model, spec_given(**options))
 
     def copy(self) -> Self:
         """An independent copy."""
@@ -260,6 +264,17 @@ class Spec(Indexable):
         if not isinstance(other, Spec):
             return NotImplemented
         return same_spec(self._model, other._model)
+
+    def _repr_html_(self) -> str:
+        mode, model = self.open_mode, self._model
+        store = self.kvstore
+        lines = [
+            ("Driver", model.driver),
+            ("Place", None if store is None else place(store.model)),
+            *schema_lines(self.schema),
+            ("Open mode", repr(mode)),
+        ]
+        return json_page("Spec", "", lines, lambda: spec_json(model.canonical(), mark_bound=True))
 
     def __repr__(self) -> str:
         try:

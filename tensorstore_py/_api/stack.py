@@ -6,7 +6,7 @@ arrays or specs whose domain is known, so nothing has to be awaited.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from tensorstore_py._api.array import in_memory_context
 from tensorstore_py._api.begin import as_transaction
@@ -19,6 +19,7 @@ from tensorstore_py._index import IndexTransform, OutputIndexMap
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._spec.binding import bind
 from tensorstore_py._spec.registry import drivers
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._spec.context import Context
+    from tensorstore_py._spec.dtype import DTypeLike
+    from tensorstore_py._spec.schema import DomainLike, SchemaLike, ShapeLike, UnitsLike
 
 __all__ = ["concat", "overlay", "stack"]
 
@@ -41,13 +44,33 @@ class StackOptions(TypedDict, total=False):
     context: Context | None
     transaction: Transaction | None
     rank: int | None
-    dtype: object
-    domain: object
-    shape: object
-    dimension_units: object
-    schema: object
+    dtype: DTypeLike | None
+    domain: DomainLike | None
+    shape: ShapeLike | None
+    dimension_units: UnitsLike | None
+    schema: SchemaLike | None
 
 
+def _given(
+    *,
+    read: bool | None = None,
+    write: bool | None = None,
+    context: Context | None = None,
+    transaction: Transaction | None = None,
+    rank: int | None = None,
+    dtype: DTypeLike | None = None,
+    domain: DomainLike | None = None,
+    shape: ShapeLike | None = None,
+    dimension_units: UnitsLike | None = None,
+    schema: SchemaLike | None = None,
+    **unknown: object,
+) -> dict[str, Any]:  # Any: values of every kind
+    """The arguments, named one by one for editors (see `spelled`)."""
+    found = locals()
+    return {**found.pop("unknown"), **found}
+
+
+@spelled_out(StackOptions)
 def overlay(layers: Iterable[Layer], **options: Unpack[StackOptions]) -> TensorStore:
     """Arrays where they are, later ones over earlier ones.
 
@@ -75,9 +98,10 @@ def overlay(layers: Iterable[Layer], **options: Unpack[StackOptions]) -> TensorS
     """
     layers = _listed(layers)
     found = [_transformed(number, layer) for number, layer in enumerate(layers)]
-    return _stacked(found, _through(layers, options))
+    return _stacked(found, _through(layers, _given(**options)))
 
 
+@spelled_out(StackOptions)
 def stack(layers: Iterable[Layer], axis: int = 0, **options: Unpack[StackOptions]) -> TensorStore:
     """Arrays one after the other along a new dimension.
 
@@ -104,9 +128,10 @@ def stack(layers: Iterable[Layer], axis: int = 0, **options: Unpack[StackOptions
     def put(number: int, transform: IndexTransform) -> IndexTransform:
         return transform[_without(transform, place, number)]
 
-    return _stacked(_moved(found, put), _through(layers, options))
+    return _stacked(_moved(found, put), _through(layers, _given(**options)))
 
 
+@spelled_out(StackOptions)
 def concat(
     layers: Iterable[Layer], axis: int | str, **options: Unpack[StackOptions]
 ) -> TensorStore:
@@ -139,7 +164,7 @@ def concat(
         origin[dim] = begin
         return transform.translate_to[tuple(origin)]
 
-    return _stacked(_moved(found, put), _through(layers, options))
+    return _stacked(_moved(found, put), _through(layers, _given(**options)))
 
 
 def _transformed(number: int, layer: object) -> DriverSpec:
@@ -162,7 +187,7 @@ def _transformed(number: int, layer: object) -> DriverSpec:
     return layer.model.replace(transform=transform)
 
 
-def _through(layers: Sequence[object], options: StackOptions) -> StackOptions:
+def _through(layers: Sequence[object], options: dict[str, Any]) -> dict[str, Any]:
     """The options with the transaction that open layers are seen through.
 
     Raises:
@@ -258,7 +283,7 @@ def _moved(
     return moved
 
 
-def _stacked(layers: list[DriverSpec], options: StackOptions) -> TensorStore:
+def _stacked(layers: list[DriverSpec], options: dict[str, Any]) -> TensorStore:
     options = options.copy()
     transaction = as_transaction(options.pop("transaction", None))
     read, write = options.pop("read", None), options.pop("write", None)

@@ -27,7 +27,7 @@ from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.future import Future
-from tensorstore_py._runtime.progress import Progress, Told
+from tensorstore_py._runtime.progress import ProgressLike, Told
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
@@ -97,7 +97,7 @@ class TensorStore(Handle, ArrayComputing):
         *,
         order: str = "C",
         batch: Batch | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: ProgressLike = None,
     ) -> Future[Array]:
         """Read this view's elements.
 
@@ -106,7 +106,7 @@ class TensorStore(Handle, ArrayComputing):
             batch: read together with whatever else is in it, when it is submitted.
             progress: called with a `Progress` at the beginning and whenever some more is read, on
                 any thread, once at a time; must not wait for anything. What it raises fails the
-                operation.
+                operation. True: draws a bar, with tqdm or rich if one is installed.
 
         Returns:
             A Future of a fresh array of this view's shape.
@@ -125,16 +125,16 @@ class TensorStore(Handle, ArrayComputing):
         if not self._readable:
             raise PermissionDeniedError("not opened for reading; open it with read=True")
         self._life.check()
-        driver = self._driver
-        if batch is None and driver.transaction is None and progress is None:  # as nearly always
+        driver, told = self._driver, Told.of(progress, "read")
+        if batch is None and driver.transaction is None and told is None:  # as nearly always
             body = driver.reading(self._transform, order)
             return start(driver.inline, body, when_left=WhenLeft.GOES_ON_UNTIL_EXIT)
         if batch is not None:
             driver = driver.batched(as_batch(batch))
         body = partial(driver.read, self._transform, order)
-        if progress is not None:
-            body = partial(read_blockwise, driver, self._transform, order, Told(progress))
-        return self._begin(body, batch=batch)
+        if told is not None:
+            body = partial(read_blockwise, driver, self._transform, order, told)
+        return self._begin(body, batch=batch, told=told)
 
     def _begin(
         self,
@@ -143,13 +143,15 @@ class TensorStore(Handle, ArrayComputing):
         inline: bool | None = None,
         changes: bool = False,
         batch: Batch | None = None,
+        told: Told | None = None,
     ) -> Future[T]:
         driver = self._driver
         if inline is None:
             inline = driver.inline
-        return begin(
+        future = begin(
             inline, body, driver.transaction, changes=changes, batch=batch, life=self._life
         )
+        return future if told is None else told.until(future)
 
     def write(
         self,
@@ -157,7 +159,7 @@ class TensorStore(Handle, ArrayComputing):
         *,
         batch: Batch | None = None,
         can_reference_source_data_indefinitely: bool | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: ProgressLike = None,
     ) -> WriteFutures:
         """Write this view's elements.
 
@@ -196,14 +198,16 @@ class TensorStore(Handle, ArrayComputing):
                 )
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
+        told = Told.of(progress, "write")
         if isinstance(source, TensorStore):
             _check_readable(source)
             driver = self._driver
             copying: Copying | None = Copying()
             commit = self._begin(
-                partial(self._copy, source, self._transform, progress),
+                partial(self._copy, source, self._transform, told or Told(None)),
                 inline=driver.inline and source._driver.inline,
                 changes=True,
+                told=told,
             )
         else:
             driver = self._driver
@@ -214,31 +218,23 @@ class TensorStore(Handle, ArrayComputing):
             if driver.transaction is not None:
                 # A read in the transaction that begins after `copy` must see this write.
                 given, copying = Given(lasting), Copying()
-            commit = self._begin_write(array, given, progress)
+            commit = self._begin_write(array, given, told)
         if copying is None:
             return WriteFutures(Future(None), commit)
         return copying.until(commit)
 
     @uninterrupted
-    def _begin_write(
-        self, array: Array, given: Given, progress: Callable[[Progress], object] | None
-    ) -> Future[None]:
+    def _begin_write(self, array: Array, given: Given, told: Told | None) -> Future[None]:
         self._life.check()
         driver = self._driver
-        if progress is None:
+        if told is None:
             # Other writes count on this one from here on, so nothing may keep it from beginning.
             body = driver.writing(self._transform, array, given)
         else:
-            body = partial(write_blockwise, driver, self._transform, array, Told(progress))
-        return self._begin(body, changes=True)
+            body = partial(write_blockwise, driver, self._transform, array, told)
+        return self._begin(body, changes=True, told=told)
 
-    async def _copy(
-        self,
-        source: TensorStore,
-        to: IndexTransform,
-        progress: Callable[[Progress], object] | None,
-    ) -> None:
-        told = Told(progress)
+    async def _copy(self, source: TensorStore, to: IndexTransform, told: Told) -> None:
         await copy_array(source._driver, source._transform, self._driver, to, told)
 
     def __setitem__(self, index: object, source: object) -> None:

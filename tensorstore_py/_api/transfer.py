@@ -20,6 +20,7 @@ import aiofiles.os
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._interface.key_range import encode_key
+from tensorstore_py._runtime.progress import ProgressLike, Told
 from tensorstore_py.errors import AbortedError, FailedPreconditionError, OutOfRangeError, SpecError
 
 if TYPE_CHECKING:
@@ -46,7 +47,11 @@ _DEVICES: Final = frozenset(
 
 
 async def download(
-    store: KvStore, directory: str | os.PathLike[str], range: KeyRange | None = None
+    store: KvStore,
+    directory: str | os.PathLike[str],
+    range: KeyRange | None = None,
+    *,
+    progress: ProgressLike = None,
 ) -> int:
     """Write the values of a store into files of a directory: `a/b` goes to `directory/a/b`.
 
@@ -54,6 +59,8 @@ async def download(
         store: keys are relative to its `path`.
         directory: made if it is not there. Files of it that are no keys stay as they are.
         range: only these keys.
+        progress: called with a `Progress`, of the values, each a chunk, that were listed so far;
+            True: draws a bar, with tqdm or rich if one is installed.
 
     Returns:
         How many files were written. A key that was deleted meanwhile is none.
@@ -75,7 +82,7 @@ async def download(
         1 ['a']
     """
     root, skipped = os.fspath(directory), len(encode_key(store.path))
-    count = 0
+    count, told = 0, Told(progress, "download")
 
     async def fetch(key: str, size: int) -> None:
         nonlocal count
@@ -95,19 +102,29 @@ async def download(
                     os.unlink(unfinished)  # noqa: PTH108 - a path is text here
         except OSError as error:
             raise FailedPreconditionError(f'cannot write "{path}": {error}') from error
+        told.advance(max(0, size), 1)
 
-    async with _Several() as several, aclosing(store.keys(range).entries()) as entries:
+    async with (
+        told.closing(),
+        _Several() as several,
+        aclosing(store.keys(range).entries()) as entries,
+    ):
         async for entry in entries:
+            told.more(1, max(0, entry.size))
             await several.begin(fetch, entry.key, entry.size)
     return count
 
 
-async def upload(directory: str | os.PathLike[str], store: KvStore) -> int:
+async def upload(
+    directory: str | os.PathLike[str], store: KvStore, *, progress: ProgressLike = None
+) -> int:
     """Store the files of a directory: `directory/a/b` goes to `a/b`.
 
     Args:
         directory: with all that is below it; links to directories are not followed.
         store: keys are relative to its `path`. Those that are no files stay as they are.
+        progress: called with a `Progress`, of the files, each a chunk, that were found so far;
+            True: draws a bar, with tqdm or rich if one is installed.
 
     Returns:
         How many there were.
@@ -126,7 +143,7 @@ async def upload(directory: str | os.PathLike[str], store: KvStore) -> int:
         ...     print(asyncio.run(ts.upload(directory, store / "in/")), store["in/a"])
         1 b'1'
     """
-    count, large = 0, asyncio.Lock()
+    count, large, told = 0, asyncio.Lock(), Told(progress, "upload")
 
     async def send(key: str, path: str, size: int) -> None:
         nonlocal count
@@ -136,9 +153,15 @@ async def upload(directory: str | os.PathLike[str], store: KvStore) -> int:
         else:
             await _send(store, key, path)
         count += 1
+        told.advance(size, 1)
 
-    async with _Several() as several, aclosing(_files(os.fspath(directory), "")) as found:
+    async with (
+        told.closing(),
+        _Several() as several,
+        aclosing(_files(os.fspath(directory), "")) as found,
+    ):
         async for key, path, size in found:
+            told.more(1, size)
             await several.begin(send, key, path, size)
     return count
 

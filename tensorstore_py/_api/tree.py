@@ -1,17 +1,29 @@
 """`Tree`: what is in a group, drawn as text, or as HTML for notebooks.
 
-It is a picture of what was there when it was asked for; nothing here asks anybody.
+It is a picture of what was there when it was asked for; nothing here asks anybody. A `TreeFuture`
+is one that is still being asked for: a notebook or a console that shows it waits for it, since
+whoever asks for a picture as the last thing in a cell wants to see it.
 """
 
 from __future__ import annotations
 
-from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from tensorstore_py._display.outline import outline
+from tensorstore_py._display.page import page
+from tensorstore_py._runtime.future import Future, Settleable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Tree"]
+__all__ = ["Tree", "TreeFuture"]
+
+
+class Printer(Protocol):
+    """What IPython prints with."""
+
+    def text(self, text: str) -> None:
+        """Print it."""
 
 
 class Tree:
@@ -40,9 +52,8 @@ class Tree:
         self._labels: dict[str, str] = {}
         self._children: dict[str, list[str]] = {}
         for path, label in sorted(nodes):
-            parent, _, last = path.rpartition("/")
-            self._children.setdefault(parent, []).append(path)
-            self._labels[path] = f"{last} {label}" if label else last
+            self._children.setdefault(path.rpartition("/")[0], []).append(path)
+            self._labels[path] = label
 
     def __str__(self) -> str:
         return "\n".join([self._name, *self._lines("", "")])
@@ -54,22 +65,50 @@ class Tree:
         children = self._children.get(path, [])
         for child in children:
             last = child is children[-1]
-            lines.append(f"{indent}{'└── ' if last else '├── '}{self._labels[child]}")
+            name, label = child.rpartition("/")[2], self._labels[child]
+            shown = f"{name} {label}" if label else name
+            lines.append(f"{indent}{'└── ' if last else '├── '}{shown}")
             lines += self._lines(child, indent + ("    " if last else "│   "))
         return lines
 
     def _repr_html_(self) -> str:
-        return f"<div><strong>{escape(self._name)}</strong>{self._html('')}</div>"
+        return page("Tree", self._name, outline(self._children, self._labels))
 
-    def _html(self, path: str) -> str:
-        children = self._children.get(path, [])
-        if not children:
-            return ""
-        items = "".join(
-            f"<li><details open><summary>{escape(self._labels[child])}</summary>"
-            f"{self._html(child)}</details></li>"
-            if child in self._children
-            else f"<li>{escape(self._labels[child])}</li>"
-            for child in children
-        )
-        return f"<ul>{items}</ul>"
+
+class TreeFuture(Future[Tree]):
+    """A Future of a tree, which notebooks and consoles show as the tree."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def of(future: Future[Tree]) -> TreeFuture:
+        """The Future of a tree, to be shown."""
+        settle = _Settleable()
+
+        def follow(done: Future[Tree]) -> None:
+            error = done.error()
+            if error is None:
+                settle.value(done.result())
+            else:
+                settle.error(error)
+
+        def cancel() -> None:
+            future.cancel()
+
+        settle.attach(future.claim, cancel, future.force)
+        future.follow(follow)
+        assert isinstance(settle.future, TreeFuture)
+        return settle.future
+
+    def _repr_html_(self) -> str:
+        return self.result()._repr_html_()
+
+    def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
+        printer.text(str(self.result()))
+
+
+class _Settleable(Settleable[Tree]):
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.future = TreeFuture()

@@ -6,7 +6,7 @@ What callers say is checked here, where the call is, and becomes one `TreeCopy`;
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, get_args
 
 from tensorstore_py._api.kvstore import KvStore
@@ -19,6 +19,7 @@ from tensorstore_py._conversion.new_form import Chunks, Wanted
 from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.progress_bar import Bar
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
 from tensorstore_py._spec.binding import bind
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.kvstore import KvStore as KvStorePromise
     from tensorstore_py._runtime.future import Future
-    from tensorstore_py._runtime.progress import Progress
+    from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
 
 __all__ = ["copy", "rechunk"]
@@ -54,7 +55,7 @@ def copy(
     fill_value: object = None,
     manifest: object = None,
     dry_run: bool = False,
-    progress: Callable[[Progress], object] | None = None,
+    progress: ProgressLike = None,
     context: Context | None = None,
 ) -> Future[CopySummary]:
     """Copy an array, or a group with everything in it.
@@ -85,7 +86,8 @@ def copy(
         manifest: where to keep what is done, so that the same call after a crash goes on from
             there: a local path, a URL or a `KvStore` with the path of a JSON document.
         dry_run: only find out what would be done.
-        progress: called with a `Progress`, of bytes, chunks and arrays.
+        progress: called with a `Progress`, of bytes, chunks and arrays; True: draws a bar, with
+            tqdm or rich if one is installed.
         context: shared resources; a fresh default `Context` if not given.
 
     Returns:
@@ -139,8 +141,9 @@ def copy(
         }
         kept = Manifest(store, where.path, inline, request)
     asked = Request(from_, to, inline, paths, if_exists, wanted, kept)
-    whole = TreeCopy(asked, Told(progress))
-    return start(inline, lambda: whole.run(dry_run=dry_run), when_left=WhenLeft.STOPS)
+    told = Told(progress, "copy")
+    whole = TreeCopy(asked, told)
+    return told.until(start(inline, lambda: whole.run(dry_run=dry_run), when_left=WhenLeft.STOPS))
 
 
 def rechunk(
@@ -156,7 +159,7 @@ def rechunk(
     if_exists: IfExists = "raise",
     manifest: object = None,
     dry_run: bool = False,
-    progress: Callable[[Progress], object] | None = None,
+    progress: ProgressLike = None,
     context: Context | None = None,
 ) -> Future[CopySummary]:
     """Copy an array, or a group with everything in it, into chunks of another shape.
@@ -194,7 +197,7 @@ def rechunk(
         codec=codec,
         manifest=manifest,
         dry_run=dry_run,
-        progress=progress,
+        progress=Bar("rechunk") if progress is True else progress,
         context=context,
     )
 

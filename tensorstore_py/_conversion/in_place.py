@@ -27,7 +27,7 @@ from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.lifetime import Lifetime
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.progress import Told, ToldOfPart
 from tensorstore_py.errors import (
     AbortedError,
     DataLossError,
@@ -65,6 +65,7 @@ class InPlace(NamedTuple):
         to: the version that it is to be of.
         keep: whether old documents stay.
         where: how to name it to a person.
+        told: who is told how far it is.
     """
 
     old: Place
@@ -72,6 +73,7 @@ class InPlace(NamedTuple):
     to: Version
     keep: bool
     where: str
+    told: Told
 
     @property
     def store(self) -> KvStore:
@@ -193,6 +195,8 @@ class InPlace(NamedTuple):
     async def _store_new(self, plans: Sequence[_Planned]) -> None:
         store = self.store
 
+        self.told.begin(0, 0, sum(each.node.kind == "array" for each in plans))
+
         async def make(each: _Planned) -> None:
             if each.step.action == "chunks":
                 await self._copy_chunks(each)
@@ -206,6 +210,8 @@ class InPlace(NamedTuple):
                         f"{store.describe_key(prefix + key)} was made by somebody else meanwhile; "
                         "migrate again when nobody else changes the hierarchy"
                     )
+            if each.node.kind == "array":
+                self.told.advance(0, 0, 1)
 
         await self._inner_first(plans, make)
         for each in plans:
@@ -219,13 +225,15 @@ class InPlace(NamedTuple):
         before = await open_as(self.old, path, as_version2(each.node))
         after = await open_as(self.new, path, document)
         copy = ArrayCopy.of(before._driver, before._transform, after._driver, after._transform)
+        part = ToldOfPart(self.told)
+        self.told.more(0, copy.blocks.size * copy.told_bytes)
         await each_block(
             copy.inline,
             copy.blocks,
             copy.copy,
             item_bytes=copy.item_bytes,
             memory=copy.memory,
-            told=Told(None),
+            told=part,
             told_bytes=copy.told_bytes,
         )
 

@@ -29,12 +29,10 @@ from tensorstore_py._spec.binding import bind
 from tensorstore_py.errors import NotFoundError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tensorstore_py._interface.driver import DriverSpec
     from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._runtime.future import Future
-    from tensorstore_py._runtime.progress import Progress
+    from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
 
 __all__ = ["migrate"]
@@ -48,7 +46,7 @@ def migrate(
     in_place: bool = True,
     dest: object = None,
     keep: bool = False,
-    progress: Callable[[Progress], object] | None = None,
+    progress: ProgressLike = None,
     context: Context | None = None,
 ) -> Future[Migration]:
     """Make a hierarchy of an older version of Zarr one of a newer version, where it is.
@@ -66,7 +64,8 @@ def migrate(
         in_place: False: make a copy at `dest` instead, as `ts.copy` does; so does giving that.
         dest: where to, if not in place.
         keep: keep the old documents, and old chunks where they were copied.
-        progress: of a copy: called with a `Progress`.
+        progress: called with a `Progress`, of chunks that are encoded anew or copied, and arrays;
+            True: draws a bar.
         context: shared resources; a fresh default `Context` if not given.
 
     Returns:
@@ -101,13 +100,14 @@ def migrate(
     model = bind(group_model(where), shared)
     outermost = places(model, shared, None)[0].where
     here = outermost.open().inline
+    told = Told(progress, "migrate")
     if dest is None:
 
         async def migrated() -> Migration:
             old, new, name = await _inside(model, shared)
-            return await InPlace(old, new, to, keep, name).run(dry_run=dry_run)
+            return await InPlace(old, new, to, keep, name, told).run(dry_run=dry_run)
 
-        return start(here, migrated, when_left=WhenLeft.STOPS)
+        return told.until(start(here, migrated, when_left=WhenLeft.STOPS))
     end = destination(dest, shared, to)
     inline = here and end.inline
 
@@ -119,14 +119,14 @@ def migrate(
         store = new.where.open()
         found = await within(inline, here, lambda: find_nodes(store, new.where.path))
         versions = {node.path: node.version for node in found}
-        done = await TreeCopy(request, Told(progress)).run(dry_run=dry_run)
+        done = await TreeCopy(request, told).run(dry_run=dry_run)
         steps = [
             MigrationStep(each.path, each.kind, versions.get(each.path, to), "chunks", each.how)
             for each in done.members
         ]
         return Migration(to, name, dry_run, tuple(steps), end.described)
 
-    return start(inline, copied, when_left=WhenLeft.STOPS)
+    return told.until(start(inline, copied, when_left=WhenLeft.STOPS))
 
 
 async def _inside(model: DriverSpec, context: Context) -> tuple[Place, Place, str]:

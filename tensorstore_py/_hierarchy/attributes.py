@@ -44,6 +44,13 @@ class AttributesFile(NamedTuple):
         """The whole key of the document."""
         return self.prefix + self.form.attributes_key
 
+    def known_now(self) -> JsonObject | None:
+        """What a copy tells that nobody here has made untrue; None: the store must be asked."""
+        known = None if self.known is None else self.known.documents()
+        if known is None:
+            return None
+        return dict(self.form.attributes(known.get(self.form.attributes_key)))
+
     async def read(self) -> JsonObject:
         """What is stored now, or what a copy tells that nobody here has made untrue.
 
@@ -51,9 +58,9 @@ class AttributesFile(NamedTuple):
             NotFoundError: the node is not there; names its key.
             DataLossError: the document is corrupt; names its key.
         """
-        known = None if self.known is None else self.known.documents()
+        known = self.known_now()
         if known is not None:
-            return dict(self.form.attributes(known.get(self.form.attributes_key)))
+            return known
         found = await self.store.read(self.key)
         where = self.store.describe_key(self.key)
         document = None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from tensorstore_py._interface.kvstore import KvStore
 
-__all__ = ["Hierarchy", "Node", "names_in", "read_node", "read_nodes"]
+__all__ = ["Hierarchy", "Node", "known_node", "names_in", "read_node", "read_nodes"]
 
 
 class Node(NamedTuple):
@@ -80,6 +80,22 @@ class Hierarchy(NamedTuple):
         return self.store.describe_key(self.below(path) + self.form.group_key)
 
 
+def known_node(tree: Hierarchy, path: str, known: Consolidated) -> Node | None:
+    """The node at a path as consolidated metadata tells it; None if there is none.
+
+    Raises:
+        DataLossError: its document is corrupt; names it.
+    """
+    documents = known.documents(path)
+    if documents is None:
+        return None
+    form = tree.form
+    key = next((key for key in form.node_keys if key in documents), form.group_key)
+    where = f"consolidated metadata of {tree.describe(path)}"
+    kind = _kind(form, key, documents.get(key, {}), where)
+    return Node(path, kind, documents, {}, known)
+
+
 async def read_node(
     tree: Hierarchy,
     path: str,
@@ -98,15 +114,9 @@ async def read_node(
     Raises:
         DataLossError: a document is corrupt; names its key.
     """
-    form = tree.form
     if known is not None and not known.stale:
-        documents = known.documents(path)
-        if documents is None:
-            return None
-        key = next((key for key in form.node_keys if key in documents), form.group_key)
-        where = f"consolidated metadata of {tree.describe(path)}"
-        kind = _kind(form, key, documents.get(key, {}), where)
-        return Node(path, kind, documents, {}, known)
+        return known_node(tree, path, known)
+    form = tree.form
     prefix = tree.below(path)
     for key in form.node_keys if likely == "array" else reversed(form.node_keys):
         found = await tree.store.read(prefix + key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import SupportsIndex, overload
 
+from tensorstore_py._index.bounds_page import bounds_page
 from tensorstore_py._index.interval import (
     INF,
     INF_SIZE,
@@ -224,6 +225,9 @@ class Dim:
         if self.label:
             parts.append(f"label={quote(self.label)}")
         return f"Dim({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        return bounds_page("Dim", str(self), [self])
 
     def __copy__(self) -> Dim:
         return Dim._make(*self._state, self.label)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import SupportsIndex, overload
 
 from tensorstore_py._index.apply import IndexTerm
+from tensorstore_py._index.bounds_page import bounds_page
 from tensorstore_py._index.build import (
     DOMAIN_KEYWORDS,
     DomainArguments,
@@ -343,6 +344,9 @@ class IndexDomain(IndexTerm):
 
     def __repr__(self) -> str:
         return format_domain(self._frame)
+
+    def _repr_html_(self) -> str:
+        return bounds_page("IndexDomain", repr(self), list(self))
 
     def __copy__(self) -> IndexDomain:
         return self

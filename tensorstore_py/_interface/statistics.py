@@ -5,6 +5,9 @@ Who counts, and how, is the engine's matter.
 
 from __future__ import annotations
 
+from tensorstore_py._display.info import rows
+from tensorstore_py._display.page import page
+
 __all__ = ["StorageStatistics"]
 
 
@@ -27,6 +30,11 @@ class StorageStatistics:
         if not isinstance(other, StorageStatistics):
             return NotImplemented
         return (self.not_stored, self.fully_stored) == (other.not_stored, other.fully_stored)
+
+    def _repr_html_(self) -> str:
+        answers = [("Not stored", self.not_stored), ("Fully stored", self.fully_stored)]
+        words = {None: "not asked", True: "yes", False: "no"}
+        return page("StorageStatistics", "", rows((name, words[told]) for name, told in answers))
 
     def __repr__(self) -> str:
         return (

@@ -1,18 +1,28 @@
 """`Progress`: how far a read, write or copy has come, told to whoever asked.
 
 What is told is counted where blocks are finished, on any thread; calls come one at a time, and the
-figures in them only grow. An exception of the caller's function ends the operation.
+figures in them only grow. An exception of the caller's function ends the operation. `progress=True`
+is a function of ours, a bar, which is closed when the operation's Future is settled, in any way.
 """
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+
+from tensorstore_py._runtime.progress_bar import Bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
-__all__ = ["Progress", "Told", "ToldOfPart"]
+    from tensorstore_py._runtime.future import Future
+
+__all__ = ["Progress", "ProgressLike", "Told", "ToldOfPart"]
+
+#: What `progress=` takes: a function, True for a bar, False or None for nothing.
+ProgressLike: TypeAlias = "Callable[[Progress], object] | bool | None"
+T = TypeVar("T")
 
 
 class Progress(NamedTuple):
@@ -48,14 +58,21 @@ class Progress(NamedTuple):
 
     @property
     def fraction(self) -> float:
-        """From 0 to 1; 1 if there is nothing to do."""
-        return self.bytes_done / self.bytes_total if self.bytes_total else 1.0
+        """From 0 to 1, of the bytes, or of the arrays if no bytes move; 1: nothing to do."""
+        if self.bytes_total:
+            return self.bytes_done / self.bytes_total
+        return self.arrays_done / self.arrays_total if self.arrays_total else 1.0
+
+    @property
+    def counts(self) -> str:
+        """Chunks and arrays in words."""
+        chunks = f"{self.chunks_done} of {self.chunks_total} chunks"
+        arrays = f", {self.arrays_done} of {self.arrays_total} arrays" * bool(self.arrays_total)
+        return chunks + arrays
 
     def __str__(self) -> str:
         done, total = (f"{size / 2**20:.1f}" for size in (self.bytes_done, self.bytes_total))
-        chunks = f"{self.chunks_done} of {self.chunks_total} chunks"
-        arrays = f", {self.arrays_done} of {self.arrays_total} arrays" * bool(self.arrays_total)
-        return f"{self.fraction:.0%}: {done} of {total} MiB, {chunks}{arrays}"
+        return f"{self.fraction:.0%}: {done} of {total} MiB, {self.counts}"
 
     def __repr__(self) -> str:
         shown = self if self.arrays_total else self[:4]
@@ -67,16 +84,31 @@ class Told:
     """Who is told of one operation.
 
     Args:
-        function: called with a `Progress` at the beginning, and each time some more is done; None:
-            nobody is.
+        progress: called with a `Progress` at the beginning, and each time some more is done; True:
+            a bar is drawn; None or False: nobody is told.
+        title: what the bar is named.
+
+    Raises:
+        TypeError: it is nothing of that.
     """
 
     __slots__ = ("_function", "_lock", "_now")
 
-    def __init__(self, function: Callable[[Progress], object] | None) -> None:
-        self._function = function
+    def __init__(self, progress: ProgressLike, title: str = "") -> None:
+        if not (progress is None or isinstance(progress, bool) or callable(progress)):
+            raise TypeError(f"progress is a function, True or False, not {progress!r:.60}")
+        self._function: Callable[[Progress], object] | None
+        if isinstance(progress, bool):
+            self._function = Bar(title) if progress else None
+        else:
+            self._function = progress
         self._lock = Lock()
         self._now = Progress(0, 0, 0, 0)
+
+    @staticmethod
+    def of(progress: ProgressLike, title: str) -> Told | None:
+        """Who is told, or None if nobody is."""
+        return None if progress is None or progress is False else Told(progress, title)
 
     def begin(self, size: int, chunks: int, arrays: int = 0) -> None:
         """So much there is to do."""
@@ -100,10 +132,32 @@ class Told:
             )
             self._function(self._now)
 
-    def more(self, chunks: int) -> None:
-        """There are so many more chunks than was known."""
+    def more(self, chunks: int, size: int = 0) -> None:
+        """There are so many more chunks, and bytes, than was known."""
         with self._lock:
-            self._now = self._now._replace(chunks_total=self._now.chunks_total + chunks)
+            now = self._now
+            self._now = now._replace(
+                bytes_total=now.bytes_total + size, chunks_total=now.chunks_total + chunks
+            )
+
+    def close(self) -> None:
+        """The operation is over: a bar of ours stays as it is."""
+        if isinstance(self._function, Bar):
+            self._function.close()
+
+    @asynccontextmanager
+    async def closing(self) -> AsyncIterator[None]:
+        """The operation, where it has no Future: its end closes the bar."""
+        try:
+            yield
+        finally:
+            self.close()
+
+    def until(self, future: Future[T]) -> Future[T]:
+        """The operation's Future, which closes the bar when it is settled."""
+        if isinstance(self._function, Bar):
+            future.follow(lambda _: self.close())
+        return future
 
 
 class ToldOfPart(Told):

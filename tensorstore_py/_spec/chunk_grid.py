@@ -14,6 +14,7 @@ import numpy as np
 from tensorstore_py._spec.constraints import PerDim, aspect_ratios, extents, merge_elements
 from tensorstore_py._spec.grid_constraints import GridConstraints, merge_rank
 from tensorstore_py._spec.json_value import freeze
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py.errors import did_you_mean
 
 __all__ = ["Grid", "GridArguments", "check_names", "grid_argument", "per_dimension"]
@@ -35,6 +36,25 @@ class GridArguments(TypedDict, total=False):
     elements_soft_constraint: int | None
     grid: Grid | None
     grid_soft_constraint: Grid | None
+
+
+def _given(
+    *,
+    rank: int | None = None,
+    shape: Sequence[int | None] | None = None,
+    shape_soft_constraint: Sequence[int | None] | None = None,
+    aspect_ratio: Sequence[float | None] | None = None,
+    aspect_ratio_soft_constraint: Sequence[float | None] | None = None,
+    elements: int | None = None,
+    elements_soft_constraint: int | None = None,
+    grid: Grid | None = None,
+    grid_soft_constraint: Grid | None = None,
+    **unknown: object,
+) -> dict[str, object]:
+    """The arguments, named one by one for editors (see `spelled`)."""
+    found = locals()
+    check_names("Grid", found.pop("unknown"), GridArguments.__annotations__)
+    return found
 
 
 class Grid:
@@ -64,6 +84,7 @@ class Grid:
     __hash__ = None  # type: ignore[assignment]
     _state: tuple[int | None, GridConstraints]
 
+    @spelled_out(GridArguments)
     def __init__(self, json: object = None, **constraints: Unpack[GridArguments]) -> None:
         self._state = (None, GridConstraints())
         if json is not None:
@@ -78,13 +99,13 @@ class Grid:
         grid._state = (rank, constraints)
         return grid
 
+    @spelled_out(GridArguments)
     def update(self, **constraints: Unpack[GridArguments]) -> None:
         """Add constraints; all or, if there is an error, none. Arguments as for the class."""
-        check_names("Grid", constraints, GridArguments.__annotations__)
+        found = _given(**constraints)
         rank, merged = self._state
         rank = merge_rank(rank, constraints.get("rank"))
-        for name in GridArguments.__annotations__:
-            value = constraints.get(name)
+        for name, value in found.items():
             if name == "rank" or value is None:
                 continue
             addition = grid_argument(name, value)

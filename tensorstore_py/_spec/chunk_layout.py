@@ -15,6 +15,7 @@ from pydantic_core import core_schema
 
 from tensorstore_py._index import IndexDomain
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
+from tensorstore_py._spec import chunk_grid
 from tensorstore_py._spec.chunk_grid import Grid, check_names, grid_argument, per_dimension
 from tensorstore_py._spec.grid_constraints import GridConstraints, merge_rank
 from tensorstore_py._spec.json_value import freeze
@@ -26,6 +27,8 @@ from tensorstore_py._spec.layout_constraints import (
     inner_order,
 )
 from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.spec_page import layout_page
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py.errors import MismatchError, SpecError
 
 __all__ = ["ChunkLayout", "LayoutArguments", "LayoutConstraints"]
@@ -75,6 +78,50 @@ class LayoutArguments(TypedDict, total=False):
     finalize: bool
 
 
+def _given(
+    *,
+    rank: int | None = None,
+    inner_order: Sequence[int] | None = None,
+    inner_order_soft_constraint: Sequence[int] | None = None,
+    grid_origin: _Shape = None,
+    grid_origin_soft_constraint: _Shape = None,
+    chunk: Grid | None = None,
+    write_chunk: Grid | None = None,
+    read_chunk: Grid | None = None,
+    codec_chunk: Grid | None = None,
+    chunk_shape: _Shape = None,
+    chunk_shape_soft_constraint: _Shape = None,
+    write_chunk_shape: _Shape = None,
+    write_chunk_shape_soft_constraint: _Shape = None,
+    read_chunk_shape: _Shape = None,
+    read_chunk_shape_soft_constraint: _Shape = None,
+    codec_chunk_shape: _Shape = None,
+    codec_chunk_shape_soft_constraint: _Shape = None,
+    chunk_aspect_ratio: _Ratio = None,
+    chunk_aspect_ratio_soft_constraint: _Ratio = None,
+    write_chunk_aspect_ratio: _Ratio = None,
+    write_chunk_aspect_ratio_soft_constraint: _Ratio = None,
+    read_chunk_aspect_ratio: _Ratio = None,
+    read_chunk_aspect_ratio_soft_constraint: _Ratio = None,
+    codec_chunk_aspect_ratio: _Ratio = None,
+    codec_chunk_aspect_ratio_soft_constraint: _Ratio = None,
+    chunk_elements: int | None = None,
+    chunk_elements_soft_constraint: int | None = None,
+    write_chunk_elements: int | None = None,
+    write_chunk_elements_soft_constraint: int | None = None,
+    read_chunk_elements: int | None = None,
+    read_chunk_elements_soft_constraint: int | None = None,
+    codec_chunk_elements: int | None = None,
+    codec_chunk_elements_soft_constraint: int | None = None,
+    finalize: bool | None = None,
+    **unknown: object,
+) -> dict[str, object]:
+    """The arguments, named one by one for editors (see `spelled`)."""
+    found = locals()
+    check_names("ChunkLayout", found.pop("unknown"), LayoutArguments.__annotations__)
+    return found
+
+
 class ChunkLayout:
     """Constraints on the layout of chunks, or the layout of an open array.
 
@@ -103,8 +150,9 @@ class ChunkLayout:
     __hash__ = None  # type: ignore[assignment]
     _constraints: LayoutConstraints
 
-    Grid: TypeAlias = Grid
+    Grid: TypeAlias = chunk_grid.Grid
 
+    @spelled_out(LayoutArguments)
     def __init__(self, json: object = None, **constraints: Unpack[LayoutArguments]) -> None:
         self._constraints = NO_LAYOUT
         if isinstance(json, ChunkLayout):
@@ -120,12 +168,11 @@ class ChunkLayout:
         layout._constraints = constraints
         return layout
 
+    @spelled_out(LayoutArguments)
     def update(self, **constraints: Unpack[LayoutArguments]) -> None:
         """Add constraints; all or, if there is an error, none. Arguments as for the class."""
-        check_names("ChunkLayout", constraints, LayoutArguments.__annotations__)
         layout = self._constraints
-        for name in LayoutArguments.__annotations__:
-            value = constraints.get(name)
+        for name, value in _given(**constraints).items():
             if value is not None:
                 layout = _with_argument(layout, name, value)
         self._constraints = layout
@@ -232,6 +279,9 @@ class ChunkLayout:
         if not isinstance(other, ChunkLayout):
             return NotImplemented
         return self._constraints.same_as(other._constraints)
+
+    def _repr_html_(self) -> str:
+        return layout_page(self)
 
     def __repr__(self) -> str:
         return pretty("ChunkLayout", self.to_json())

@@ -15,6 +15,7 @@ from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import Registry
+from tensorstore_py._spec.spec_page import codec_page
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
@@ -178,6 +179,9 @@ class CodecSpec:
         if not isinstance(other, CodecSpec):
             return NotImplemented
         return same_json(self.to_json(), other.to_json())
+
+    def _repr_html_(self) -> str:
+        return codec_page(self)
 
     def __repr__(self) -> str:
         return pretty("CodecSpec", self.to_json())

@@ -6,10 +6,10 @@ readers on other threads see either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from operator import index
-from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack
 
 from pydantic_core import core_schema
 
@@ -23,6 +23,8 @@ from tensorstore_py._spec.fill_value import FillValue, fill_value_like
 from tensorstore_py._spec.json_value import freeze
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.schema_constraints import NO_SCHEMA, SchemaConstraints, Units
+from tensorstore_py._spec.spec_page import schema_page
+from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py._spec.units import Unit, UnitLike
 from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import MismatchError, SpecError
@@ -30,9 +32,28 @@ from tensorstore_py.errors import MismatchError, SpecError
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
-__all__ = ["Schema", "SchemaArguments", "SchemaConstraints"]
+__all__ = [
+    "CodecLike",
+    "DomainLike",
+    "LayoutLike",
+    "Schema",
+    "SchemaArguments",
+    "SchemaConstraints",
+    "SchemaLike",
+    "ShapeLike",
+    "UnitsLike",
+]
 
 T = TypeVar("T")
+
+
+DomainLike: TypeAlias = IndexDomain | Mapping[str, object]
+ShapeLike: TypeAlias = Iterable[SupportsIndex]
+LayoutLike: TypeAlias = ChunkLayout | Mapping[str, object]
+#: A name, a codec or a list of them needs to be told the driver, which `ts.open` knows.
+CodecLike: TypeAlias = CodecSpec | Mapping[str, object] | Sequence[object] | str
+UnitsLike: TypeAlias = "Iterable[UnitLike | None]"
+SchemaLike: TypeAlias = "Schema | Mapping[str, object]"
 
 
 class SchemaArguments(TypedDict, total=False):
@@ -40,13 +61,32 @@ class SchemaArguments(TypedDict, total=False):
 
     rank: int | None
     dtype: DTypeLike | None
-    domain: IndexDomain | Mapping[str, object] | None
-    shape: Sequence[int] | None
-    chunk_layout: ChunkLayout | Mapping[str, object] | None
+    domain: DomainLike | None
+    shape: ShapeLike | None
+    chunk_layout: LayoutLike | None
     codec: CodecSpec | Mapping[str, object] | None
     fill_value: object
-    dimension_units: Sequence[UnitLike | None] | None
-    schema: Schema | Mapping[str, object] | None
+    dimension_units: UnitsLike | None
+    schema: SchemaLike | None
+
+
+def _given(
+    *,
+    rank: int | None = None,
+    dtype: DTypeLike | None = None,
+    domain: DomainLike | None = None,
+    shape: ShapeLike | None = None,
+    chunk_layout: LayoutLike | None = None,
+    codec: CodecSpec | Mapping[str, object] | None = None,
+    fill_value: object = None,
+    dimension_units: UnitsLike | None = None,
+    schema: SchemaLike | None = None,
+    **unknown: object,
+) -> dict[str, object]:
+    """The arguments, named one by one for editors (see `spelled`)."""
+    found = locals()
+    check_names("Schema", found.pop("unknown"), SchemaArguments.__annotations__, ARGUMENTS)
+    return found
 
 
 class Schema(Indexable):
@@ -79,6 +119,7 @@ class Schema(Indexable):
     __hash__ = None  # type: ignore[assignment]
     _constraints: SchemaConstraints
 
+    @spelled_out(SchemaArguments)
     def __init__(self, json: object = None, **parts: Unpack[SchemaArguments]) -> None:
         self._constraints = NO_SCHEMA
         if isinstance(json, Schema):
@@ -105,12 +146,11 @@ class Schema(Indexable):
             return json
         return cls.of(SchemaConstraints.parse(freeze(json)))
 
+    @spelled_out(SchemaArguments)
     def update(self, **parts: Unpack[SchemaArguments]) -> None:
         """Add constraints; all or, if there is an error, none. Arguments as for the class."""
-        check_names("Schema", parts, SchemaArguments.__annotations__, ARGUMENTS)
         constraints = self._constraints
-        for name in SchemaArguments.__annotations__:
-            value = parts.get(name)
+        for name, value in _given(**parts).items():
             if value is not None:
                 constraints = _with_argument(constraints, name, value)
         self._constraints = constraints
@@ -195,6 +235,9 @@ class Schema(Indexable):
         return (
             self._constraints == other._constraints if isinstance(other, Schema) else NotImplemented
         )
+
+    def _repr_html_(self) -> str:
+        return schema_page(self)
 
     def __repr__(self) -> str:
         try:

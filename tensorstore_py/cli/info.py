@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from math import prod
 from typing import TYPE_CHECKING
 
+from tensorstore_py._api.describe import array_facts
+from tensorstore_py._api.describe import place as place_of
+from tensorstore_py._api.describe_group import group_facts
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.group_spec import group_model
 from tensorstore_py._api.kvstore import KvStore
@@ -71,36 +73,7 @@ def _found(where: object) -> Found:
 
 
 def _array(array: TensorStore) -> Found:
-    layout = array.chunk_layout
-    spec = array.spec().to_json()
-    dtype = array.dtype
-    found: Found = {
-        "kind": "array",
-        "driver": spec["driver"],
-        "place": _place(array.kvstore),
-        "dtype": dtype.to_json(),
-        "shape": list(array.shape),
-    }
-    if any(array.origin):
-        found["origin"] = list(array.origin)
-    if any(array.domain.labels):
-        found["labels"] = list(array.domain.labels)
-    units = array.dimension_units
-    if any(units):
-        found["dimension_units"] = [None if unit is None else str(unit) for unit in units]
-    read, write = layout.read_chunk.shape, layout.write_chunk.shape
-    if read and any(read):
-        found["chunks"] = list(read)
-        if write != read:
-            found["shards"] = list(write or ())
-    if array.codec is not None:
-        codec = array.codec.to_json()
-        found["codec"] = {name: codec[name] for name in codec if name != "driver"}
-    if array.fill_value is not None:
-        found["fill_value"] = _plain(array.fill_value)
-    found["elements"] = prod(array.shape)
-    if dtype.kind != "O":
-        found["bytes"] = prod(array.shape) * dtype.itemsize
+    found = array_facts(array)
     try:
         attributes: Attributes | None = array.attrs
     except UnsupportedError:
@@ -110,32 +83,9 @@ def _array(array: TensorStore) -> Found:
     return found
 
 
-def _place(store: KvStore | None) -> str | None:
-    """The URL of a store, which has no credentials, or its driver and path."""
-    if store is None:
-        return None
-    try:
-        return store.url
-    except UnsupportedError:
-        return f"{store.spec().to_json()['driver']} {store.path}"
-
-
-def _plain(value: object) -> object:
-    """A fill value as JSON, or else as text."""
-    try:
-        plain = thaw(freeze(value))
-        json.dumps(plain, allow_nan=False)
-    except (TypeError, ValueError):
-        return str(value)
-    return plain
-
-
 def _group(group: Group) -> Found:
     return {
-        "kind": "group",
-        "zarr_format": group.zarr_format,
-        "place": _place(group.kvstore),
-        "consolidated": group.consolidated,
+        **group_facts(group),
         "members": str(group.tree().result()).splitlines()[1:],
         "attributes": thaw(freeze(group.attrs.read().result())),
     }
@@ -153,7 +103,7 @@ def _store(where: object) -> Found | None:
         return None
     return {
         "kind": "store",
-        "place": _place(store),
+        "place": place_of(store.model),
         "keys": len(keys),
         "first_keys": [key.decode(errors="replace") for key in sorted(keys)[:_FEW]],
     }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from tensorstore_py._conversion.migrate import migrate
-from tensorstore_py.cli.places import lasting_place, place, show, tried
+from tensorstore_py.cli.places import lasting_place, place, tried
 from tensorstore_py.cli.trusted import add_trust, array_or_group, trust
 
 __all__ = ["add", "run"]
@@ -30,6 +31,6 @@ def run(options: argparse.Namespace) -> int:
             dry_run=options.dry_run,
             dest=array_or_group(options.dest, trust(options, write=True)),
             keep=options.keep,
-            progress=show(),
+            progress=sys.stderr.isatty(),
         ).result()
     )

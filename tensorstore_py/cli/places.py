@@ -14,9 +14,8 @@ from tensorstore_py.errors import TensorStoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tensorstore_py._runtime.progress import Progress
 
-__all__ = ["add_choice", "codec", "extents", "lasting_place", "place", "show", "tried"]
+__all__ = ["add_choice", "codec", "extents", "lasting_place", "place", "tried"]
 
 
 def place(text: str) -> object:
@@ -106,18 +105,6 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
                         help="keeps what is done: the same command goes on from there")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-
-
-def show() -> Callable[[Progress], object] | None:
-    """Who is told of progress: a line on the terminal, if there is one."""
-    if not sys.stderr.isatty():
-        return None
-
-    def tell(progress: Progress) -> None:
-        end = "\n" if progress.fraction >= 1 else ""
-        sys.stderr.write(f"\r\x1b[K{progress}{end}")
-
-    return tell
 
 
 def tried(work: Callable[[], object]) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from tensorstore_py._conversion.copy import rechunk
-from tensorstore_py.cli.places import add_choice, extents, show, tried
+from tensorstore_py.cli.places import add_choice, extents, tried
 from tensorstore_py.cli.trusted import add_trust, array_or_group, document, trust
 
 __all__ = ["add", "run"]
@@ -34,6 +35,6 @@ def run(options: argparse.Namespace) -> int:
             if_exists=options.if_exists,
             manifest=document(options.manifest, trust(options)),
             dry_run=options.dry_run,
-            progress=show(),
+            progress=sys.stderr.isatty(),
         ).result()
     )

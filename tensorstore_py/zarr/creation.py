@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 import numpy as np
 
 from tensorstore_py._hierarchy.path import normalised
+from tensorstore_py._spec.spelled import spelled_out
+from tensorstore_py.zarr.arguments import ArrayArguments, named
 from tensorstore_py.zarr.opening import as_format, as_mode, create_at, find, open_at, required
 from tensorstore_py.zarr.readings import arguments_of
-from tensorstore_py.zarr.request import ArrayArguments, check_names, request_for
+from tensorstore_py.zarr.request import check_names, request_for
 from tensorstore_py.zarr.storage import StoreLike, store_of
 from tensorstore_py.zarr.zarr_array import Array
 
@@ -48,6 +50,7 @@ class CreateArguments(ArrayArguments, total=False):
     context: Context | None
 
 
+@spelled_out(ArrayArguments)
 def create(
     shape: int | tuple[int, ...],
     *,
@@ -92,7 +95,7 @@ def create(
         >>> plate.nchunks, plate.cdata_shape, plate.compressors
         (1536, (96, 4, 4), (Zstd(level=0, checksum=False),))
     """
-    where = store_of(store, mode="a", context=context)
+    where, arguments = store_of(store, mode="a", context=context), named(**arguments)
     _take_format(where, arguments)
     request = request_for(shape, arguments, separator=where.separator)
     return create_at(
@@ -112,6 +115,7 @@ def _take_format(store: Store, arguments: ArrayArguments) -> None:
         arguments["zarr_format"] = store.zarr_format
 
 
+@spelled_out(CreateArguments)
 def empty(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) -> Array:
     """Create an array that says nothing of what was never written; it reads as zeros.
 
@@ -121,6 +125,7 @@ def empty(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) ->
     return create(shape, **arguments)
 
 
+@spelled_out(CreateArguments)
 def zeros(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) -> Array:
     """Create an array of zeros, of which nothing is stored.
 
@@ -137,6 +142,7 @@ def zeros(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) ->
     return create(shape, **arguments)
 
 
+@spelled_out(CreateArguments)
 def ones(shape: int | tuple[int, ...], **arguments: Unpack[CreateArguments]) -> Array:
     """Create an array of ones, of which nothing is stored.
 
@@ -250,6 +256,7 @@ def create_array(
     return create(found.shape, **{"dtype": found.dtype, **given})
 
 
+@spelled_out(ArrayArguments)
 def open_array(
     store: StoreLike = None,
     mode: str | None = None,
@@ -288,7 +295,7 @@ def open_array(
         array([42, 42, 42, 42], dtype=int32)
     """
     check_names(arguments)
-    where = store_of(store, mode=mode, context=context)
+    where, arguments = store_of(store, mode=mode, context=context), named(**arguments)
     how, inner = as_mode(mode, where), normalised(path or "")
     _take_format(where, arguments)
     asked = as_format(arguments.get("zarr_format", arguments.get("zarr_version")))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from tensorstore_py._api.open import open as open_spec
-from tensorstore_py.zarr.request import ArrayArguments, request_for
+from tensorstore_py.zarr.arguments import ArrayArguments
+from tensorstore_py.zarr.request import request_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,17 +10,18 @@ import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 
 from tensorstore_py._hierarchy.attributes import as_attributes
 from tensorstore_py.errors import did_you_mean
 from tensorstore_py.zarr import storage
+from tensorstore_py.zarr.arguments import ArrayArguments
 from tensorstore_py.zarr.codecs import Codec, VLenUTF8, as_codec
 from tensorstore_py.zarr.element import Element, as_element
 
-__all__ = ["ArrayArguments", "Request", "as_shape", "check_names", "request_for"]
+__all__ = ["Request", "as_shape", "check_names", "request_for"]
 
 Json = dict[str, object]
 Shape = tuple[int, ...]
@@ -29,35 +30,6 @@ _AUTO = ("auto", "default")
 _DEFAULT_V2 = Codec({"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0})
 _DEFAULT_V3 = Codec({"id": "zstd", "level": 0, "checksum": False})
 _DEFAULT_FILL = object()
-
-
-class ArrayArguments(TypedDict, total=False):
-    """The keyword arguments of whatever creates an array; `create` explains them."""
-
-    chunks: object
-    shards: object
-    dtype: object
-    compressor: object
-    compressors: object
-    filters: object
-    serializer: object
-    codecs: object
-    object_codec: object
-    fill_value: object
-    order: object
-    zarr_format: object
-    dimension_separator: object
-    chunk_key_encoding: object
-    dimension_names: Sequence[str | None] | None
-    attributes: Mapping[str, object] | None
-    # Other names of these, and what is accepted without effect because nothing here needs it.
-    chunk_shape: object
-    zarr_version: object
-    synchronizer: object
-    cache_attrs: object
-    write_empty_chunks: object
-    meta_array: object
-    config: object
 
 
 _INSTEAD = {

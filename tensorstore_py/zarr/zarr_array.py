@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorstore_py._api.array_protocols import ArrayProtocols
 from tensorstore_py._api.assignment import as_value
+from tensorstore_py._api.describe import array_html
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.zarr.described import Described
 from tensorstore_py.zarr.element import as_element
@@ -291,6 +292,12 @@ class Array(Described, ArrayProtocols):
         return _again, (
             self._ts, self._store, self.path, self.read_only, self._cached, self.is_view
         )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        mode = "read" if self.read_only else "read, write"
+        return array_html(
+            self.ts, "zarr.Array", [("Mode", mode), ("Zarr format", self.zarr_format)]
+        )
 
     def __repr__(self) -> str:
         return f"<Array {self.own_store.url} shape={self._ts.shape} dtype={self.dtype}>"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
+from tensorstore_py._api.describe_group import group_html
 from tensorstore_py._api.group import Group as EngineGroup
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._hierarchy.path import join, normalised
@@ -337,6 +338,9 @@ class Group(MakesArrays, MutableMapping[str, Any]):
 
     def __reduce__(self) -> tuple[Callable[..., Group], tuple[object, ...]]:
         return _again, (self.ts, self._store, self.read_only)
+
+    def _repr_html_(self) -> str:
+        return group_html(self.ts, "zarr.Group")
 
     def __repr__(self) -> str:
         return f"<Group {Store(self.ts.kvstore).url}>"

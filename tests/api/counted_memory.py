@@ -39,3 +39,9 @@ def counts(group):
     store = group.kvstore.store
     store.reset()
     return store
+
+
+def asked(store):
+    """How many requests of any kind were made."""
+    kinds = ("reads", "writes", "deletes", "lists", "directories", "delete_ranges")
+    return sum(sum(getattr(store, kind).values()) for kind in kinds)

@@ -71,7 +71,9 @@ def test_a_picture(group):
         "/\n├── a (2,) int8\n├── e\n└── g\n    ├── b (2,) int8\n    └── h\n        └── c (2,) int8"
     )
     assert str(group["g"].tree(0).result()) == "/g\n├── b (2,) int8\n└── h"
-    assert "<summary>h</summary>" in group.tree().result()._repr_html_()
+    html = group.tree().result()._repr_html_()
+    assert html.count("<details") == 2
+    assert ">h/ <" in html
 
 
 def test_ten_thousand_arrays_cost_one_listing_a_group():

@@ -1,12 +1,10 @@
 import argparse
-import io
 import pathlib
-import sys
 
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.cli.places import codec, extents, lasting_place, place, show, tried
+from tensorstore_py.cli.places import codec, extents, lasting_place, place, tried
 
 
 def test_places():
@@ -51,23 +49,6 @@ def test_codecs():
     assert codec('[{"name": "gzip"}]') == [{"name": "gzip"}]
     with pytest.raises(argparse.ArgumentTypeError, match="no JSON"):
         codec("{name}")
-
-
-def test_a_terminal_shows_progress(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    tell = show()
-    assert tell is not None
-    tell(ts.Progress(1, 2, 1, 2))
-    tell(ts.Progress(2, 2, 2, 2))
-
-    assert "50%" in terminal.getvalue()
-    assert terminal.getvalue().endswith("2 of 2 chunks\n")
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert show() is None
 
 
 def test_errors_are_printed(capsys):

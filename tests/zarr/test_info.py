@@ -1,8 +1,8 @@
-"""Tables of what there is to say."""
+"""Sizes in the words of zarr."""
 
 import pytest
 
-from tensorstore_py.zarr.info import Info, human_size
+from tensorstore_py.zarr.info import human_size
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,3 @@ from tensorstore_py.zarr.info import Info, human_size
 )
 def test_sizes_are_for_people(size, expected):
     assert human_size(size) == expected
-
-
-def test_a_table_is_text_html_and_a_mapping():
-    info = Info([("Type", "Array"), ("Data", "<f8")])
-    assert repr(info) == "Type : Array\nData : <f8"
-    assert info["Data"] == "<f8"
-    assert "&lt;f8" in info._repr_html_()

@@ -1,0 +1,139 @@
+"""Specs of key-value stores as TypedDicts.
+
+Written by scripts/typed_specs.py, from the models that check specs.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, Required, TypeAlias, TypedDict
+
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._spec.context import Context
+from tensorstore_py.typing.parts import ResourceSpec
+
+__all__ = [
+    "FileStoreSpec",
+    "FsspecStoreSpec",
+    "GcsStoreSpec",
+    "HttpStoreSpec",
+    "KvStoreSpec",
+    "MemoryStoreSpec",
+    "ObstoreStoreSpec",
+    "S3StoreSpec",
+    "ZipStoreSpec",
+]
+
+
+class FileStoreSpec(TypedDict, total=False):
+    """The key-value store `file`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    file_io_concurrency: ResourceSpec
+    file_io_sync: ResourceSpec
+    file_io_locking: ResourceSpec
+    file_io_mode: ResourceSpec
+    file_io_retries: ResourceSpec
+    driver: Required[Literal["file"]]
+
+
+class FsspecStoreSpec(TypedDict, total=False):
+    """The key-value store `fsspec`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    url: Required[str]
+    storage_options: ResourceSpec
+    use_conditional_write: bool
+    driver: Required[Literal["fsspec"]]
+
+
+class GcsStoreSpec(TypedDict, total=False):
+    """The key-value store `gcs`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    bucket: Required[str]
+    gcs_request_concurrency: ResourceSpec
+    gcs_request_retries: ResourceSpec
+    gcs_user_project: ResourceSpec
+    experimental_gcs_rate_limiter: ResourceSpec
+    data_copy_concurrency: ResourceSpec
+    driver: Required[Literal["gcs"]]
+
+
+class HttpStoreSpec(TypedDict, total=False):
+    """The key-value store `http`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    base_url: Required[str]
+    headers: Sequence[str]
+    http_request_concurrency: ResourceSpec
+    http_request_retries: ResourceSpec
+    data_copy_concurrency: ResourceSpec
+    driver: Required[Literal["http"]]
+
+
+class MemoryStoreSpec(TypedDict, total=False):
+    """The key-value store `memory`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    memory_key_value_store: ResourceSpec
+    atomic: bool
+    driver: Required[Literal["memory"]]
+
+
+class ObstoreStoreSpec(TypedDict, total=False):
+    """The key-value store `obstore`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    url: Required[str]
+    config: ResourceSpec
+    use_conditional_write: bool
+    driver: Required[Literal["obstore"]]
+
+
+class S3StoreSpec(TypedDict, total=False):
+    """The key-value store `s3`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    bucket: str
+    aws_region: str
+    endpoint: str
+    host_header: str
+    requester_pays: bool
+    use_conditional_write: bool
+    aws_credentials: ResourceSpec
+    s3_request_concurrency: ResourceSpec
+    s3_request_retries: ResourceSpec
+    experimental_s3_rate_limiter: ResourceSpec
+    data_copy_concurrency: ResourceSpec
+    driver: Required[Literal["s3"]]
+
+
+class ZipStoreSpec(TypedDict, total=False):
+    """The key-value store `zip`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    base: "Required[KvStoreSpec | KvStore | KvStore.Spec | str | PathLike[str]]"
+    compression: Literal["store", "deflate", "zstd", "xz"]
+    cache_pool: ResourceSpec
+    data_copy_concurrency: ResourceSpec
+    driver: Required[Literal["zip"]]
+
+
+KvStoreSpec: TypeAlias = (
+    FileStoreSpec
+    | FsspecStoreSpec
+    | GcsStoreSpec
+    | HttpStoreSpec
+    | MemoryStoreSpec
+    | ObstoreStoreSpec
+    | S3StoreSpec
+    | ZipStoreSpec
+)

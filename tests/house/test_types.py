@@ -1,0 +1,66 @@
+"""Types at the users' door: every parameter has one, and `Any` is said only where nobody knows."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import tensorstore_py as ts
+
+#: Where `Any` is right.
+UNKNOWN = {
+    "Attributes.__getitem__": "JSON",
+    "Attributes.asdict": "JSON",
+    "Attributes.change": "JSON",
+    "Attributes.get": "JSON",
+    "Attributes.items": "JSON",
+    "Attributes.read": "JSON",
+    "Attributes.values": "JSON",
+    "Batch.add": "what a coroutine is sent",
+    "Context.__getitem__": "a resource of whichever kind",
+    "Group.__getitem__": "an array or a group, whichever is there",
+    "json_schema": "JSON",
+}
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    """Every function, method and property of the door, by name."""
+    for name in ts.__all__:
+        value = getattr(ts, name)
+        if inspect.isclass(value):
+            for cls in value.__mro__:
+                if cls.__module__.partition(".")[0] == "tensorstore_py":
+                    yield from methods(name, cls)
+        elif inspect.isroutine(value):
+            yield name, value
+
+
+def methods(name: str, cls: type) -> Iterator[tuple[str, Any]]:
+    for each, member in vars(cls).items():
+        if each.startswith("_") and each not in ("__init__", "__getitem__", "__call__"):
+            continue
+        function = member.fget if isinstance(member, property) else member
+        function = getattr(function, "__func__", function)
+        if inspect.isfunction(function):
+            yield f"{name}.{each}", function
+
+
+def test_any_is_said_only_where_nobody_knows():
+    said = {
+        where
+        for where, function in functions()
+        if any(re.search(r"\bAny\b", str(each)) for each in function.__annotations__.values())
+    }
+
+    assert said == set(UNKNOWN)
+
+
+def test_every_parameter_has_a_type():
+    bare = [
+        f"{where}: {parameter.name}"
+        for where, function in functions()
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.annotation is parameter.empty and parameter.name not in ("self", "cls")
+    ]
+
+    assert bare == [], "\n".join(bare)
