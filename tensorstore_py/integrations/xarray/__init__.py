@@ -1,0 +1,16 @@
+"""xarray: an engine that opens Zarr and N5 through this package, and what else it needs.
+
+`xr.open_dataset(path, engine="tensorstore")` needs no import of this: xarray finds the engine by its
+entry point. Needs the extra `xarray`.
+"""
+
+try:
+    import xarray as _xarray  # noqa: F401 - asked for here, so that a missing one is named once
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "xarray is not installed; pip install tensorstore-py[xarray]", name=error.name
+    ) from error
+
+from tensorstore_py.integrations.xarray.engine import TensorStoreBackendEntrypoint
+
+__all__ = ["TensorStoreBackendEntrypoint"]
