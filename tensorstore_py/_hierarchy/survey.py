@@ -161,12 +161,12 @@ async def _whole_node(tree: Hierarchy, path: str) -> Node | None:
                 break
     else:
         await read_all((*form.node_keys, *apart))
-    key = next((key for key in form.node_keys if key in documents), None)
-    if key is None:
-        return None
-    where = store.describe_key(prefix + key)
-    kind = kind_of(form, key, documents[key], where)
-    inner = None
-    if kind == "group" and key == form.consolidated_key:
-        inner = consolidated_in(form, documents[key], path, results[key].stamp.time, where)
-    return Node(path, kind, documents, results, inner)
+    for key in form.node_keys:
+        if key in documents:
+            where = store.describe_key(prefix + key)
+            kind = kind_of(form, key, documents[key], where)
+            inner = None
+            if kind == "group" and key == form.consolidated_key:
+                inner = consolidated_in(form, documents[key], path, results[key].stamp.time, where)
+            return Node(path, kind, documents, results, inner)
+    return None

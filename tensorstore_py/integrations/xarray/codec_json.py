@@ -1,7 +1,7 @@
 """`CodecJson`: a codec as Zarr's metadata says it, where xarray's users expect a codec object.
 
 zarr-python takes such JSON wherever it takes its codec objects, so an `encoding` that was read here
-can be written there; and to compare it with one of those objects does what one expects.
+can be written there; it compares with those objects and has their attributes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,18 @@ class CodecJson(dict[str, Any]):
     """A codec's JSON: `name` and `configuration` in version 3.
 
     Example:
-        >>> CodecJson(name="gzip", configuration={"level": 5})["name"]
-        'gzip'
+        >>> codec = CodecJson(name="gzip", configuration={"level": 5})
+        >>> codec["name"], codec.level
+        ('gzip', 5)
     """
 
     __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - JSON
+        found = self.get("configuration", {})
+        if name in found:
+            return found[name]
+        raise AttributeError(f'codec "{self.get("name")}" has no {name!r}; it has {[*found]}')
 
     def __eq__(self, other: object) -> bool:
         asdict = getattr(other, "to_dict", None)
@@ -37,7 +44,7 @@ class CodecJson(dict[str, Any]):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = None  # type: ignore[assignment]  # a dictionary has none
+    __hash__ = None
 
 
 def codecs_of_version_3(codecs: object) -> dict[str, Any]:

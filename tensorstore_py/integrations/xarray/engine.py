@@ -26,8 +26,8 @@ class TensorStoreBackendEntrypoint(BackendEntrypoint):
     """Zarr and N5, in any store, opened by this package.
 
     xarray finds it by `engine="tensorstore"`. Where no engine is named, it takes only what no other
-    does: a `ts.Group`, a `ts.KvStore`, a spec, URLs that name a format (`…|zarr3:`) and `.n5`. Paths
-    that end in `.zarr` stay with xarray's engine for Zarr, unless there is no zarr-python.
+    does: a `ts.Group`, a `ts.KvStore`, a spec, URLs that name a format (`…|zarr3:`) and `.n5`.
+    Paths that end in `.zarr` stay with xarray's engine for Zarr, unless there is no zarr-python.
 
     Besides those of `xr.open_dataset` the keywords are `group`, `consolidated`, `zarr_format`,
     `context`, `cache_pool`, `use_zarr_fill_value_as_mask` and `prefetch`; see `docs/xarray.md`.
@@ -87,7 +87,10 @@ class TensorStoreBackendEntrypoint(BackendEntrypoint):
         drop_variables: str | Iterable[str] | None = None,
         **options: Any,
     ) -> dict[str, xr.Dataset]:
-        """Open a group and all below it, each by its path. Takes and raises what `open_dataset` does."""
+        """Open a group and all below it, each by its path.
+
+        Takes and raises what `open_dataset` does.
+        """
         return open_groups(filename_or_obj, tree=True, drop_variables=drop_variables, **options)
 
     def open_datatree(

@@ -6,6 +6,7 @@ read. What was asked for ahead of time (`fetch`) is taken from there.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,15 +14,30 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     import tensorstore_py as ts
 
-__all__ = ["LazyArray"]
+__all__ = ["PARKS", "LazyArray", "indexed"]
 
 #: A position, a range or several positions along one dimension.
 _Term: TypeAlias = "int | slice | np.ndarray[Any, Any]"
 _Ranges: TypeAlias = tuple[range, ...]
+
+
+#: Whether a coroutine that reads is run by hand, outside of any event loop (see `Begun`).
+PARKS: ContextVar[bool] = ContextVar("PARKS", default=False)
+
+
+class _Parked:
+    """Waits for a read without an event loop: it gives way once, and then waits for the result."""
+
+    def __init__(self, begun: ts.Future[Any]) -> None:
+        self._begun = begun
+
+    def __await__(self) -> Generator[None, None, Any]:
+        yield
+        return self._begun.result()
 
 
 class LazyArray(BackendArray):
@@ -43,20 +59,18 @@ class LazyArray(BackendArray):
         ((2, 2), array([3, 1]))
     """
 
-    __slots__ = ("_ahead", "_spread", "dtype", "shape", "store")
+    __slots__ = ("_ahead", "_spread", "dtype", "shape", "store", "strings")
 
     def __init__(self, store: ts.TensorStore, strings: np.dtype[Any] | None = None) -> None:
         self.store = store
+        self.strings = strings
         self._ahead: dict[_Ranges, ts.Future[Any]] = {}
         self._spread = strings is not None and strings.kind == "S"
         self.dtype = store.dtype.numpy_dtype if strings is None else strings
         self.shape = store.shape[:-1] if self._spread else store.shape
 
     def __reduce__(self) -> tuple[object, ...]:
-        return LazyArray, (
-            self.store,
-            self.dtype if self._spread or self.dtype.kind == "T" else None,
-        )
+        return LazyArray, (self.store, self.strings)
 
     # What is read before it is asked for.
 
@@ -87,7 +101,7 @@ class LazyArray(BackendArray):
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:  # noqa: ANN401 - as above
         """The same, while others run on the event loop."""
         begun, done = self._begin(key)
-        return done(await begun)
+        return done(await (_Parked(begun) if PARKS.get() else begun))
 
     def _begin(self, key: indexing.ExplicitIndexer) -> tuple[ts.Future[Any], Callable[[Any], Any]]:
         """What is read for an indexer, and what makes of it what xarray wants."""
@@ -99,9 +113,7 @@ class LazyArray(BackendArray):
             return begun, lambda found: self._values(found).reshape(shape)
         whole = self._ahead.get(self._all())
         if whole is not None:
-            return whole, lambda found: indexing.apply_indexer(
-                indexing.as_indexable(self._values(found)), key
-            )
+            return whole, lambda found: indexed(self._values(found), key)
         return self._view(key).read(), self._values
 
     def _ranges(self, key: indexing.ExplicitIndexer) -> _Ranges | None:
@@ -133,10 +145,24 @@ class LazyArray(BackendArray):
     # Writing, where nothing is between a variable and its array (see `open_zarr`).
 
     def __setitem__(self, key: indexing.ExplicitIndexer, value: object) -> None:
-        self._view(key).write(np.asarray(value)).result()
+        found = np.asarray(value, self.dtype)  # as NumPy assigns
+        if self.dtype.kind == "T":
+            found = found.astype(object)
+        elif self._spread:
+            found = np.ascontiguousarray(found)[..., np.newaxis].view("S1")
+        self._view(key).write(found).result()
 
-    _oindex_set = __setitem__
-    _vindex_set = __setitem__
+    def _oindex_set(self, key: indexing.OuterIndexer, value: object) -> None:
+        self[key] = value
+
+    def _vindex_set(self, key: indexing.VectorizedIndexer, value: object) -> None:
+        self[key] = value
+
+
+def indexed(values: Any, key: indexing.ExplicitIndexer) -> Any:  # noqa: ANN401 - as above
+    """What an indexer of xarray's takes from values in memory."""
+    indexable = indexing.as_indexable(values)  # type: ignore[no-untyped-call]
+    return indexing.apply_indexer(indexable, key)
 
 
 def _term(term: _Term, size: int) -> _Term:

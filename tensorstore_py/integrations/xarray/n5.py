@@ -95,7 +95,7 @@ def n5_nodes(store: ts.KvStore, max_depth: int | None) -> dict[str, N5Node]:
     reads = {path: store.read(f"{path}/{_DOCUMENT}" if path else _DOCUMENT) for path in paths}
     nodes = {}
     for path, read in reads.items():
-        metadata = _document(read.result().value, f"{store.url}{path}")
+        metadata = _document(bytes(read.result().value), f"{store.url}{path}")
         nodes[path] = N5Node(metadata, partial(_open, store, path))
     if not nodes:
         raise ts.NotFoundError(f"no {_DOCUMENT} found in {store.url}, so there is no N5 container")

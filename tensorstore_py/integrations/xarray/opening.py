@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from xarray.backends import StoreBackendEntrypoint
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import tensorstore_py as ts
 
-__all__ = ["OPTIONS", "open_groups"]
+__all__ = ["OPTIONS", "open_groups", "stored_groups"]
 
 _DECODERS = (
     "mask_and_scale", "decode_times", "concat_characters", "decode_coords", "use_cftime",
@@ -89,30 +89,37 @@ def open_groups(
     dropped = {drop_variables} if isinstance(drop_variables, str) else {*(drop_variables or ())}
     entry = StoreBackendEntrypoint()
     try:
-        groups = _stored(source, tree, dropped, use_zarr_fill_value_as_mask)
-        for each in groups.values():
-            each.ready()
+        groups = stored_groups(source, tree, dropped, use_zarr_fill_value_as_mask)
+        for group_ in groups.values():
+            group_.ready()
         if prefetch:
-            for each in groups.values():
-                each.fetch(times=bool(decode_times))
+            for group_ in groups.values():
+                group_.fetch(times=bool(decode_times))
         found = {
-            path: entry.open_dataset(each, decode_times=decode_times, **decoders)
-            for path, each in groups.items()
+            path: entry.open_dataset(group_, decode_times=decode_times, **decoders)
+            for path, group_ in groups.items()
         }
     except BaseException:
         source.close()
         raise
     if source.url is not None and not isinstance(given, str | os.PathLike):
         # Of paths and URLs xarray says so itself.
-        for path, each in found.items():
-            each.encoding["source"] = source.url + path.lstrip("/")
+        for path, dataset in found.items():
+            dataset.encoding["source"] = source.url + path.lstrip("/")
     return found
 
 
-def _stored(
-    source: Source, tree: bool, dropped: set[str], fills: bool | None
+def stored_groups(
+    source: Source, tree: bool, dropped: Collection[str], fills: bool | None
 ) -> dict[str, StoredGroup]:
-    """The groups, by path, with the arrays in them; whoever closes the first closes the source."""
+    """The groups, by path, with the arrays in them; whoever closes the first closes the source.
+
+    Args:
+        source: the source.
+        tree: whether the groups below the first, too.
+        dropped: names of arrays to leave out.
+        fills: as `StoredVariable.variable` takes it.
+    """
     arrays: dict[str, dict[str, Any]] = {
         path: {}
         for path, node in source.nodes.items()

@@ -52,14 +52,11 @@ class Source:
         cache_pool: bytes to keep of chunks that were decoded, for all variables together.
         max_depth: 0 for the group alone; None for all groups below it, too.
 
-    Attributes:
-        nodes: by path; `""` is the group itself.
-        url: where it is, or None.
+    Making it begins to open; `look` begins to look what is there, and `nodes` waits. So many
+    sources are opened together.
 
     Raises:
-        NotFoundError: nothing is there; says what was looked for.
-        MismatchError: an array is there.
-        SpecError: the arguments are wrong.
+        SpecError, TypeError: the arguments are wrong.
     """
 
     def __init__(
@@ -75,55 +72,79 @@ class Source:
     ) -> None:
         if isinstance(given, ts.TensorStore | ts.Future):
             raise TypeError(
-                f"a {type(given).__name__} is no group of arrays; pass the ts.Group, or the path or "
-                "spec, of the group that the array is in"
+                f"a {type(given).__name__} is no group of arrays; pass the ts.Group, or the path "
+                "or spec, of the group that the array is in"
             )
+        #: Where it is, or None.
+        self.url: str | None = None
         self._owned: list[Callable[[], object]] = []
         shared = shared_context(context, cache_pool)
         if shared is not None and shared is not context:
             self._owned.append(shared.close)
-        path = group or ""
-        store = n5_store(given, path, shared)
-        self.nodes: dict[str, Node]
+        self._path = (group or "").strip("/")
+        self._max_depth = max_depth
+        self._root: ts.Group | ts.Future[ts.Group] | None = None
+        self._looking: ts.Future[Any] | None = None
+        self._found: Mapping[str, Node] | None = None
+        store = n5_store(given, self._path, shared)
         if store is not None:
             self._owned.append(store.close)
-            self.nodes, self.url = n5_nodes(store, max_depth), _url(store)
-            return
-        found = self._group(given, path, consolidated, zarr_format, shared)
-        self.nodes, self.url = found.nodes(max_depth).result(), _url(found)
+            self._found, self.url = n5_nodes(store, max_depth), _url(store)
+        elif isinstance(given, ts.Group) and consolidated in (None, given.consolidated):
+            self._root = given
+        else:
+            # Consolidated metadata is stored with the outermost group, whichever is asked for.
+            self._root = ts.Group.open(
+                _local(given), consolidated=consolidated, zarr_format=zarr_format, context=shared
+            )
 
-    def _group(
-        self,
-        given: object,
-        path: str,
-        consolidated: bool | None,
-        zarr_format: Literal[2, 3] | None,
-        shared: ts.Context | None,
-    ) -> ts.Group:
-        if isinstance(given, ts.Group):
-            if not path and consolidated in (None, given.consolidated):
-                return given
-            given, path = given.kvstore, path.lstrip("/")
-        elif isinstance(given, str) and "://" not in given and given.lstrip()[:1] != "{":
-            given = Path(os.path.expandvars(given)).expanduser()
-        elif isinstance(given, os.PathLike):
-            given = Path(given).expanduser()
-        options: dict[str, Any] = {"zarr_format": zarr_format, "context": shared}
-        # Consolidated metadata is stored with the outermost group, whichever is asked for.
-        root = ts.Group.open(given, consolidated=consolidated, **options).result()
-        self._owned.append(root.close)
-        found = root.open(path).result() if path.strip("/") else root
+    def look(self) -> None:
+        """Begin to look what is there.
+
+        Raises:
+            NotFoundError: nothing is there; says what was looked for.
+            MismatchError: an array is there.
+            DataLossError: a document is corrupt; names its key.
+        """
+        if self._looking is not None or self._root is None:
+            return
+        root = self._root
+        if isinstance(root, ts.Future):
+            root = root.result()
+            self._owned.append(root.close)
+        found = root.open(self._path).result() if self._path else root
         if isinstance(found, ts.TensorStore):
             raise ts.MismatchError(
-                f'"{path}" is an array, not a group, in {_url(root) or root!r}; name the group that '
-                "it is in, or open the array alone with ts.open"
+                f'"{self._path}" is an array, not a group, in {_url(root) or root!r}; name the '
+                "group that it is in, or open the array alone with ts.open"
             )
-        return found
+        self.url = _url(found)
+        self._looking = found.nodes(self._max_depth)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """By path; `""` is the group itself. Waits; raises what `look` raises."""
+        if self._found is None:
+            self.look()
+            assert self._looking is not None
+            self._found = self._looking.result()
+        return self._found
 
     def close(self) -> None:
         """Close what was opened here; what the caller opened stays open."""
         while self._owned:
             self._owned.pop()()
+
+
+def _local(given: object) -> object:
+    """What `Group.open` takes: local paths are no text there, so that none is taken for a URL."""
+    if isinstance(given, ts.Group):
+        return given.kvstore
+    if isinstance(given, os.PathLike):
+        return Path(given).expanduser()
+    if isinstance(given, str) and "://" not in given and given.lstrip()[:1] != "{":
+        return Path(given).expanduser()
+    return given
 
 
 def shared_context(

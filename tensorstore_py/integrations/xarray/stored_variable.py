@@ -203,7 +203,7 @@ def _cut(metadata: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Any, Any]
 
 
 def _sizes(stated: Any, size: int) -> int | tuple[int, ...]:  # noqa: ANN401 - JSON
-    """The sizes of chunks along one dimension, as one number if all but the last are of that size."""
+    """The sizes of chunks along one dimension: one number if all but the last have that."""
     if isinstance(stated, int):
         return stated
     runs = (repeat(each, 1) if isinstance(each, int) else repeat(*each) for each in stated)

@@ -1,0 +1,86 @@
+"""xarray's own tests of backends, run with this package's engine where they open Zarr.
+
+They are xarray's classes and functions, unchanged: whatever they open with `engine="zarr"` or
+`xr.open_zarr` is opened with `engine="tensorstore"`. They write by `written`.
+"""
+
+import contextlib
+import functools
+
+import pytest
+import xarray as xr
+
+pytest.importorskip("zarr")
+pytest.importorskip("xarray.tests")
+
+import xarray.tests.test_backends as backends
+import xarray.tests.test_backends_datatree as trees
+from xarray.tests.conftest import *  # noqa: F403 - fixtures
+from xarray.tests.test_backends import default_zarr_format  # noqa: F401 - a fixture
+from xarray.tests.test_backends_datatree import (  # noqa: F401 - a fixture
+    unaligned_datatree_zarr_factory,
+)
+
+# What writes what is then opened; xarray's own.
+WRITES_DATASET = xr.Dataset.to_zarr
+WRITES_TREE = xr.DataTree.to_zarr
+
+LEFT_OUT: dict[str, str] = {}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Consolidated metadata is currently not part in the Zarr"),
+    pytest.mark.filterwarnings("ignore:The data type .* does not have a Zarr V3 specification"),
+]
+
+#: Arguments of xarray's engine for Zarr that say how to write, or are of zarr-python alone.
+FOREIGN = ("mode", "cache_members", "storage_options")
+
+
+def ours(function):
+    """An opening function of xarray, with our engine in the place of that for Zarr."""
+
+    @functools.wraps(function)
+    def open(given, *args, **options):
+        if options.get("engine") == "zarr":
+            options["engine"] = "tensorstore"
+            options = {name: each for name, each in options.items() if name not in FOREIGN}
+        return function(given, *args, **options)
+
+    return open
+
+
+@pytest.fixture(autouse=True)
+def _opened_by_ours(monkeypatch):
+    def open_zarr(store, group=None, chunks=(), overwrite_encoded_chunks=False, **options):
+        chunks = {} if chunks == () else chunks
+        options = {**options, **options.pop("backend_kwargs", {}), "group": group}
+        options = {name: each for name, each in options.items() if name not in FOREIGN}
+        backend = {"overwrite_encoded_chunks": overwrite_encoded_chunks}
+        return xr.open_dataset(
+            store, engine="tensorstore", chunks=chunks, backend_kwargs=backend, **options
+        )
+
+    for name in (
+        "open_dataset",
+        "open_datatree",
+        "open_groups",
+        "open_mfdataset",
+        "open_dataarray",
+    ):
+        opening = ours(getattr(xr, name))
+        for module in (xr, backends, trees):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, opening)
+    monkeypatch.setattr(xr, "open_zarr", open_zarr)
+
+
+@pytest.mark.usefixtures("default_zarr_format")
+class TestZarr(backends.ZarrBase):
+    @contextlib.contextmanager
+    def create_zarr_target(self):
+        with backends.create_tmp_file(suffix=".zarr") as path:
+            yield path
+
+
+class TestTrees(trees.TestZarrDatatreeIO):
+    pass
