@@ -51,12 +51,12 @@ async def survey(
         return await _known_nodes(tree, path, known, max_depth)
     while level:
         deeper = max_depth is None or depth <= max_depth
-        nodes, names = await _Level(tree, level, deeper).read()
+        nodes, names = await _Level(tree, level, path, deeper).read()
         below: list[str] = []
         for node in nodes:
             found.append(node)
             inner = node.consolidated
-            if inner is not None and deeper and node.path != path:
+            if inner is not None and deeper:
                 left = None if max_depth is None else max_depth - depth
                 found += (await _known_nodes(tree, node.path, inner, left))[1:]
             else:
@@ -95,11 +95,13 @@ class _Level:
     Args:
         tree: the hierarchy.
         paths: the paths.
+        first: the path of the first group of all.
         deeper: whether names are wanted.
     """
 
-    def __init__(self, tree: Hierarchy, paths: Sequence[str], deeper: bool) -> None:
+    def __init__(self, tree: Hierarchy, paths: Sequence[str], first: str, deeper: bool) -> None:
         self._tree = tree
+        self._first = first
         self._paths = paths
         self._deeper = deeper
         self._nodes: dict[str, Node] = {}
@@ -129,11 +131,13 @@ class _Level:
     async def _look(self, path: str) -> None:
         node = await _whole_node(self._tree, path)
         if node is not None:
-            self._nodes[path] = node
+            # What the first group knows is trusted only by who asked for it, as `known`.
+            first = path == self._first
+            self._nodes[path] = node._replace(consolidated=None) if first else node
 
 
 def _lists(node: Node) -> bool:
-    return node.kind == "group"
+    return node.kind == "group" and node.consolidated is None
 
 
 async def _whole_node(tree: Hierarchy, path: str) -> Node | None:

@@ -83,7 +83,8 @@ class Source:
             self._owned.append(shared.close)
         self._path = (group or "").strip("/")
         self._max_depth = max_depth
-        self._root: ts.Group | ts.Future[ts.Group] | None = None
+        self._begun: list[ts.Future[ts.Group]] = []
+        self._root: ts.Group | None = None
         self._looking: ts.Future[Any] | None = None
         self._found: Mapping[str, Node] | None = None
         store = n5_store(given, self._path, shared)
@@ -93,10 +94,15 @@ class Source:
         elif isinstance(given, ts.Group) and consolidated in (None, given.consolidated):
             self._root = given
         else:
-            # Consolidated metadata is stored with the outermost group, whichever is asked for.
-            self._root = ts.Group.open(
-                _local(given), consolidated=consolidated, zarr_format=zarr_format, context=shared
-            )
+            # Consolidated metadata is stored with the outermost group, whichever is asked for; so
+            # both are asked for at once.
+            outermost = [""] if consolidated is not False else []
+            inner = [self._path] if consolidated is not True else []
+            options: dict[str, Any] = {"zarr_format": zarr_format, "context": shared}
+            self._begun = [
+                ts.Group.open(_local(given), path=path, consolidated=consolidated, **options)
+                for path in dict.fromkeys(outermost + inner)
+            ]
 
     def look(self) -> None:
         """Begin to look what is there.
@@ -106,20 +112,27 @@ class Source:
             MismatchError: an array is there.
             DataLossError: a document is corrupt; names its key.
         """
-        if self._looking is not None or self._root is None:
-            return
-        root = self._root
-        if isinstance(root, ts.Future):
-            root = root.result()
+        if self._looking is None and self._found is None:
+            found = self._group()
+            self.url = _url(found)
+            self._looking = found.nodes(self._max_depth)
+
+    def _group(self) -> ts.Group:
+        """The group that is asked for: as consolidated metadata tells, or as it is stored."""
+        if self._root is not None:
+            return _inner(self._root, self._path)
+        *outermost, last = self._begun
+        for opening in outermost:
+            try:
+                root = opening.result()
+            except ts.NotFoundError:
+                continue
             self._owned.append(root.close)
-        found = root.open(self._path).result() if self._path else root
-        if isinstance(found, ts.TensorStore):
-            raise ts.MismatchError(
-                f'"{self._path}" is an array, not a group, in {_url(root) or root!r}; name the '
-                "group that it is in, or open the array alone with ts.open"
-            )
-        self.url = _url(found)
-        self._looking = found.nodes(self._max_depth)
+            if root.consolidated and root.contains(self._path).result():
+                return _inner(root, self._path)
+        found = last.result()
+        self._owned.append(found.close)
+        return found if found.path == self._path else _inner(found, self._path)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -134,6 +147,22 @@ class Source:
         """Close what was opened here; what the caller opened stays open."""
         while self._owned:
             self._owned.pop()()
+
+
+def _inner(root: ts.Group, path: str) -> ts.Group:
+    """The group at a path.
+
+    Raises:
+        MismatchError: an array is there.
+    """
+    found = root.open(path).result() if path else root
+    if isinstance(found, ts.TensorStore):
+        raise ts.MismatchError(
+            f'"{path}" is an array, not a group, in {_url(root) or root!r}; name the group that it '
+            "is in, or open the array alone with ts.open"
+        )
+    assert isinstance(found, ts.Group)
+    return found
 
 
 def _local(given: object) -> object:
