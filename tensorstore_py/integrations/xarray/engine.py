@@ -91,7 +91,11 @@ class TensorStoreBackendEntrypoint(BackendEntrypoint):
 
         Takes and raises what `open_dataset` does.
         """
-        return open_groups(filename_or_obj, tree=True, drop_variables=drop_variables, **options)
+        found = open_groups(filename_or_obj, tree=True, drop_variables=drop_variables, **options)
+        if not options.get("group"):
+            return found
+        # As xarray's engine for Zarr names what is below a group that is asked for.
+        return {path.strip("/") or ".": each for path, each in found.items()}
 
     def open_datatree(
         self,

@@ -152,11 +152,12 @@ class LazyArray(BackendArray):
             found = np.ascontiguousarray(found)[..., np.newaxis].view("S1")
         self._view(key).write(found).result()
 
-    def _oindex_set(self, key: indexing.OuterIndexer, value: object) -> None:
-        self[key] = value
+    @property
+    def oindex(self) -> LazyArray:
+        """Itself: an indexer says of which kind it is."""
+        return self
 
-    def _vindex_set(self, key: indexing.VectorizedIndexer, value: object) -> None:
-        self[key] = value
+    vindex = oindex
 
 
 def indexed(values: Any, key: indexing.ExplicitIndexer) -> Any:  # noqa: ANN401 - as above
