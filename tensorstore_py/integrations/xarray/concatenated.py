@@ -124,6 +124,7 @@ class _Joined(AbstractDataStore):
         self._groups = groups
         self._dim = dim
         self._sources = sources
+        self._stores: list[ts.TensorStore] = []
         first = groups[0]
         if not any(dim in each.dims for each in first.stored.values()):
             dims = sorted({name for each in first.stored.values() for name in each.dims})
@@ -145,6 +146,8 @@ class _Joined(AbstractDataStore):
 
     def close(self) -> None:
         """Close all of them."""
+        for store in self._stores:
+            store.close()
         for source in self._sources:
             source.close()
 
@@ -165,6 +168,7 @@ class _Joined(AbstractDataStore):
             return xr.Variable(dims, values, decoded[0].attrs, decoded[0].encoding)
         axis = dims.index(self._dim)
         store = ts.concat([part.data.store for part in parts], axis=axis)
+        self._stores.append(store)
         data = LazyArray(store, parts[0].data.strings)
         if dims == (name,):
             data.fetch()

@@ -91,6 +91,8 @@ def n5_nodes(store: ts.KvStore, max_depth: int | None) -> dict[str, N5Node]:
     """
     found = {key.decode().removesuffix(_DOCUMENT).rstrip("/") for key in store.list().result()
              if key.decode().rpartition("/")[2] == _DOCUMENT}  # fmt: skip
+    # Folders need no document: those above an array are groups, too.
+    above = {path[:end] for path in found for end, each in enumerate(path) if each == "/"} - found
     paths = sorted(path for path in found if max_depth is None or path.count("/") <= max_depth)
     reads = {path: store.read(f"{path}/{_DOCUMENT}" if path else _DOCUMENT) for path in paths}
     nodes = {}
@@ -105,7 +107,8 @@ def n5_nodes(store: ts.KvStore, max_depth: int | None) -> dict[str, N5Node]:
             f"an array, not a group, is at {store.url}; name the folder that it is in, or open the "
             "array alone with ts.open"
         )
-    return {"": root, **nodes}
+    implied = {path: N5Node({}, partial(_open, store, path)) for path in sorted(above)}
+    return {"": root, **(implied if max_depth is None else {}), **nodes}
 
 
 def _document(value: bytes, where: str) -> dict[str, Any]:
@@ -119,4 +122,5 @@ def _document(value: bytes, where: str) -> dict[str, Any]:
 
 
 def _open(store: ts.KvStore, path: str) -> ts.Future[Any]:
-    return ts.open({"driver": "n5", "kvstore": store / f"{path}/" if path else store})
+    folder = store / f"{path}/" if path else store
+    return ts.open({"driver": "n5", "kvstore": folder.spec(retain_context=True)})

@@ -80,7 +80,7 @@ def _writable(name: str, variable: xr.Variable) -> Any:  # noqa: ANN401 - what x
     while isinstance(data, indexing.CopyOnWriteArray | indexing.MemoryCachedArray):
         data = data.array
     stored = isinstance(data, indexing.LazilyIndexedArray) and isinstance(data.array, LazyArray)
-    return data if stored else _Decoded(name, data)
+    return data if stored else _Decoded(data, name=name)
 
 
 class _Decoded(indexing.LazilyIndexedArray):
@@ -88,8 +88,8 @@ class _Decoded(indexing.LazilyIndexedArray):
 
     __slots__ = ("_name",)
 
-    def __init__(self, name: str, data: Any) -> None:  # noqa: ANN401 - as above
-        super().__init__(data)
+    def __init__(self, array: Any, key: Any = None, name: str = "") -> None:  # noqa: ANN401
+        super().__init__(array, key)
         self._name = name
 
     def __setitem__(self, key: object, value: object) -> None:

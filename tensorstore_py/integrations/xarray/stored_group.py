@@ -58,7 +58,7 @@ class StoredGroup(AbstractDataStore):
         """Wait until all are open.
 
         Raises:
-            UnsupportedError: one cannot be represented; names it.
+            UnsupportedError, DataLossError: one cannot be represented; names it.
             MismatchError: a dimension has two sizes; names both variables.
         """
         for name, opening in self._opening.items():
@@ -66,8 +66,8 @@ class StoredGroup(AbstractDataStore):
             node = self._nodes[name]
             try:
                 store = opening.result()
-            except ts.UnsupportedError as error:
-                raise ts.UnsupportedError(
+            except (ts.UnsupportedError, ts.DataLossError) as error:
+                raise type(error)(
                     f'variable "{name}" cannot be opened: {error}; to open the others pass '
                     f'drop_variables=["{name}"]'
                 ) from error

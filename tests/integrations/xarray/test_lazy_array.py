@@ -159,6 +159,6 @@ def test_what_is_assigned_is_stored():
 
     lazy[BasicIndexer((0, slice(None)))] = 1.0
     lazy.oindex[OuterIndexer((np.array([1]), np.array([0, 2])))] = [[5, 6]]
-    lazy.vindex[VectorizedIndexer((np.array([1, 0]), np.array([1, 1])))] = [7, 8]
+    lazy.array.vindex[VectorizedIndexer((np.array([1, 0]), np.array([1, 1])))] = [7, 8]
 
     assert store[...].read().result().tolist() == [[1, 8, 1], [5, 7, 6]]
