@@ -55,16 +55,15 @@ def test_one_array_and_what_is_in_memory(group):
     memory = xr.Dataset({"a": ("x", [1, 2])})
     assert read(memory).identical(memory)
     assert read(xr.open_dataset(group, engine="tensorstore", chunks={}))["a"].chunks is not None
-    with pytest.raises(TypeError, match="Dataset or a DataArray.*dict"):
+    with pytest.raises(TypeError, match=r"Dataset or a DataArray.*dict"):
         read({})
 
 
 def test_an_error_comes_when_the_values_are_wanted(group):
-    key = next(key for key in group.kvstore.keys() if key.endswith(b"a/0.0"))
-    group.kvstore.write(key, b"nonsense").result()
+    group.kvstore.write("a/0.0", b"nonsense").result()
 
     begun = read(open_zarr(group))
 
     assert begun["b"].values.shape == (2, 3)
-    with pytest.raises(ts.DataLossError, match="a/0.0"):
+    with pytest.raises(ts.DataLossError, match=r"a/0\.0"):
         _ = begun["a"].values

@@ -31,7 +31,7 @@ def test_what_is_assigned_is_stored_at_once(path):
     writing = open_zarr(path, mask_and_scale=False, write=True)
 
     writing["t2m"][0, 0] = 7
-    writing["t2m"][dict(x=[1, 3], y=[2])] = 9
+    writing["t2m"][{"x": [1, 3], "y": [2]}] = 9
     writing["flag"].values[:] = False  # of NumPy's copy
 
     found = open_zarr(path)
@@ -47,7 +47,9 @@ def test_what_is_assigned_is_stored_at_once(path):
 def test_what_is_decoded_is_not_assigned(path):
     writing = open_zarr(path, write=True)
 
-    with pytest.raises(ts.PermissionDeniedError, match='"scaled" is decoded.*mask_and_scale=False'):
+    with pytest.raises(
+        ts.PermissionDeniedError, match=r'"scaled" is decoded.*mask_and_scale=False'
+    ):
         writing["scaled"][0, 0] = 7
 
 

@@ -46,7 +46,11 @@ def test_nothing_is_read_ahead_unless_wanted(group):
     asked = counts(group)
 
     found = xr.open_dataset(
-        group, engine="tensorstore", prefetch=False, create_default_indexes=False, decode_times=False
+        group,
+        engine="tensorstore",
+        prefetch=False,
+        create_default_indexes=False,
+        decode_times=False,
     )
 
     assert chunks(asked) == []
@@ -64,7 +68,7 @@ def test_consolidated_metadata_costs_nothing_more(group):
 
 
 def test_what_is_no_keyword_is_refused(group):
-    with pytest.raises(TypeError, match="takes no 'mode'; it takes mask_and_scale.*prefetch"):
+    with pytest.raises(TypeError, match=r"takes no 'mode'; it takes mask_and_scale.*prefetch"):
         open_groups(group, tree=False, mode="r")
     assert len(set(OPTIONS)) == len(OPTIONS)
 

@@ -1,7 +1,8 @@
 """xarray's own tests of backends, run with this package's engine where they open Zarr.
 
 They are xarray's classes and functions, unchanged: whatever they open with `engine="zarr"` or
-`xr.open_zarr` is opened with `engine="tensorstore"`. They write by `written`.
+`xr.open_zarr` is opened with `engine="tensorstore"`. They write by `WRITES_DATASET` and
+`WRITES_TREE`. What their marks skip is not run either (see conftest.py).
 """
 
 import contextlib
@@ -9,10 +10,6 @@ import functools
 
 import pytest
 import xarray as xr
-
-pytest.importorskip("zarr")
-pytest.importorskip("xarray.tests")
-
 import xarray.tests.test_backends as backends
 import xarray.tests.test_backends_datatree as trees
 from xarray.tests.conftest import *  # noqa: F403 - fixtures
@@ -21,26 +18,21 @@ from xarray.tests.test_backends_datatree import (  # noqa: F401 - a fixture
     unaligned_datatree_zarr_factory,
 )
 
-# What writes what is then opened; xarray's own.
+#: How they write: xarray's own `to_zarr`.
 WRITES_DATASET = xr.Dataset.to_zarr
 WRITES_TREE = xr.DataTree.to_zarr
 
-#: Tests that are not run, and why; with `[2]` or `[3]`, of that version of Zarr alone.
+#: Tests that are not run, and why.
 LEFT_OUT: dict[str, str] = {
-    # what zarr-python's part of it is
-    "test_hidden_zarr_keys": "of xarray's class ZarrStore, which no engine of others is made of",
     "test_dimension_names": "of zarr-python's metadata objects alone",
-    "test_non_existent_store": "the words of the error are ours; its class is tested here",
-    "test_read_non_consolidated_warning": "nothing is slow here that would be warned of",
-    "test_to_zarr_not_consolidated": "nothing is slow here that would be warned of",
-    "test_zarr_fill_value_setting": "their engine does not heed use_zarr_fill_value_as_mask=False "
-    "in version 2; ours does",
-    # what cannot be run
-    "test_to_zarr_zip_store": "xarray expects it to fail",
+    "test_hidden_zarr_keys": "of xarray's class ZarrStore, which is no engine of ours",
+    "test_non_existent_store": "the words of the error are ours; its class is tested elsewhere",
+    "test_read_non_consolidated_warning": "nothing becomes slow here that would be warned of",
+    "test_to_zarr_not_consolidated": "nothing becomes slow here that would be warned of",
+    "test_zarr_fill_value_setting": "xarray's engine does not heed "
+    "use_zarr_fill_value_as_mask=False in version 2; ours does",
     "test_roundtrip_bytes_with_fill_value": "xarray expects it to fail",
-    "test_encoding_unlimited_dims": "xarray skips it: Zarr has none",
-    "test_vectorized_indexing_negative_step_compat": "xarray skips it",
-    "test_refresh_from_disk": "of netCDF files",
+    "test_to_zarr_zip_store": "xarray expects it to fail",
 }
 
 pytestmark = [
@@ -65,17 +57,19 @@ def ours(function):
     return open
 
 
+def open_zarr(store, group=None, chunks=(), overwrite_encoded_chunks=False, **options):
+    """`xr.open_zarr` by our engine."""
+    options = {**options, **options.pop("backend_kwargs", {}), "group": group}
+    options = {name: each for name, each in options.items() if name not in FOREIGN}
+    backend = {"overwrite_encoded_chunks": overwrite_encoded_chunks}
+    chunks = {} if chunks == () else chunks
+    return xr.open_dataset(
+        store, engine="tensorstore", chunks=chunks, backend_kwargs=backend, **options
+    )
+
+
 @pytest.fixture(autouse=True)
 def _opened_by_ours(monkeypatch):
-    def open_zarr(store, group=None, chunks=(), overwrite_encoded_chunks=False, **options):
-        chunks = {} if chunks == () else chunks
-        options = {**options, **options.pop("backend_kwargs", {}), "group": group}
-        options = {name: each for name, each in options.items() if name not in FOREIGN}
-        backend = {"overwrite_encoded_chunks": overwrite_encoded_chunks}
-        return xr.open_dataset(
-            store, engine="tensorstore", chunks=chunks, backend_kwargs=backend, **options
-        )
-
     for name in (
         "open_dataset",
         "open_datatree",
@@ -88,10 +82,14 @@ def _opened_by_ours(monkeypatch):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, opening)
     monkeypatch.setattr(xr, "open_zarr", open_zarr)
+    monkeypatch.setattr(xr.Dataset, "to_zarr", WRITES_DATASET)
+    monkeypatch.setattr(xr.DataTree, "to_zarr", WRITES_TREE)
 
 
 @pytest.mark.usefixtures("default_zarr_format")
 class TestZarr(backends.ZarrBase):
+    engine = "netcdf4"  # or a test takes it for netCDF 3, and skips what that cannot store
+
     @contextlib.contextmanager
     def create_zarr_target(self):
         with backends.create_tmp_file(suffix=".zarr") as path:
@@ -100,3 +98,14 @@ class TestZarr(backends.ZarrBase):
 
 class TestTrees(trees.TestZarrDatatreeIO):
     pass
+
+
+class TestUnevenChunks(backends.TestZarrRectilinearChunksRead):
+    pass
+
+
+def test_what_is_left_out_is_there():
+    classes = (TestZarr, TestTrees, TestUnevenChunks)
+
+    assert [name for name in LEFT_OUT if not any(hasattr(each, name) for each in classes)] == []
+    assert all(LEFT_OUT.values())

@@ -35,7 +35,7 @@ def test_what_is_no_group_is_said(path):
         source(path, group="g/a").look()
     with pytest.raises(ts.MismatchError, match="an array, not a group"):
         source(ts.Group.open(path).result(), group="g/a").look()
-    with pytest.raises(ts.NotFoundError, match=r'no group found at .*nowhere/zarr\.json'):
+    with pytest.raises(ts.NotFoundError, match=r"no group found at .*nowhere/zarr\.json"):
         source(path / "nowhere").look()
     with pytest.raises(ts.NotFoundError, match=r"h/zarr\.json"):
         source(path, group="h").look()
@@ -43,7 +43,7 @@ def test_what_is_no_group_is_said(path):
         source(path, consolidated=True).look()
     array = ts.open(path / "g" / "a").result()
     for given in (array, ts.open(path / "g" / "a")):
-        with pytest.raises(TypeError, match="no group of arrays; pass the ts.Group"):
+        with pytest.raises(TypeError, match=r"no group of arrays; pass the ts.Group"):
             source(given)
 
 

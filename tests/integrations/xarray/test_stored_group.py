@@ -42,7 +42,7 @@ def test_dimensions_of_two_sizes_are_named_with_both_variables(path):
 
     with pytest.raises(
         ts.MismatchError,
-        match='dimension "x" has size 3 in variable "a", but 4 in variable "b", in file:.*drop_var',
+        match=r'dimension "x" has size 3 in variable "a", but 4 in variable "b", in file:.*drop_var',
     ):
         opened(path)
     assert set(opened(path, drop_variables={"a"})) == {"b"}
@@ -56,10 +56,10 @@ def test_a_codec_that_is_not_there_is_said_of_its_variable(tmp_path):
     codecs = [*metadata["codecs"], {"name": "unheard_of"}]
     document.write_text(json.dumps({**metadata, "codecs": codecs}))
 
-    with pytest.raises(ts.DataLossError, match='variable "a" cannot be opened.*unheard_of.*drop'):
+    with pytest.raises(ts.DataLossError, match=r'variable "a" cannot be opened.*unheard_of.*drop'):
         opened(tmp_path)
     document.write_text(json.dumps({**metadata, "shape": "none"}))
-    with pytest.raises(ts.DataLossError, match='variable "a".*shape'):
+    with pytest.raises(ts.DataLossError, match=r'variable "a".*shape'):
         opened(tmp_path)
 
 

@@ -35,9 +35,7 @@ V2 = {"_ARRAY_DIMENSIONS": ["x"]}
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_fill_values_of_any_kind(zarr_format, dtype, fill):
     names = {"dimension_names": ["x"]} if zarr_format == 3 else {}
-    _, found = variable(
-        names, V2, zarr_format=zarr_format, dtype=dtype, shape=[3], fill_value=fill
-    )
+    _, found = variable(names, V2, zarr_format=zarr_format, dtype=dtype, shape=[3], fill_value=fill)
 
     said = found.encoding["fill_value"] if zarr_format == 3 else found.attrs["_FillValue"]
     np.testing.assert_equal(said, fill)
@@ -59,7 +57,7 @@ def test_the_attribute_of_missing_values_is_decoded_as_xarray_encodes_it():
     assert np.isnan(found.attrs["_FillValue"])
     _, text = variable(names, {"_FillValue": "none"}, dtype="ustring", shape=[3])
     assert text.attrs["_FillValue"] == "none"
-    with pytest.raises(ts.DataLossError, match='"v": the attribute _FillValue is 5, .* there:'):
+    with pytest.raises(ts.DataLossError, match=r'"v": the attribute _FillValue is 5, .* there:'):
         variable(names, {"_FillValue": 5}, dtype="float32", shape=[3])
 
 
@@ -74,7 +72,7 @@ def test_dimensions_of_netcdfs_library():
 def test_names_that_do_not_fit_are_shown(names):
     metadata = {"zarr_format": 3, "dimension_names": names}
 
-    with pytest.raises(ts.UnsupportedError, match='"v" has no names for its 1 dim.* at there;'):
+    with pytest.raises(ts.UnsupportedError, match=r'"v" has no names for its 1 dim.* at there;'):
         StoredVariable("v", "there", metadata, {}, ts.array([1, 2, 3]))
 
 
