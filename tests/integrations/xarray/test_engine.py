@@ -120,7 +120,7 @@ def test_where_no_engine_is_named_only_what_no_other_engine_takes_is_taken(monke
         assert engine.guess_can_open(mine)
     for others in ("a.zarr", Path("a.zarr"), "a.nc", "file:///a.zarr", b"CDF", 5, None):
         assert not engine.guess_can_open(others)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert engine.guess_can_open("a.zarr/")
     xr.testing.assert_equal(xr.open_dataset(group), xr.Dataset())
 

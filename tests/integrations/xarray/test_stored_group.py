@@ -42,7 +42,7 @@ def test_dimensions_of_two_sizes_are_named_with_both_variables(path):
 
     with pytest.raises(
         ts.MismatchError,
-        match=r'dimension "x" has size 3 in variable "a", but 4 in variable "b", in file:.*drop_var',
+        match=r'dimension "x" has size 3 in variable "a", but 4 in variable "b", in file:.*drop',
     ):
         opened(path)
     assert set(opened(path, drop_variables={"a"})) == {"b"}
