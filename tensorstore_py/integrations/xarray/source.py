@@ -199,5 +199,5 @@ def shared_context(
 def _url(place: ts.Group | ts.KvStore) -> str | None:
     try:
         return place.url
-    except ts.UnsupportedError:
+    except (ts.UnsupportedError, ts.SpecError):  # a store without, a path that is relative
         return None

@@ -30,6 +30,14 @@ def test_what_is_there_is_told_with_its_url(path):
     assert list(source({"driver": "zarr3", "kvstore": path.as_uri() + "/"}).nodes) == ["", "g"]
 
 
+def test_a_source_without_a_url(path, monkeypatch):
+    monkeypatch.chdir(path)
+    found = source({"driver": "zarr3", "kvstore": {"driver": "file", "path": "./"}})
+
+    assert list(found.nodes) == ["", "g"]
+    assert found.url is None
+
+
 def test_what_is_no_group_is_said(path):
     with pytest.raises(ts.MismatchError, match="an array, not a group"):
         source(path, group="g/a").look()
