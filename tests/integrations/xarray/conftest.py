@@ -20,6 +20,8 @@ def pytest_collection_modifyitems(config, items):
 def is_left_out(item):
     if item.originalname in item.module.LEFT_OUT or item.get_closest_marker("skip"):
         return True
+    if any(name in item.name for name in item.module.LEFT_OUT_WITH):
+        return True
     if any(mark.args and mark.args[0] is True for mark in item.iter_markers("skipif")):
         return True
     for mark in item.iter_markers("skip_if_param"):
