@@ -18,9 +18,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 # run as a file, only this folder would be importable
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -34,7 +36,7 @@ import tensorstore_py as ts
 from tensorstore_py.integrations import xarray as ours
 
 try:
-    import xarray_tensorstore as wheel
+    wheel: Any = import_module("xarray_tensorstore")
 except ImportError:
     wheel = None
 
@@ -194,10 +196,11 @@ def bulk(path: Path) -> Case:
 def load_async(url: str) -> Case:
     """Ten variables of one chunk each, loaded in an event loop from far away."""
 
-    def load(given: object, engine: str) -> Work:
+    def load(given: Any, engine: str) -> Work:
         dataset = xr.open_dataset(given, engine=engine, chunks=None, cache=False)
         names = list(dataset.data_vars)[:10]
-        return lambda: asyncio.run(dataset[names].load_async())
+        # A copy, or all but the first would find it loaded.
+        return lambda: asyncio.run(dataset[names].copy().load_async())
 
     # Of zarr-python's stores that speak HTTP, this is the one that is used in any event loop.
     store = ObjectStore(HTTPStore.from_url(url, client_options={"allow_http": True}))

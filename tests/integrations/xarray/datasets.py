@@ -1,5 +1,7 @@
 """Datasets for the tests of this folder, as xarray and zarr-python write them."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 import zarr
@@ -45,7 +47,7 @@ def kinds(path, zarr_format):
         "big_endian": np.arange(3, dtype=">i4"),
     }
     for name, values in arrays.items():
-        named = {"dimension_names": ["x"]} if zarr_format == 3 else {}
+        named: dict[str, Any] = {"dimension_names": ["x"]} if zarr_format == 3 else {}
         dtype = "string" if values.dtype.kind == "T" else values.dtype
         array = group.create_array(name, shape=values.shape, dtype=dtype, **named)
         array[:] = values

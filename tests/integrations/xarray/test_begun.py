@@ -56,7 +56,7 @@ def test_one_array_and_what_is_in_memory(group):
     assert read(memory).identical(memory)
     assert read(xr.open_dataset(group, engine="tensorstore", chunks={}))["a"].chunks is not None
     with pytest.raises(TypeError, match=r"Dataset or a DataArray.*dict"):
-        read({})
+        read({})  # type: ignore[type-var]
 
 
 def test_an_error_comes_when_the_values_are_wanted(group):

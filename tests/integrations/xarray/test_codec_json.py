@@ -2,7 +2,7 @@ import copy
 import pickle
 
 import pytest
-import zarr
+from zarr.codecs import GzipCodec
 
 from tensorstore_py.integrations.xarray.codec_json import (
     CodecJson,
@@ -18,9 +18,9 @@ TRANSPOSE = {"name": "transpose", "configuration": {"order": [1, 0]}}
 def test_a_codec_compares_with_zarrs_and_has_its_attributes():
     codec = CodecJson(GZIP)
 
-    assert codec == zarr.codecs.GzipCodec(level=5)
-    assert zarr.codecs.GzipCodec(level=5) == codec
-    assert codec != zarr.codecs.GzipCodec(level=6)
+    assert codec == GzipCodec(level=5)
+    assert GzipCodec(level=5) == codec
+    assert codec != GzipCodec(level=6)
     assert codec == GZIP
     assert codec != {}
     assert codec.level == 5

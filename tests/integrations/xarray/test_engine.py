@@ -3,6 +3,7 @@ import importlib.util
 import os
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,8 @@ def test_a_dataset_is_what_xarrays_engine_for_zarr_opens(path, options):
 def test_elements_of_each_kind_are_what_xarrays_engine_for_zarr_opens(tmp_path, zarr_format):
     kinds(tmp_path / "a.zarr", zarr_format)
 
-    for options in ({}, {"decode_cf": False}):
+    plain: list[dict[str, Any]] = [{}, {"decode_cf": False}]
+    for options in plain:
         theirs = xr.open_dataset(tmp_path / "a.zarr", engine="zarr", consolidated=False, **options)
         ours = opened(tmp_path / "a.zarr", **options)
         xr.testing.assert_identical(ours, theirs)
@@ -114,7 +116,7 @@ def test_what_a_dataset_is_opened_from(path, given):
 
 def test_where_no_engine_is_named_only_what_no_other_engine_takes_is_taken(monkeypatch):
     engine = TensorStoreBackendEntrypoint()
-    group = ts.Group.open("memory://", create=True).result()
+    group: Any = ts.Group.open("memory://", create=True).result()
 
     for mine in (group, group.kvstore, "file:///a/|zarr3:", "s3://b/a|zarr2:", "a.n5", "/a.n5/"):
         assert engine.guess_can_open(mine)

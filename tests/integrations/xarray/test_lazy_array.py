@@ -2,6 +2,7 @@ import asyncio
 import copy
 import itertools
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from tests.api.counted_memory import counts
 
 CHUNKS = ts.ChunkLayout(chunk_shape=[2])
 VALUES = np.arange(60).reshape(3, 4, 5)
-TERMS = [
+TERMS: list[Any] = [
     slice(None),
     slice(None, None, -1),
     slice(-2, None),

@@ -93,6 +93,7 @@ def test_one_context_for_all():
         shared_context(context, 1000),
         shared_context({"cache_pool": {"total_bytes_limit": 1000}}, None),
     ):
+        assert found is not None
         assert found["cache_pool"].to_json() == {"total_bytes_limit": 1000}
     with pytest.raises(ts.SpecError):
         shared_context({"no_such_thing": {}}, None)

@@ -12,6 +12,7 @@ def variable(metadata=None, attributes=None, *, zarr_format=3, fills=None, **opt
     """A variable `v` over one dimension, made with some metadata."""
     given = {"driver": f"zarr{zarr_format if zarr_format == 3 else ''}", "kvstore": "memory://"}
     store = ts.open({**given, "metadata": metadata or {}}, create=True, **options).result()
+    assert store.kvstore is not None
     document = json.loads(store.kvstore["zarr.json" if zarr_format == 3 else ".zarray"])
     stored = StoredVariable("v", "there", document, attributes or {}, store)
     return stored, stored.variable(fills)

@@ -23,7 +23,7 @@ class Waves:
 
     def __init__(self):
         self.counts = []
-        self._open = None
+        self._open: asyncio.Future[None] | None = None
 
     def plan(self, request):
         return Fault("far away", self._answered)
@@ -39,6 +39,7 @@ class Waves:
         return True
 
     def _let_through(self):
+        assert self._open is not None
         self._open.set_result(None)
         self._open = None
 
