@@ -106,4 +106,8 @@ class TensorStoreBackendEntrypoint(BackendEntrypoint):
     ) -> xr.DataTree:
         """Open a group and all below it as a tree. Takes and raises what `open_dataset` does."""
         found = self.open_groups_as_dict(filename_or_obj, drop_variables=drop_variables, **options)
-        return xr.DataTree.from_dict(found)
+        tree = xr.DataTree.from_dict(found)
+        for path, dataset in found.items():
+            # A tree is made of copies, which close nothing by themselves.
+            tree[path].set_close(dataset.close)
+        return tree

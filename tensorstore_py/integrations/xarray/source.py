@@ -77,6 +77,11 @@ class Source:
             )
         #: Where it is, or None.
         self.url: str | None = None
+        if isinstance(given, ts.Group) and (context is not None or cache_pool is not None):
+            raise TypeError(
+                "a ts.Group has the context that it was opened with; pass context= to "
+                "ts.Group.open, or pass the group's spec, path or kvstore here"
+            )
         self._owned: list[Callable[[], object]] = []
         shared = shared_context(context, cache_pool)
         if shared is not None and shared is not context:

@@ -11,6 +11,7 @@ import xarray as xr
 
 import tensorstore_py as ts
 from tensorstore_py.integrations.xarray import TensorStoreBackendEntrypoint
+from tests.api.counted_memory import counts
 from tests.integrations.xarray.datasets import dataset, kinds
 
 pytestmark = [
@@ -209,15 +210,53 @@ def test_chunks_that_dask_prefers_are_those_within_shards(tmp_path):
     np.testing.assert_equal(found["v"].encoding, theirs["v"].encoding)
 
 
-def test_a_pool_is_shared_by_all_variables(path):
-    context = ts.Context({"cache_pool": {"total_bytes_limit": 1_000_000}})
-    for options in ({"context": context}, {"cache_pool": 1_000_000}):
-        found = opened(path, cache=False, **options)
-        before = found["t2m"].values
-        for file in (path / "t2m").rglob("*"):
-            if file.is_file() and "z" not in file.name:
-                file.write_bytes(file.read_bytes())  # others' clocks: what is kept is checked anew
-        np.testing.assert_array_equal(found["t2m"].values, before)
+@pytest.mark.parametrize(
+    ("options", "times"),
+    [
+        ({}, 2),
+        ({"cache_pool": 1_000_000}, 1),
+        ({"context": {"cache_pool": {"total_bytes_limit": 1_000_000}}}, 1),
+        ({"context": ts.Context({"cache_pool": {"total_bytes_limit": 1_000_000}})}, 1),
+    ],
+    ids=["none", "bytes", "JSON", "Context"],
+)
+def test_a_pool_keeps_chunks_of_all_variables(options, times):
+    root = ts.Group.open({"driver": "counted_memory"}, create=True).result()
+    for name in ("a", "b"):
+        domain = ts.IndexDomain(shape=[100], labels=["x"])
+        root.create_array(name, dtype="int8", domain=domain).result()[...] = 1
+    asked = counts(root)
+
+    found = opened(root.kvstore, cache=False, **options)
+    for _ in range(2):
+        assert found.sum().load()["b"].item() == 100
+
+    read = {key: size for key, size in asked.bytes_read.items() if "/c/" in key}
+    assert read == {f"{name}/c/0": times * len(root.kvstore[f"{name}/c/0"]) for name in "ab"}
+
+
+def test_a_group_keeps_the_context_that_it_was_opened_with():
+    group = ts.Group.open("memory://", create=True).result()
+
+    with pytest.raises(TypeError, match=r"pass context= to ts\.Group\.open"):
+        opened(group, cache_pool=1000)
+
+
+def test_closing_a_tree_closes_all_of_it_and_a_branch_itself(tmp_path):
+    branch = xr.Dataset({"v": ("z", [1, 2])})
+    xr.DataTree.from_dict({"/": branch, "/a": branch}).to_zarr(tmp_path, zarr_format=2)
+    options: dict[str, Any] = {"engine": "tensorstore", "cache": False}
+
+    tree = xr.open_datatree(tmp_path, **options)
+    tree["a"].close()
+    with pytest.raises(ts.FailedPreconditionError, match="closed"):
+        tree["a"]["v"].load()
+    assert tree["v"].load().size == 2
+    tree = xr.open_datatree(tmp_path, **options)
+    tree.close()
+    for path in ("v", "a/v"):
+        with pytest.raises(ts.FailedPreconditionError, match="closed"):
+            tree[path].load()
 
 
 def test_closing_closes_what_was_opened_and_nothing_else(path):
