@@ -8,7 +8,7 @@ try:
     import xarray as _xarray  # noqa: F401 - asked for here, so that a missing one is named once
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "xarray is not installed; pip install tensorstore-py[xarray]", name=error.name
+        'this needs the library xarray; pip install "tensorstore-py[xarray]"', name=error.name
     ) from error
 
 from tensorstore_py.integrations.xarray.begun import read

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Node", "Source", "shared_context"]
 
+#: How many names of what is there in the place of a group are told.
+_SHOWN = 5
+
 
 class Node(Protocol):
     """An array or a group with what is stored of it."""
@@ -86,6 +89,7 @@ class Source:
         shared = shared_context(context, cache_pool)
         if shared is not None and shared is not context:
             self._owned.append(shared.close)
+        self._given = given
         self._path = (group or "").strip("/")
         self._max_depth = max_depth
         self._begun: list[ts.Future[ts.Group]] = []
@@ -118,9 +122,26 @@ class Source:
             DataLossError: a document is corrupt; names its key.
         """
         if self._looking is None and self._found is None:
-            found = self._group()
+            try:
+                found = self._group()
+            except ts.NotFoundError as error:
+                raise ts.NotFoundError(
+                    f"{str(error).partition('; to create')[0]}; {self._instead()}"
+                ) from error
             self.url = _url(found)
             self._looking = found.nodes(self._max_depth)
+
+    def _instead(self) -> str:
+        """What is there in the place of a group, as far as that is told without much asking."""
+        given = _local(self._given)
+        if not isinstance(given, Path):
+            return "name the folder that the group's metadata is in, and the group within by group="
+        path = given / self._path
+        if path.is_dir():
+            names = sorted(each.name for each in path.iterdir())
+            more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            return f"there are {', '.join(names[:_SHOWN])}{more}" if names else "it is empty"
+        return "a file is there" if path.exists() else f'there is no folder "{path}"'
 
     def _group(self) -> ts.Group:
         """The group that is asked for: as consolidated metadata tells, or as it is stored."""

@@ -32,9 +32,9 @@ def test_what_is_there_is_told_with_its_url(path):
 
 def test_a_source_without_a_url(path, monkeypatch):
     monkeypatch.chdir(path)
-    found = source({"driver": "zarr3", "kvstore": {"driver": "file", "path": "./"}})
+    found = source({"driver": "zarr3", "kvstore": {"driver": "file", "path": "g/"}})
 
-    assert list(found.nodes) == ["", "g"]
+    assert list(found.nodes) == ["", "a"]
     assert found.url is None
 
 
@@ -43,8 +43,17 @@ def test_what_is_no_group_is_said(path):
         source(path, group="g/a").look()
     with pytest.raises(ts.MismatchError, match="an array, not a group"):
         source(ts.Group.open(path).result(), group="g/a").look()
-    with pytest.raises(ts.NotFoundError, match=r"no group found at .*nowhere/zarr\.json"):
+    with pytest.raises(ts.NotFoundError, match=r'at .*nowhere/zarr\.json.* no folder ".*nowhere"'):
         source(path / "nowhere").look()
+    (path / "some").mkdir()
+    with pytest.raises(ts.NotFoundError, match=r"some/\.zgroup.*; it is empty"):
+        source(path, group="some").look()
+    for number in range(7):
+        (path / "some" / f"{number}.nc").touch()
+    with pytest.raises(ts.NotFoundError, match=r"there are 0\.nc, .*4\.nc, and 2 more"):
+        source(str(path / "some")).look()
+    with pytest.raises(ts.NotFoundError, match="name the folder"):
+        source("memory://nowhere/").look()
     with pytest.raises(ts.NotFoundError, match=r"h/zarr\.json"):
         source(path, group="h").look()
     with pytest.raises(ts.NotFoundError, match="no consolidated metadata"):
