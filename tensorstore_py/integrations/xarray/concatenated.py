@@ -20,7 +20,7 @@ from tensorstore_py.integrations.xarray.opening import stored_groups
 from tensorstore_py.integrations.xarray.source import Source, shared_context
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from tensorstore_py.integrations.xarray.stored_group import StoredGroup
     from tensorstore_py.integrations.xarray.stored_variable import StoredVariable
@@ -85,14 +85,18 @@ def open_concatenated_zarrs(
             group=group,
             consolidated=consolidated,
             zarr_format=None,
-            context=shared,
+            # A group that is open has its own, and is refused one that was asked for.
+            context=None if context is None and isinstance(path, ts.Group) else shared,
             cache_pool=None,
             max_depth=0,
         )
         for path in paths
     ]
     try:
-        joined = _Joined(_opened(sources, dropped), concat_dim, sources)
+        ends = [source.close for source in sources]
+        if shared is not context:
+            ends.append(shared.close)
+        joined = _Joined(_opened(sources, dropped), concat_dim, ends)
         found = xr.open_dataset(joined, engine="store", mask_and_scale=mask_and_scale, **options)
     except BaseException:
         for source in sources:
@@ -117,13 +121,15 @@ class _Joined(AbstractDataStore):
     Args:
         groups: the groups, open.
         dim: the dimension.
-        sources: what is closed at the end.
+        ends: what closes what was opened for them.
     """
 
-    def __init__(self, groups: Sequence[StoredGroup], dim: str, sources: Sequence[Source]) -> None:
+    def __init__(
+        self, groups: Sequence[StoredGroup], dim: str, ends: Sequence[Callable[[], object]]
+    ) -> None:
         self._groups = groups
         self._dim = dim
-        self._sources = sources
+        self._ends = ends
         self._stores: list[ts.TensorStore] = []
         first = groups[0]
         if not any(dim in each.dims for each in first.stored.values()):
@@ -148,8 +154,8 @@ class _Joined(AbstractDataStore):
         """Close all of them."""
         for store in self._stores:
             store.close()
-        for source in self._sources:
-            source.close()
+        for end in self._ends:
+            end()
 
     def __reduce__(self) -> tuple[object, ...]:
         return _NothingOpen, ()
