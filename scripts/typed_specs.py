@@ -128,7 +128,8 @@ def union(name: str, registry: str, definitions: Mapping[str, Json]) -> list[str
     for key in definitions:
         room, _, driver = key.partition(".")
         if room == registry and driver:
-            members.append(f"{driver[:1].upper()}{driver[1:]}{suffix}")
+            words = [f"{word[:1].upper()}{word[1:]}" for word in driver.split("_")]
+            members.append(f"{''.join(words)}{suffix}")
             bodies += typed_dict(members[-1], definitions[key])
     return [*bodies, f"{name}: TypeAlias = {' | '.join(members)}\n"]
 

@@ -6,18 +6,21 @@ and looks at single nodes are the hierarchy room's; what an array is, is its dri
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.begin import begin
 from tensorstore_py._api.describe_group import group_html, group_info
 from tensorstore_py._api.group_arrays import open_array
+from tensorstore_py._api.group_node import GroupNode
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.members import Members
 from tensorstore_py._api.tree import Tree, TreeFuture
 from tensorstore_py._hierarchy.attributes import AttributesFile
 from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._hierarchy.path import join, normalised
+from tensorstore_py._hierarchy.survey import survey
 from tensorstore_py._hierarchy.walk import Walk, names_below
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
@@ -173,6 +176,41 @@ class GroupContents(Closable):
 
         return self._begin(body)
 
+    def nodes(self, max_depth: int | None = 0) -> Future[dict[str, GroupNode]]:
+        """What is stored of this group, at `""`, and of what is in it, by path; nothing is opened.
+
+        Over a network a level costs about one round trip: documents of all nodes, attributes
+        included, are read while it is listed what is in them. Nothing is asked if it is
+        consolidated.
+
+        Args:
+            max_depth: as for `members`.
+
+        Raises:
+            NotFoundError: (by the Future) the group was deleted.
+            UnsupportedError: (by the Future) the store cannot list its keys.
+            DataLossError: (by the Future) a document is corrupt; names its key.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> group = ts.Group.open("memory://", create=True, attributes={"title": "b"}).result()
+            >>> _ = group.create_array("a/b", dtype="int16", shape=[3]).result()
+            >>> group.nodes(None).result()
+            {'': GroupNode('', group), 'a': GroupNode('a', group), 'a/b': GroupNode('a/b', array)}
+        """
+        size, form = len(self._path), self._tree.form
+
+        async def body() -> dict[str, GroupNode]:
+            found = await survey(self._tree, self._path, self._known, max_depth)
+            if not found:
+                raise NotFoundError(f"no group found at {self._tree.describe(self._path)}")
+            return {
+                node.path[size:].lstrip("/"): GroupNode(node, form, partial(self._open_node, node))
+                for node in found
+            }
+
+        return self._begin(body)
+
     def contains(self, path: str) -> Future[bool]:
         """Whether an array or a group is at a path."""
         where = self._at(path)
@@ -294,6 +332,9 @@ class GroupContents(Closable):
             return step
 
         return Members(self._begin, steps)
+
+    def _open_node(self, node: Node) -> Future[TensorStore | Self]:
+        return self._begin(partial(self._node, node))
 
     async def _node(self, node: Node) -> TensorStore | Self:
         return self._group(node) if node.kind == "group" else await self._array(node)

@@ -17,7 +17,7 @@ from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import DataLossError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tensorstore_py._interface.hierarchy import (
         HierarchyFormat,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from tensorstore_py._interface.kvstore import KvStore
 
-__all__ = ["Hierarchy", "Node", "known_node", "names_in", "read_node", "read_nodes"]
+__all__ = ["Hierarchy", "Node", "kind_of", "known_node", "names_in", "read_node", "read_nodes"]
 
 
 class Node(NamedTuple):
@@ -92,7 +92,7 @@ def known_node(tree: Hierarchy, path: str, known: Consolidated) -> Node | None:
     form = tree.form
     key = next((key for key in form.node_keys if key in documents), form.group_key)
     where = f"consolidated metadata of {tree.describe(path)}"
-    kind = _kind(form, key, documents.get(key, {}), where)
+    kind = kind_of(form, key, documents.get(key, {}), where)
     return Node(path, kind, documents, {}, known)
 
 
@@ -124,7 +124,7 @@ async def read_node(
             continue
         where = tree.store.describe_key(prefix + key)
         document = await read_document(tree.store, found.value, where)
-        kind = _kind(form, key, document, where)
+        kind = kind_of(form, key, document, where)
         documents, results = {key: document}, {key: found}
         inner = None
         if kind == "group" and key == form.consolidated_key:
@@ -158,21 +158,34 @@ async def read_nodes(
     return [found[path] for path in paths if path in found]
 
 
-async def names_in(tree: Hierarchy, path: str, known: Consolidated | None = None) -> list[str]:
+async def names_in(
+    tree: Hierarchy,
+    path: str,
+    known: Consolidated | None = None,
+    *,
+    wanted: Callable[[], bool] | None = None,
+) -> list[str]:
     """The names right below a group, sorted: of its nodes, as far as one listing can tell.
 
     A directory that holds no node is among them where nothing but asking would tell.
+
+    Args:
+        tree: the hierarchy.
+        path: of the group.
+        known: what may know it already.
+        wanted: asked while names come; the listing ends when it says no.
 
     Raises:
         UnsupportedError: the store cannot list its keys.
     """
     if known is not None and not known.stale:
         return known.names(path)
-    names = [
-        name[:-1]
-        async for name in tree.store.list_directory(tree.below(path))
-        if name.endswith("/") and name != "/" and tree.form.may_be_node(name[:-1])
-    ]
+    names = []
+    async for name in tree.store.list_directory(tree.below(path)):
+        if wanted is not None and not wanted():
+            return []
+        if name.endswith("/") and name != "/" and tree.form.may_be_node(name[:-1]):
+            names.append(name[:-1])
     return sorted(names)
 
 
@@ -189,7 +202,18 @@ async def _add(
         results[key] = found
 
 
-def _kind(form: HierarchyFormat, key: str, document: JsonObject, where: str) -> NodeKind:
+def kind_of(form: HierarchyFormat, key: str, document: JsonObject, where: str) -> NodeKind:
+    """What a document says that its node is.
+
+    Args:
+        form: the format.
+        key: of the document, below the node.
+        document: its JSON.
+        where: how to name it to a person.
+
+    Raises:
+        DataLossError: it says neither; names `where`.
+    """
     try:
         return form.kind(key, document)
     except SpecError as error:

@@ -20,6 +20,7 @@ __all__ = [
     "MemoryStoreSpec",
     "ObstoreStoreSpec",
     "S3StoreSpec",
+    "ZarrStoreStoreSpec",
     "ZipStoreSpec",
 ]
 
@@ -42,7 +43,8 @@ class FsspecStoreSpec(TypedDict, total=False):
 
     path: str
     context: Context | Mapping[str, object]
-    url: Required[str]
+    url: str
+    filesystem: object
     storage_options: ResourceSpec
     use_conditional_write: bool
     driver: Required[Literal["fsspec"]]
@@ -90,7 +92,8 @@ class ObstoreStoreSpec(TypedDict, total=False):
 
     path: str
     context: Context | Mapping[str, object]
-    url: Required[str]
+    url: str
+    store: object
     config: ResourceSpec
     use_conditional_write: bool
     driver: Required[Literal["obstore"]]
@@ -115,6 +118,15 @@ class S3StoreSpec(TypedDict, total=False):
     driver: Required[Literal["s3"]]
 
 
+class ZarrStoreStoreSpec(TypedDict, total=False):
+    """The key-value store `zarr_store`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    store: Required[object]
+    driver: Required[Literal["zarr_store"]]
+
+
 class ZipStoreSpec(TypedDict, total=False):
     """The key-value store `zip`."""
 
@@ -135,5 +147,6 @@ KvStoreSpec: TypeAlias = (
     | MemoryStoreSpec
     | ObstoreStoreSpec
     | S3StoreSpec
+    | ZarrStoreStoreSpec
     | ZipStoreSpec
 )
