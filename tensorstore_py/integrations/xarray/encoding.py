@@ -97,10 +97,7 @@ def as_attributes(attributes: Mapping[Hashable, Any], owner: str) -> dict[str, J
             found[name] = json.loads(json.dumps(plain))
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"Invalid attribute in Dataset.attrs. {owner}[{name!r}] cannot be stored as JSON: "
-                f"{error}"
-                if owner == "Dataset.attrs"
-                else f"attribute {name!r} of {owner} cannot be stored as JSON: {error}"
+                f"Invalid attribute in {owner}: {name!r} cannot be stored as JSON: {error}"
             ) from error
     return found
 
@@ -160,8 +157,6 @@ def array_arguments(
         form["shards"] = shards
     form["dtype"] = str if strings.check_vlen_dtype(variable.dtype) is str else variable.dtype
     form["fill_value"] = fill_value
-    if variable.dtype.kind in "OT" and fill_value in (None, 0):
-        form["fill_value"] = ""
     plain = as_attributes(attributes, f"variable {name!r}")
     return ArrayArguments(form, plain, bool(empty or write_empty))
 
@@ -200,7 +195,9 @@ def _fill_value(
     missing = attributes.pop("_FillValue", None)
     if missing is not None:
         attributes["_FillValue"] = FillValueCoder.encode(missing, dtype)
-    return 0 if found is None and dtype.kind not in "OTMm" else found
+    if found is None:  # version 3 knows no array without one
+        return "" if dtype.kind in "OTU" else np.zeros((), dtype)[()]
+    return found
 
 
 def _cells(given: object, what: str, name: Hashable, rank: int) -> tuple[int, ...] | None:

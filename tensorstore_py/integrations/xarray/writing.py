@@ -165,8 +165,7 @@ def _stored_name(name: Hashable) -> str:
 
 
 def _delayed(left: Delayed) -> Delayed:
-    if left is not None:
-        return left
+    """What writes blocks later, as one `Delayed` that gives None."""
     try:
         import dask  # noqa: PLC0415 - an extra that is needed for this alone
     except ModuleNotFoundError as error:
@@ -174,7 +173,11 @@ def _delayed(left: Delayed) -> Delayed:
             'compute=False needs the package dask: pip install "tensorstore-py[dask]"',
             name=error.name,
         ) from error
-    return dask.delayed(None)
+    return dask.delayed(_done)(left)
+
+
+def _done(_: object) -> None:
+    """The end of what was computed later."""
 
 
 def _mode(mode: str | None, append_dim: Hashable | None, region: object) -> str:

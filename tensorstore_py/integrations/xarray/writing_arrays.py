@@ -63,22 +63,23 @@ class ArrayTarget:
 
     Args:
         store: the array.
+        rank: how many dimensions a user sees.
 
     Attributes:
         dtype: NumPy's, of what is stored.
         shape: of the array.
     """
 
-    __slots__ = ("_opened", "_store", "dtype", "shape")
+    __slots__ = ("_opened", "_parts", "_rank", "_store", "dtype", "shape")
 
-    def __init__(self, store: ts.TensorStore) -> None:
-        self._opened = store
-        dtype = store.dtype.numpy_dtype
-        # A byte is a dimension more for the engine; ts.zarr knows how to see that as elements.
-        single = dtype.kind in "SV" and dtype.itemsize <= 1
-        self._store = ts.zarr.Array(store).ts if single else store
-        self.dtype = np.dtype(self._store.dtype.numpy_dtype)
-        self.shape: tuple[int, ...] = tuple(self._store.shape)
+    def __init__(self, store: ts.TensorStore, rank: int) -> None:
+        self._opened, self._rank = store, rank
+        self._store = store
+        self.dtype = np.dtype(store.dtype.numpy_dtype)
+        self.shape: tuple[int, ...] = tuple(store.shape)[:rank]
+        self._parts = store.rank > rank
+        if self._parts:  # byte strings of one length, whose bytes are in one more dimension
+            self.dtype = np.dtype((self.dtype.type, store.shape[-1]))
 
     def write(self, region: tuple[slice, ...], values: Values) -> ts.WriteFutures:
         """Write a block.
@@ -91,14 +92,17 @@ class ArrayTarget:
             values = values.astype(object, copy=False)
         elif values.dtype != self.dtype:
             values = values.astype(self.dtype)
+        if self._parts:
+            single = np.dtype((self.dtype.type, 1))
+            values = np.ascontiguousarray(values).reshape((*values.shape, 1)).view(single)
         return self._store[region].write(values) if region else self._store.write(values)
 
     def __setitem__(self, region: object, values: object) -> None:
         parts = region if isinstance(region, tuple) else (region,)
         self.write(parts, np.asarray(values)).result()
 
-    def __reduce__(self) -> tuple[Callable[..., ArrayTarget], tuple[ts.TensorStore]]:
-        return ArrayTarget, (self._opened,)
+    def __reduce__(self) -> tuple[Callable[..., ArrayTarget], tuple[ts.TensorStore, int]]:
+        return ArrayTarget, (self._opened, self._rank)
 
     def __dask_tokenize__(self) -> object:
         return uuid.uuid4().hex  # what is written now is not what was written before

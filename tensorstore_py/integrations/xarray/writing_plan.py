@@ -251,15 +251,20 @@ class Planner:
         where = below(path, _key(name))
         documents = form.array(metadata, [str(dim) for dim in variable.dims], asked.attributes)
         store = open_assumed(self._place, form, where, metadata, write_empty=asked.write_empty)
-        parts = [region.get(dim, slice(None)) for dim in variable.dims]
+        parts = [
+            slice(*region.get(dim, slice(None)).indices(size)[:2])
+            for dim, size in variable.sizes.items()
+        ]
+        if any(part != slice(0, size) for part, size in zip(parts, variable.shape, strict=True)):
+            raise ValueError(
+                f"variable {name!r} is not stored yet, so region= cannot be a part of it; make all "
+                "of it first"
+            )
         plan = ArrayPlan(
             where,
             variable,
-            ArrayTarget(store),
-            tuple(
-                slice(*part.indices(size)[:2])
-                for part, size in zip(parts, variable.shape, strict=True)
-            ),
+            ArrayTarget(store, variable.ndim),
+            tuple(parts),
             new=True,
             documents={below(where, key): (each, None) for key, each in documents.items()},
         )
@@ -289,7 +294,7 @@ class Planner:
             _check_regular(stored)
             documents[below(stored.node.path, key)] = (metadata, document.generation)
         store = self._opened(stored.node, metadata, write_empty=bool(self._options.write_empty))
-        target = ArrayTarget(store)
+        target = ArrayTarget(store, variable.ndim)
         plan = ArrayPlan(
             stored.node.path, variable, target, tuple(parts), new=False, documents=documents
         )
@@ -317,10 +322,15 @@ def _check_names(dataset: xr.Dataset) -> None:
     for name in dataset.variables:
         if name is not None and not isinstance(name, str):
             raise TypeError(
-                f"Invalid name {name!r} of a variable: it must be text, not {type(name).__name__}"
+                f"Invalid name {name!r} of a variable: it must be a string or None, not "
+                f"{type(name).__name__}"
             )
-        if name == "" or (isinstance(name, str) and "/" in name):
-            raise ValueError(f"Invalid name {name!r} of a variable: rename it, without slashes")
+        if name == "":
+            raise ValueError("Invalid name '' of a variable: the string must be length 1 or more")
+        if name is not None and "/" in name:
+            raise ValueError(
+                f"Invalid name {name!r} of a variable: slashes lead to another group; rename it"
+            )
 
 
 def _key(name: Hashable) -> str:
@@ -339,5 +349,5 @@ def _encodings(
                 f"{list(found)}"
             )
         found[name] = found[name].copy(deep=False)
-        found[name].encoding = dict(each)
+        found[name].encoding = each  # type: ignore[assignment]  # which copies it
     return found
