@@ -66,7 +66,7 @@ def encoded(variable: xr.Variable, name: Hashable, zarr_format: int) -> xr.Varia
     more: dict[str, Any] = {"zarr_format": zarr_format} if _ASKS_VERSION else {}
     with named(name):
         found: xr.Variable = encode_zarr_variable(variable, name=name, **more)
-        if found.dtype.kind == "O" and strings.check_vlen_dtype(found.dtype) is None:
+        if found.dtype.kind == "O" and not _is_text(found.dtype):
             raise TypeError(
                 f"variable {name!r} holds objects, of which no array can be made; convert it to "
                 "numbers, text or byte strings"
@@ -100,6 +100,11 @@ def as_attributes(attributes: Mapping[Hashable, Any], owner: str) -> dict[str, J
                 f"Invalid attribute in {owner}: {name!r} cannot be stored as JSON: {error}"
             ) from error
     return found
+
+
+def _is_text(dtype: np.dtype[Any]) -> bool:
+    """Whether it is how xarray says that objects are text."""
+    return strings.check_vlen_dtype(dtype) is str  # type: ignore[no-untyped-call]
 
 
 class ArrayArguments(NamedTuple):
@@ -155,7 +160,7 @@ def array_arguments(
     form["chunks"] = _chunks(encoding.get("chunks"), variable, name)
     if shards is not None:
         form["shards"] = shards
-    form["dtype"] = str if strings.check_vlen_dtype(variable.dtype) is str else variable.dtype
+    form["dtype"] = str if _is_text(variable.dtype) else variable.dtype
     form["fill_value"] = fill_value
     plain = as_attributes(attributes, f"variable {name!r}")
     return ArrayArguments(form, plain, bool(empty or write_empty))

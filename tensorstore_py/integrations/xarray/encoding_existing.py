@@ -45,7 +45,7 @@ class Existing:
         self.shape = tuple(array.shape)
         self.dtype: np.dtype[Any] = array.dtype
         if self.dtype.kind == "O":
-            self.dtype = strings.create_vlen_dtype(str)
+            self.dtype = strings.create_vlen_dtype(str)  # type: ignore[no-untyped-call]
         self._fill_value = array.fill_value
 
     @property

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 __all__ = ["Region", "checked_region"]
@@ -90,7 +89,7 @@ def _found(
         raise KeyError(
             f"region='auto' looks for the coordinate {dim!r}, which is not stored; say a slice"
         )
-    places = pd.Index(present.values).get_indexer(pd.Index(dataset[dim].values))
+    places = present.to_index().get_indexer(dataset.get_index(dim))
     if (places == -1).any():
         missing = dataset[dim].values[places == -1]
         raise KeyError(

@@ -13,7 +13,7 @@ from tensorstore_py.integrations.xarray.writing_arrays import Delayed
 from tensorstore_py.integrations.xarray.writing_documents import Documents, Form, Node
 from tensorstore_py.integrations.xarray.writing_order import Writing
 from tensorstore_py.integrations.xarray.writing_place import Place, as_place, below, parents
-from tensorstore_py.integrations.xarray.writing_plan import GroupPlan, Options, Planner
+from tensorstore_py.integrations.xarray.writing_plan import Options, Planner, stored_name
 
 __all__ = ["to_zarr"]
 
@@ -70,8 +70,8 @@ def to_zarr(
             that grow; `"r+"`: only values are written, of variables that are there. By default
             `"a"` with `append_dim`, `"r+"` with `region`, else `"w-"`.
         group: path of a group in the target.
-        encoding: how variables are stored, by name; of a tree by group and name. For each: `chunks`,
-            `shards`, `compressors`, `filters`, `serializer`, `fill_value`, `chunk_key_encoding`,
+        encoding: how variables are stored, by name; of a tree by group and name. For each:
+            `chunks`, `shards`, `compressors`, `filters`, `serializer`, `fill_value`, `chunk_key_encoding`,
             `dtype`, `scale_factor`, `add_offset`, `_FillValue`, `units`, `calendar`, ….
         append_dim: the dimension along which to write behind what is there.
         region: write a part of what is there: a slice for each dimension, or `"auto"` for where
@@ -139,29 +139,32 @@ def _write(
     store_options: Mapping[str, Any] | None,
 ) -> Delayed:
     path = "/".join(part for part in (group or "").split("/") if part)
-    documents = Documents(place)
-    asked = None if options.mode in ("w", "w-") else place.zarr_format
-    nodes = documents.look([*parents(path), path], asked)
-    form = _form(place, options, nodes, path, consolidated)
     parts = [part._replace(path=below(path, part.path)) for part in parts]
-    if nodes[path].kind is not None and not options.fresh:
+    documents = Documents(place)
+    asked = documents.ask([*parents(path), path], None if options.fresh else place.zarr_format)
+    # Of a new tree that is all of the target nothing has to be known: the answers are not waited
+    # for before all is planned.
+    nodes = {} if options.fresh and not path else asked()
+    form = Form(place.zarr_format or 3)
+    if nodes:
+        _check(place, options, nodes, path, consolidated)
+        form = _form(place, options, nodes, path)
+    known: dict[str, Node] = {}
+    if nodes and not options.fresh and nodes[path].kind is not None:
         wanted = {
             below(part.path, name)
             for part in parts
-            for name in ("", *(_stored_name(name) for name in part.dataset.variables))
+            for name in ("", *(stored_name(name) for name in part.dataset.variables))
         }
-        nodes = {**documents.look(wanted - {path}, form.zarr_format), **nodes}
+        known = nodes = {**documents.look(wanted - {path}, form.zarr_format), **nodes}
     planner = Planner(documents, form, options)
-    known = {} if options.fresh else nodes
     groups = [planner.plan(*part, known) for part in parts]
-    _check_groups(place, groups, known)
+    if not nodes:
+        nodes = asked()
+        _check(place, options, nodes, path, consolidated)
     writing = Writing(documents, form, options, nodes, path, consolidated=consolidated)
     left = writing.write(groups, compute=compute, store_options=store_options)
     return _delayed(left) if not compute else None
-
-
-def _stored_name(name: Hashable) -> str:
-    return "__values__" if name is None else str(name)
 
 
 def _delayed(left: Delayed) -> Delayed:
@@ -173,7 +176,7 @@ def _delayed(left: Delayed) -> Delayed:
             'compute=False needs the package dask: pip install "tensorstore-py[dask]"',
             name=error.name,
         ) from error
-    return dask.delayed(_done)(left)
+    return dask.delayed(_done)(left)  # type: ignore[attr-defined]
 
 
 def _done(_: object) -> None:
@@ -234,19 +237,27 @@ def _as_dataset(array: xr.DataArray) -> xr.Dataset:
     return array.to_dataset()
 
 
-def _form(
+def _form(place: Place, options: Options, nodes: Mapping[str, Node], path: str) -> Form:
+    """The version of the format: that of the place, or of what is there, or the newest."""
+    outer = nodes[""].zarr_format if path else None
+    there = outer if options.fresh else nodes[path].zarr_format or outer
+    return Form(place.zarr_format or there or 3)
+
+
+def _check(
     place: Place,
     options: Options,
     nodes: Mapping[str, Node],
     path: str,
     consolidated: bool | None,
-) -> Form:
-    """The version of the format, if what is there and the mode agree.
+) -> None:
+    """Refuse what does not fit what is there.
 
     Raises:
-        NodeExistsError, NodeNotFoundError, MismatchError, ValueError: they do not.
+        NodeExistsError, NodeNotFoundError, MismatchError, ValueError: the mode does not, an array
+            is where a group has to be, or there is no consolidated metadata to be used.
     """
-    own, root, mode = nodes[path], nodes[""], options.mode
+    own, mode = nodes[path], options.mode
     if own.kind is not None and mode == "w-":
         raise ts.zarr.NodeExistsError(
             f"there is a Zarr {own.kind} at {place.describe(path)}; pass mode='a' to write into "
@@ -256,27 +267,15 @@ def _form(
         raise ts.zarr.NodeNotFoundError(
             f"no group found at {place.describe(path)}; pass mode='w' or 'a' to make one"
         )
-    for each in (*parents(path), *((path,) if mode != "w" else ())):
-        if nodes[each].kind == "array":
+    for each in nodes.values():
+        inside = each.path != path or mode != "w"
+        if each.kind == "array" and inside and each.path in (*parents(path), path):
             raise ts.MismatchError(
-                f"there is an array, not a group, at {place.describe(each)}; write to another path"
+                f"there is an array, not a group, at {place.describe(each.path)}; write to "
+                "another path"
             )
-    if mode == "r+" and consolidated and not root.consolidated:
+    if mode == "r+" and consolidated and not nodes[""].consolidated:
         raise ValueError(
             f"there is no consolidated metadata at {place.describe('')}; leave out "
             "consolidated=True, or store some with mode='a'"
         )
-    outer = root.zarr_format if path else None
-    there = outer if options.fresh else own.zarr_format or outer
-    return Form(place.zarr_format or there or 3)
-
-
-def _check_groups(place: Place, groups: list[GroupPlan], nodes: Mapping[str, Node]) -> None:
-    """Refuse a group where an array is."""
-    for group in groups:
-        node = nodes.get(group.path)
-        if node is not None and node.kind == "array":
-            raise ts.MismatchError(
-                f"there is an array, not a group, at {place.describe(group.path)}; write to "
-                "another path"
-            )

@@ -150,13 +150,13 @@ class Blocks:
     """Variables in blocks, of dask or another library, which are written where that computes."""
 
     def __init__(self) -> None:
-        self._writer = ArrayWriter(lock=False)
+        self._writer = ArrayWriter(lock=False)  # type: ignore[no-untyped-call]
         self.any = False
 
     def add(self, target: ArrayTarget, region: tuple[slice, ...], variable: xr.Variable) -> None:
         """Have a variable written."""
         self.any = True
-        self._writer.add(variable.data, target, region)
+        self._writer.add(variable.data, target, region)  # type: ignore[no-untyped-call]
 
     def write(self, *, compute: bool, options: Mapping[str, Any] | None) -> Delayed:
         """Write all of them, or say how.
@@ -165,7 +165,7 @@ class Blocks:
             compute: now; else what is given back does it.
             options: of the library's `store`.
         """
-        return self._writer.sync(
+        return self._writer.sync(  # type: ignore[no-untyped-call]
             compute=compute, chunkmanager_store_kwargs=None if options is None else {**options}
         )
 

@@ -6,7 +6,7 @@ Here is where names of keys are known. `Documents` reads and stores many of them
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -146,23 +146,31 @@ class Documents:
         self._kvstore = place.kvstore
 
     def look(self, paths: Iterable[str], zarr_format: int | None) -> dict[str, Node]:
-        """What is at some paths, asked for at once.
+        """What is at some paths, asked for at once; see `ask`."""
+        return self.ask(paths, zarr_format)()
+
+    def ask(self, paths: Iterable[str], zarr_format: int | None) -> Callable[[], dict[str, Node]]:
+        """Begin to ask what is at some paths.
 
         Args:
             paths: of nodes.
             zarr_format: look for this version only.
 
-        Raises:
-            DataLossError: a document is no JSON; names its key.
+        Returns:
+            What waits for the answers; it raises `DataLossError` for a document that is no JSON.
         """
         forms = [Form(version) for version in (3, 2) if zarr_format in (None, version)]
         keys = [key for form in forms for key in form.keys]
         asked = {path: [(key, self.read(below(path, key))) for key in keys] for path in paths}
-        nodes = {}
-        for path, answers in asked.items():
-            found = {key: self._parsed(below(path, key), answer) for key, answer in answers}
-            nodes[path] = _node(path, {key: each for key, each in found.items() if each})
-        return nodes
+
+        def answers() -> dict[str, Node]:
+            nodes = {}
+            for path, begun in asked.items():
+                found = {key: self._parsed(below(path, key), answer) for key, answer in begun}
+                nodes[path] = _node(path, {key: each for key, each in found.items() if each})
+            return nodes
+
+        return answers
 
     def read(self, key: str) -> ts.Future[ts.KvStore.ReadResult]:
         """Ask for a document."""
@@ -173,7 +181,7 @@ class Documents:
         if result.state == "missing":
             return None
         try:
-            value = json.loads(result.value)
+            value = json.loads(bytes(result.value))
         except ValueError as error:
             raise ts.DataLossError(f"Error reading {self.place.describe(key)}: {error}") from error
         return Document(value, result.stamp.generation)

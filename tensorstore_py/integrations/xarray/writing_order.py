@@ -147,34 +147,41 @@ class Writing:
     def _store_arrays(
         self, groups: Sequence[GroupPlan], under_way: UnderWay, early: Stored
     ) -> None:
-        """Make arrays of what is stored, and those longer that are to be so when all is."""
+        """Make arrays of what is stored, groups of them, and then longer what is to be longer.
+
+        Requests of one group do not wait for those of another.
+        """
         late: dict[str, tuple[Json, bytes | None]] = {}
-        made: Stored = dict(early)
+        made: list[tuple[GroupPlan, Stored]] = []
         for group in groups:
+            begun: Stored = {}
             for array in group.arrays:
                 under_way.wait(array.target)
                 for key, (value, condition) in array.documents.items():
                     if not key.endswith(self._form.array_key):
                         continue
                     if array.new:
-                        made[key] = self._documents.store(key, value, condition=condition)
+                        begun[key] = self._documents.store(key, value, condition=condition)
                     else:
                         late[key] = (value, condition)
-        self._documents.check(made)
+            made.append((group, begun))
+        self._documents.check(early)
+        inner: Stored = {}
+        for group, begun in made:
+            self._documents.check(begun)
+            if group.found is None and group.path != self._path:
+                for key, value in self._form.group(group.attributes).items():
+                    where = below(group.path, key)
+                    inner[where] = self._documents.store(where, value)
+        self._documents.check(inner)
         self._documents.store_all(late)
 
     # Groups.
 
     def _store_groups(self, groups: Sequence[GroupPlan]) -> None:
-        root, *inner = groups
-        documents = {
-            below(each.path, key): (value, None)
-            for each in inner
-            if each.found is None
-            for key, value in self._form.group(each.attributes).items()
-        }
-        self._documents.store_all(documents)
-        changed = bool(documents) or self._changes(groups)
+        """Finish the tree's own group, and tell of everything in consolidated metadata."""
+        root = groups[0]
+        changed = self._changes(groups)
         self._change_attributes(groups)
         if root.found is not None and not self._options.fresh:
             self._consolidate(changed=changed)
@@ -182,14 +189,12 @@ class Writing:
         whole = self._form.group(root.attributes)
         last = self._consolidated(groups) if self._consolidates and not self._path else {}
         own = {**whole, **{key: value for key, value in last.items() if key in whole}}
-        conditions = {} if self._options.mode == "w" else {self._form.group_key: ABSENT}
+        other = {} if self._options.mode == "w" else {self._form.group_key: ABSENT}
         self._documents.store_all(
             {
-                below(self._path, key): (
-                    value,
-                    self._claims.get(below(self._path, key), conditions.get(key)),
-                )
+                where: (value, self._claims.get(where, other.get(key)))
                 for key, value in own.items()
+                for where in (below(self._path, key),)
             }
         )
         self._claims.clear()
@@ -202,8 +207,11 @@ class Writing:
 
     def _changes(self, groups: Iterable[GroupPlan]) -> bool:
         """Whether documents of arrays or attributes of groups are not what they were."""
-        return any(array.documents for group in groups for array in group.arrays) or any(
-            _attributes_differ(group) for group in groups
+        return any(
+            group.found is None
+            or _attributes_differ(group)
+            or any(array.documents for array in group.arrays)
+            for group in groups
         )
 
     def _change_attributes(self, groups: Iterable[GroupPlan]) -> None:

@@ -21,7 +21,7 @@ from tensorstore_py.integrations.xarray.writing_documents import Documents, Form
 from tensorstore_py.integrations.xarray.writing_forms import Forms
 from tensorstore_py.integrations.xarray.writing_place import below
 
-__all__ = ["ArrayPlan", "GroupPlan", "Options", "Planner"]
+__all__ = ["ArrayPlan", "GroupPlan", "Options", "Planner", "stored_name"]
 
 #: What a variable without a name is stored as; None is no key.
 _NAMELESS: Final = "__values__"
@@ -153,8 +153,13 @@ class Planner:
             elif self._is_written(stored):
                 arrays.append(self._joining(path, stored, given, region))
         found = nodes.get(path)
+        if found is not None and found.kind == "array":
+            raise ts.MismatchError(
+                f"there is an array, not a group, at {self._place.describe(path)}; write to "
+                "another path"
+            )
         plain = as_attributes(attributes, "Dataset.attrs")
-        present = found if found is not None and found.kind == "group" else None
+        present = found if found is not None and found.kind is not None else None
         return GroupPlan(path, plain, arrays, present)
 
     def _is_written(self, stored: Existing) -> bool:
@@ -170,7 +175,7 @@ class Planner:
     ) -> dict[Hashable, Existing]:
         found = {}
         for name in dataset.variables:
-            node = nodes.get(below(path, _key(name)))
+            node = nodes.get(below(path, stored_name(name)))
             if node is None or node.kind is None:
                 continue
             if node.kind == "group":
@@ -178,10 +183,10 @@ class Planner:
                     f"variable {name!r} cannot be stored: a group is at "
                     f"{self._place.describe(node.path)}; rename one of them"
                 )
-            found[name] = as_existing(_key(name), node, ts.zarr.Array(self._opened(node)))
+            found[name] = as_existing(stored_name(name), node, ts.zarr.Array(self._opened(node)))
         return found
 
-    def _opened(self, node: Node, metadata: Json = None, **more: Any) -> ts.TensorStore:  # noqa: ANN401 - JSON
+    def _opened(self, node: Node, metadata: Json = None, **more: Any) -> ts.TensorStore:
         document = node.documents[self._form.array_key].value if metadata is None else metadata
         return open_assumed(self._place, self._form, node.path, document, **more)
 
@@ -248,7 +253,7 @@ class Planner:
         except (TypeError, ValueError, NotImplementedError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"variable {name!r} cannot be stored: {error}") from error
-        where = below(path, _key(name))
+        where = below(path, stored_name(name))
         documents = form.array(metadata, [str(dim) for dim in variable.dims], asked.attributes)
         store = open_assumed(self._place, form, where, metadata, write_empty=asked.write_empty)
         parts = [
@@ -305,7 +310,8 @@ class Planner:
             cells = store.chunk_layout.write_chunk.shape
             if cells is not None:
                 rank = len(plan.region)
-                plan.variable = aligned(plan.variable, tuple(cells)[:rank], plan.region)
+                sizes = tuple(int(each or 1) for each in cells)[:rank]
+                plan.variable = aligned(plan.variable, sizes, plan.region)
         return plan
 
 
@@ -333,7 +339,8 @@ def _check_names(dataset: xr.Dataset) -> None:
             )
 
 
-def _key(name: Hashable) -> str:
+def stored_name(name: Hashable) -> str:
+    """What a variable is stored as."""
     return _NAMELESS if name is None else str(name)
 
 
@@ -349,5 +356,5 @@ def _encodings(
                 f"{list(found)}"
             )
         found[name] = found[name].copy(deep=False)
-        found[name].encoding = each  # type: ignore[assignment]  # which copies it
+        found[name].encoding = each  # which copies it
     return found
