@@ -113,9 +113,7 @@ def days(count: int, start: int, side: int = 64) -> xr.Dataset:
     time_ = np.datetime64("2024-01-01", "ns") + np.arange(start, start + count) * np.timedelta64(
         1, "D"
     )
-    return xr.Dataset(
-        {name: (("time", "y", "x"), values) for name in names}, coords={"time": time_}
-    )
+    return xr.Dataset(dict.fromkeys(names, (("time", "y", "x"), values)), coords={"time": time_})
 
 
 def bulk() -> xr.Dataset:

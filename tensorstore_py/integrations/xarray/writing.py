@@ -71,8 +71,9 @@ def to_zarr(
             `"a"` with `append_dim`, `"r+"` with `region`, else `"w-"`.
         group: path of a group in the target.
         encoding: how variables are stored, by name; of a tree by group and name. For each:
-            `chunks`, `shards`, `compressors`, `filters`, `serializer`, `fill_value`, `chunk_key_encoding`,
-            `dtype`, `scale_factor`, `add_offset`, `_FillValue`, `units`, `calendar`, ….
+            `chunks`, `shards`, `compressors`, `filters`, `serializer`, `fill_value`,
+            `chunk_key_encoding`, and xarray's `dtype`, `scale_factor`, `add_offset`, `_FillValue`,
+            `units`, `calendar`, ….
         append_dim: the dimension along which to write behind what is there.
         region: write a part of what is there: a slice for each dimension, or `"auto"` for where
             the coordinates are. Many processes may write regions that share chunks.

@@ -50,7 +50,7 @@ def open_assumed(
         spec["store_data_equal_to_fill_value"] = True
     return ts.open(
         spec,
-        kvstore=(place.kvstore / path) / "",
+        kvstore=place.kvstore / f"{path}/",
         open=True,
         assume_metadata=True,
         context=place.context,
@@ -78,6 +78,8 @@ class ArrayTarget:
         self.dtype = np.dtype(store.dtype.numpy_dtype)
         self.shape: tuple[int, ...] = tuple(store.shape)[:rank]
         self._parts = store.rank > rank
+        if self.dtype.kind in "SV" and not self.dtype.itemsize:
+            self.dtype = np.dtype((self.dtype.type, 1))
         if self._parts:  # byte strings of one length, whose bytes are in one more dimension
             self.dtype = np.dtype((self.dtype.type, store.shape[-1]))
 

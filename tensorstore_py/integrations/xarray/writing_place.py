@@ -86,7 +86,7 @@ def as_place(
     elif found.transaction is not transaction:
         found = found.with_transaction(transaction)
     if found.path and not found.path.endswith("/"):
-        found = found / ""
+        found = found / "/"
     return Place(found, said if zarr_format is None else zarr_format, shared, transaction)
 
 

@@ -1,7 +1,8 @@
 """What xarray's published tests need: their marks, and to be left out where that is said.
 
 A module says which tests it leaves out, and why, in `EXCLUDED`: by name, with or without
-parameters. Those that their authors leave out for some parameters (`skip_if_param`) are left out, too.
+parameters. Those that their authors leave out for some parameters (`skip_if_param`) are left out,
+too.
 """
 
 import pytest
