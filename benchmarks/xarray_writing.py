@@ -1,7 +1,7 @@
 """Writing Datasets and trees: our `to_zarr` and xarray's with its zarr engine, side by side.
 
-Each workload is run by both in turn, so that a slow minute of the machine is both's. The table shows
-medians over the rounds, and the median of the ratios of each round: above 1 we are ahead.
+Each workload is run by both in turn, so that a slow minute of the machine is both's. The table
+shows medians over the rounds, and the median of the ratios of each round: above 1 we are ahead.
 
     python benchmarks/xarray_writing.py             7 rounds
     python benchmarks/xarray_writing.py --quick     2 rounds: a look, not a result

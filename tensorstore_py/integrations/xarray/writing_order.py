@@ -174,7 +174,10 @@ class Writing:
                     where = below(group.path, key)
                     inner[where] = self._documents.store(where, value)
         self._documents.check(inner)
-        self._documents.store_all(late)
+        # Whoever else makes the same arrays longer begins with the same one, so that of two one
+        # gets all of them.
+        for keys in sorted(late)[:1], sorted(late)[1:]:
+            self._documents.store_all({key: late[key] for key in keys})
 
     # Groups.
 

@@ -72,7 +72,7 @@ def test_attributes_are_plain_json() -> None:
 
 @pytest.mark.parametrize("given", [{"a": object()}, {1: 2}, {"a": b"x"}])
 def test_attributes_that_are_none_name_themselves(given) -> None:
-    with pytest.raises(TypeError, match="variable 'v'.*(1|'a')"):
+    with pytest.raises(TypeError, match=r"variable 'v'.*(1|'a')"):
         as_attributes(given, "variable 'v'")
 
 

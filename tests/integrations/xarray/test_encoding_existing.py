@@ -65,5 +65,5 @@ def test_text_of_another_length_is_not_cut() -> None:
 
 
 def test_dimensions_must_have_names() -> None:
-    with pytest.raises(ValueError, match="'v'.*dimension_names"):
+    with pytest.raises(ValueError, match=r"'v'.*dimension_names"):
         existing(dims=None)

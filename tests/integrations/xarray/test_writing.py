@@ -160,7 +160,7 @@ def test_blocks_need_not_fit_the_stored_chunks(where, request, tmp_path) -> None
     xr.testing.assert_identical(read(tmp_path / "a"), written.compute())
 
 
-def test_aligned_blocks_store_each_chunk_once(tmp_path) -> None:
+def test_aligned_blocks_store_each_chunk_once() -> None:
     stored: list[str] = []
 
     class Noting(dict):
@@ -218,12 +218,12 @@ def test_only_values_are_written_in_place(tmp_path) -> None:
     to_zarr(days(1, 2).assign_attrs(title="other"), tmp_path / "a", mode="r+")
 
     xr.testing.assert_identical(read(tmp_path / "a"), days(1, 2))
-    with pytest.raises(ValueError, match="non-pre-existing.*rain"):
+    with pytest.raises(ValueError, match=r"non-pre-existing.*rain"):
         to_zarr(days(0, 2, rain=("x", np.arange(4))), tmp_path / "a", mode="r+")
     with pytest.raises(FileNotFoundError, match="no group found"):
         to_zarr(days(0, 2), tmp_path / "b", mode="r+")
+    to_zarr(days(0, 2), tmp_path / "c", consolidated=False)
     with pytest.raises(ValueError, match="consolidated"):
-        to_zarr(days(0, 2), tmp_path / "c", consolidated=False)
         to_zarr(days(0, 2), tmp_path / "c", mode="r+", consolidated=True)
 
 
@@ -375,18 +375,18 @@ def test_nothing_is_seen_before_the_commit_and_all_of_it_after(zarr_format, tmp_
 def test_an_abort_leaves_nothing(tmp_path) -> None:
     to_zarr(days(0, 2), tmp_path / "a")
 
-    with pytest.raises(ZeroDivisionError), ts.Transaction() as transaction:
-        to_zarr(days(2, 2).chunk(), tmp_path / "a", append_dim="time", transaction=transaction)
-        to_zarr(days(0, 2), tmp_path / "b", transaction=transaction)
-        _ = 1 / 0
+    transaction = ts.Transaction()
+    to_zarr(days(2, 2).chunk(), tmp_path / "a", append_dim="time", transaction=transaction)
+    to_zarr(days(0, 2), tmp_path / "b", transaction=transaction)
+    transaction.abort()
 
     xr.testing.assert_identical(read(tmp_path / "a"), days(0, 2))
     assert not (tmp_path / "b").exists()
 
 
 def test_what_is_computed_later_is_in_no_transaction(tmp_path) -> None:
-    with pytest.raises(ValueError, match="compute=False"), ts.Transaction() as transaction:
-        to_zarr(days(0, 2), tmp_path / "a", transaction=transaction, compute=False)
+    with pytest.raises(ValueError, match="compute=False"):
+        to_zarr(days(0, 2), tmp_path / "a", transaction=ts.Transaction(), compute=False)
 
 
 # Later.
@@ -450,7 +450,7 @@ def test_trees_are_added_to_and_overwritten(zarr_format, tmp_path) -> None:
 
 
 def test_trees_say_what_they_cannot_do(tmp_path) -> None:
-    with pytest.raises(ValueError, match="unexpected encoding group.*nowhere"):
+    with pytest.raises(ValueError, match=r"unexpected encoding group.*nowhere"):
         to_zarr(sites(), tmp_path / "a", encoding={"/nowhere": {}})
     with pytest.raises(NotImplementedError, match="append_dim"):
         to_zarr(sites(), tmp_path / "a", append_dim="time")

@@ -59,7 +59,7 @@ def test_conditions_hold_or_say_so() -> None:
     found = documents({})
     found.store_all({"a": ({"n": 1}, ABSENT)})
 
-    with pytest.raises(ts.AbortedError, match="a.*changed by somebody else"):
+    with pytest.raises(ts.AbortedError, match=r"a.*changed by somebody else"):
         found.store_all({"a": ({"n": 2}, ABSENT)})
     found.take_back("a", b"another")
     assert json.loads(found.read("a").result().value) == {"n": 1}

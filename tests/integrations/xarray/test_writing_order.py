@@ -17,7 +17,7 @@ FORMATS = pytest.mark.parametrize("zarr_format", [2, 3])
 ARRAYS = ("zarr.json", ".zarray")
 
 
-class Broken(OSError):
+class BrokenError(OSError):
     """What a store says that has had enough."""
 
 
@@ -42,7 +42,7 @@ class Noting(dict):
         if self.good is not None and len(self.order) >= self.good:
             if self.mends:
                 self.good = None
-            raise Broken(key)
+            raise BrokenError(key)
         self.order.append(key)
 
 
@@ -97,7 +97,7 @@ def test_no_array_is_longer_before_all_is_stored(zarr_format) -> None:
     assert order[-1] == {2: ".zmetadata", 3: "zarr.json"}[zarr_format]
 
 
-def promised(store: dict, zarr_format: int) -> set[str]:
+def promised(store: dict) -> set[str]:
     """The arrays that documents say to be there."""
     found = set()
     for key, value in store.items():
@@ -121,7 +121,7 @@ def check(store: dict, zarr_format: int) -> None:
     expected = dict(sites().subtree_with_keys)
     copy = ts.zarr.MemoryStore(dict(store)).kvstore
     driver = {2: "zarr", 3: "zarr3"}[zarr_format]
-    for path in promised(store, zarr_format):
+    for path in promised(store):
         group, _, name = path.rpartition("/")
         array = ts.open({"driver": driver}, kvstore=(copy / path) / "").result()
         stored = np.asarray(array.read().result())
@@ -137,7 +137,7 @@ def test_wherever_it_breaks_nothing_half_written_says_that_it_is_whole(mode, zar
 
     for good in range(len(whole.order)):
         store = Noting(good=good)
-        with pytest.raises(Broken):
+        with pytest.raises(BrokenError):
             to_zarr(sites(), store, mode=mode, zarr_format=zarr_format)
         check(store, zarr_format)
 
@@ -149,9 +149,9 @@ def test_who_fails_takes_away_what_was_made(zarr_format) -> None:
 
     for good in range(len(whole.order)):
         store = Noting(good=good, mends=True)
-        with pytest.raises(Broken):
+        with pytest.raises(BrokenError):
             to_zarr(sites(), store, zarr_format=zarr_format)
-        assert promised(store, zarr_format) == set()
+        assert promised(store) == set()
         if not store:  # the way is free
             to_zarr(sites(), store, zarr_format=zarr_format)
             assert dict(store) == dict(whole)
@@ -171,7 +171,7 @@ def test_an_append_that_breaks_leaves_what_was_there(zarr_format) -> None:
         store = Noting()
         to_zarr(parts[0], store, zarr_format=zarr_format)
         store.good = len(store.order) + good
-        with pytest.raises(Broken):
+        with pytest.raises(BrokenError):
             to_zarr(parts[1], store, append_dim="x")
         kvstore = ts.zarr.MemoryStore(dict(store)).kvstore
         for name in "vw":
@@ -203,7 +203,7 @@ def test_who_comes_while_a_group_is_written_finds_it() -> None:
     to_zarr(xr.Dataset({"v": ("x", block)}), store)
 
     assert refused
-    assert promised(store, 3) == {"v"}
+    assert promised(store) == {"v"}
 
 
 def test_who_is_overtaken_writes_nothing() -> None:

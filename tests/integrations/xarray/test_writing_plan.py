@@ -75,7 +75,7 @@ def test_a_group_of_that_name_is_in_the_way() -> None:
     files = stored()
     ts.zarr.open_group(files).create_group("w")
 
-    with pytest.raises(ValueError, match="'w'.*a group is at"):
+    with pytest.raises(ValueError, match=r"'w'.*a group is at"):
         plan(files, DATASET.rename(v="w"), mode="a")
 
 
@@ -96,5 +96,5 @@ def test_dimensions_of_a_group_are_looked_for_in_all_its_arrays() -> None:
     new = xr.Dataset({"w": ("x", np.arange(3.0))})
 
     assert plan(stored(), new, mode="a", append_dim="x").arrays[0].new
-    with pytest.raises(ValueError, match="'day'.*'x': 3"):
+    with pytest.raises(ValueError, match=r"'day'.*'x': 3"):
         plan(stored(), new, mode="a", append_dim="day")
