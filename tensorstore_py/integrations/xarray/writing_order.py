@@ -84,10 +84,11 @@ class Writing:
         blocks, under_way = Blocks(), UnderWay()
         try:
             early = self._begin(groups, blocks, under_way)
+            last = self._consolidated(groups)  # meanwhile
             if compute and blocks.any:
                 blocks.write(compute=True, options=store_options)
             self._store_arrays(groups, under_way, early)
-            self._store_groups(groups)
+            self._store_groups(groups, last)
         except BaseException as error:
             under_way.drop()
             self._take_back(groups, error)
@@ -181,8 +182,13 @@ class Writing:
 
     # Groups.
 
-    def _store_groups(self, groups: Sequence[GroupPlan]) -> None:
-        """Finish the tree's own group, and tell of everything in consolidated metadata."""
+    def _store_groups(self, groups: Sequence[GroupPlan], last: Mapping[str, Json]) -> None:
+        """Finish the tree's own group, and tell of everything in consolidated metadata.
+
+        Args:
+            groups: the tree's own group first.
+            last: the documents that have copies of all others, of a new tree.
+        """
         root = groups[0]
         changed = self._changes(groups)
         self._change_attributes(groups)
@@ -190,7 +196,6 @@ class Writing:
             self._consolidate(changed=changed)
             return
         whole = self._form.group(root.attributes)
-        last = self._consolidated(groups) if self._consolidates and not self._path else {}
         own = {**whole, **{key: value for key, value in last.items() if key in whole}}
         other = {} if self._options.mode == "w" else {self._form.group_key: ABSENT}
         self._documents.store_all(
@@ -240,8 +245,11 @@ class Writing:
 
     # Consolidated metadata.
 
-    def _consolidated(self, groups: Iterable[GroupPlan]) -> dict[str, Json]:
-        """The documents that have copies of those of a whole new tree."""
+    def _consolidated(self, groups: Sequence[GroupPlan]) -> dict[str, Json]:
+        """The documents that have copies of all others, if the whole tree is new."""
+        new = self._options.fresh or groups[0].found is None
+        if self._path or not (new and self._consolidates):
+            return {}
         store = ts.zarr.MemoryStore()
         for group in groups:
             for key, value in self._form.group(group.attributes).items():
