@@ -33,6 +33,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -227,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rounds = 2 if options.quick else options.rounds
     writers = (OURS,) if options.alone else (OURS, THEIRS)
     warnings.simplefilter("ignore")
-    print(f"xarray {xr.__version__}, zarr {zarr.__version__}, Python {sys.version.split()[0]}\n")
+    print(f"xarray {xr.__version__}, zarr {version('zarr')}, Python {sys.version.split()[0]}\n")
     print(f"| workload | {OURS}, s | {THEIRS}, s | times as fast |\n|---|---:|---:|---:|")
     local: dict[str, tuple[str, Callable[[str, Writer], float]]] = {
         "bulk": ("4 × 32 MiB to files", to_files(bulk())),

@@ -1,8 +1,8 @@
 """What xarray's published tests need: their marks, and to be left out where that is said.
 
 A module says which tests it leaves out, and why, in `EXCLUDED`: by name, with or without
-parameters. Those that their authors leave out for some parameters (`skip_if_param`) are left out,
-too.
+parameters. Those that their authors leave out (`skip`, `skipif`, and `skip_if_param` for some
+parameters) are left out, too.
 """
 
 import pytest
@@ -32,6 +32,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_left_out(item: pytest.Function) -> bool:
     excluded = getattr(item.module, "EXCLUDED", {})
     if item.name in excluded or item.originalname in excluded:
+        return True
+    if not excluded:
+        return False
+    if item.get_closest_marker("skip") or any(
+        mark.args[:1] == (True,) for mark in item.iter_markers("skipif")
+    ):
         return True
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     for mark in item.iter_markers("skip_if_param"):

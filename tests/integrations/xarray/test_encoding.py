@@ -1,5 +1,7 @@
 """What arrays are to store variables, and what of an encoding is refused."""
 
+from collections.abc import Hashable
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -63,7 +65,13 @@ def test_mistakes_name_the_variable(said, more, error, message) -> None:
 
 
 def test_attributes_are_plain_json() -> None:
-    given = {"a": np.arange(2), "b": np.float32(0.5), "c": (1, 2), "d": np.array("x"), "e": None}
+    given: dict[Hashable, object] = {
+        "a": np.arange(2),
+        "b": np.float32(0.5),
+        "c": (1, 2),
+        "d": np.array("x"),
+        "e": None,
+    }
 
     assert as_attributes(given, "Dataset.attrs") == {
         "a": [0, 1], "b": 0.5, "c": [1, 2], "d": "x", "e": None

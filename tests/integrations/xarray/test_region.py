@@ -1,5 +1,7 @@
 """Regions: what is refused, and where coordinates are found."""
 
+from collections.abc import Hashable
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -7,11 +9,17 @@ import xarray as xr
 from tensorstore_py.integrations.xarray.region import checked_region
 
 DATASET = xr.Dataset({"v": (("x", "y"), np.ones((2, 3)))}, coords={"x": [20, 30]})
-STORED = {"x": xr.Variable("x", [10, 20, 30, 40])}
+STORED: dict[Hashable, xr.Variable] = {"x": xr.Variable("x", [10, 20, 30, 40])}
+
+
+def stored(dim: Hashable) -> xr.Variable | None:
+    return STORED.get(dim)
 
 
 def region(said, dataset=DATASET, mode="r+", append_dim=None):
-    return checked_region(dataset, said, mode=mode, append_dim=append_dim, stored=STORED.get)
+    return checked_region(
+        dataset, said, mode=mode, append_dim=append_dim, stored=lambda dim: STORED.get(dim)
+    )
 
 
 def test_slices_are_what_they_are() -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 import dask
 import dask.array as da
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 import zarr
+from zarr.codecs import BloscCodec, GzipCodec
 
 import tensorstore_py as ts
 from tensorstore_py.integrations.xarray import to_zarr
@@ -34,7 +34,7 @@ def days(start: int, count: int, **more) -> xr.Dataset:
     found = xr.Dataset(
         {"t2m": (("time", "x"), values, {"units": "K"})},
         coords={
-            "time": pd.date_range("2024-01-01", periods=start + count)[start:],
+            "time": xr.date_range("2024-01-01", periods=start + count)[start:],
             "x": [0, 10, 20, 30],
         },
         attrs={"title": "weather"},
@@ -61,7 +61,7 @@ KINDS = {
     "bytes": np.array([b"ab", b"c", b"", b"de", b"f", b"g"]),
     "byte": np.array([b"a", b"c", b"e", b"d", b"f", b"g"]),
     "objects": np.array(["a", "bb", "c", "d", "e", "f"], dtype=object),
-    "time": pd.date_range("2024", periods=6).values,
+    "time": xr.date_range("2024", periods=6).values,
     "delta": np.arange(6).astype("m8[ns]"),
     "scalar": np.float32(3.5),
     "empty": np.empty((0, 3)),
@@ -108,7 +108,7 @@ def test_chunks_shards_and_codecs_are_those_of_the_encoding(zarr_format, tmp_pat
     written = xr.Dataset({"v": (("y", "x"), np.arange(64.0).reshape(8, 8))})
     encoding: dict[str, object] = {"chunks": (2, 4), "compressors": None}
     if zarr_format == 3:
-        gzip = zarr.codecs.GzipCodec(level=1)
+        gzip = GzipCodec(level=1)
         encoding = {"chunks": (2, 4), "shards": (4, 8), "compressors": (gzip,)}
 
     to_zarr(written, tmp_path / "a", encoding={"v": encoding}, zarr_format=zarr_format)
@@ -121,13 +121,13 @@ def test_chunks_shards_and_codecs_are_those_of_the_encoding(zarr_format, tmp_pat
 
 
 def test_what_was_read_with_a_codec_is_written_with_it(tmp_path) -> None:
-    codec = zarr.codecs.BloscCodec(cname="zstd", clevel=3)
+    codec = BloscCodec(cname="zstd", clevel=3)
     days(0, 3).to_zarr(tmp_path / "a", encoding={"t2m": {"compressors": (codec,)}})
 
     to_zarr(read(tmp_path / "a"), tmp_path / "b")
 
-    one, other = (zarr.open_array(tmp_path / name / "t2m").metadata for name in "ab")
-    assert one.codecs == other.codecs
+    one, other = (zarr.open_array(tmp_path / name / "t2m").compressors for name in "ab")
+    assert one == other
 
 
 @FORMATS
@@ -507,8 +507,10 @@ def test_an_archive_is_written_once(tmp_path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         names = archive.namelist()
     assert len(names) == len(set(names))
-    with zarr.storage.ZipStore(tmp_path / "a.zip", mode="r") as store:
-        xr.testing.assert_identical(xr.load_datatree(store, engine="zarr"), sites())
+    unpacked = tmp_path / "a"
+    zipfile.ZipFile(tmp_path / "a.zip").extractall(unpacked)
+    with xr.open_datatree(unpacked, engine="zarr") as found:
+        xr.testing.assert_identical(found, sites())
 
 
 def test_a_target_names_its_format(tmp_path) -> None:

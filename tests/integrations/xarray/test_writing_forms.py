@@ -1,6 +1,7 @@
 """Documents of new arrays."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tensorstore_py.integrations.xarray.writing_forms import Forms
 def test_documents_are_those_that_ts_zarr_makes(zarr_format) -> None:
     form = Form(zarr_format)
     forms = Forms(form)
-    asked = {"dtype": np.dtype("f4"), "chunks": (2, 3), "fill_value": np.nan}
+    asked: dict[str, Any] = {"dtype": np.dtype("f4"), "chunks": (2, 3), "fill_value": np.nan}
 
     for shape in (4, 6), (5, 7), (4, 6):
         files: dict[str, bytes] = {}
@@ -24,8 +25,13 @@ def test_documents_are_those_that_ts_zarr_makes(zarr_format) -> None:
 
 def test_arrays_that_differ_in_anything_are_not_mistaken_for_each_other() -> None:
     forms = Forms(Form(3))
-    usual = {"dtype": np.dtype("f4"), "chunks": (2,), "fill_value": 0.0}
-    others = [{"dtype": np.dtype(">f4")}, {"chunks": (3,)}, {"fill_value": 1.0}, {"chunks": None}]
+    usual: dict[str, Any] = {"dtype": np.dtype("f4"), "chunks": (2,), "fill_value": 0.0}
+    others: list[dict[str, Any]] = [
+        {"dtype": np.dtype(">f4")},
+        {"chunks": (3,)},
+        {"fill_value": 1.0},
+        {"chunks": None},
+    ]
 
     found = [forms.metadata((9,), {**usual, **other}) for other in ({}, *others)]
 

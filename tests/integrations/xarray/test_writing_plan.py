@@ -22,9 +22,9 @@ def plan(files, dataset, zarr_format=3, encoding=None, **options):
 
 def stored(zarr_format=3):
     files: dict[str, bytes] = {}
-    names = {"dimension_names": ("x",)} if zarr_format == 3 else {}
+    names = ("x",) if zarr_format == 3 else None
     group = ts.zarr.group(store=files, zarr_format=zarr_format)
-    array = group.create("v", (3,), chunks=(2,), dtype="f8", **names)
+    array = group.create("v", (3,), chunks=(2,), dtype="f8", dimension_names=names)
     array.attrs["_ARRAY_DIMENSIONS"] = ["x"]
     return files
 
