@@ -17,9 +17,7 @@ def stored(dim: Hashable) -> xr.Variable | None:
 
 
 def region(said, dataset=DATASET, mode="r+", append_dim=None):
-    return checked_region(
-        dataset, said, mode=mode, append_dim=append_dim, stored=lambda dim: STORED.get(dim)
-    )
+    return checked_region(dataset, said, mode=mode, append_dim=append_dim, stored=stored)
 
 
 def test_slices_are_what_they_are() -> None:
