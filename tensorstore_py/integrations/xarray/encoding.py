@@ -161,7 +161,8 @@ def array_arguments(
     if shards is not None:
         form["shards"] = shards
     form["dtype"] = str if _is_text(variable.dtype) else variable.dtype
-    form["fill_value"] = fill_value
+    if fill_value is not None or zarr_format == 2:
+        form["fill_value"] = fill_value
     plain = as_attributes(attributes, f"variable {name!r}")
     return ArrayArguments(form, plain, bool(empty or write_empty))
 
@@ -200,7 +201,7 @@ def _fill_value(
     missing = attributes.pop("_FillValue", None)
     if missing is not None:
         attributes["_FillValue"] = FillValueCoder.encode(missing, dtype)
-    if found is None:  # version 3 knows no array without one
+    if found is None and dtype.kind != "V":  # version 3 knows no array without one
         return "" if dtype.kind in "OTU" else np.zeros((), dtype)[()]
     return found
 

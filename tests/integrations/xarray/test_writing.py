@@ -86,6 +86,16 @@ def test_values_of_all_types_are_what_they_were(kind, zarr_format, chunked, tmp_
 
 
 @FORMATS
+def test_records_are_stored(zarr_format, tmp_path) -> None:
+    records = np.array([(1, 2.5), (3, 4.5)], [("a", "i2"), ("b", "f4")])
+
+    to_zarr(xr.Dataset({"v": ("x", records)}), tmp_path / "a", zarr_format=zarr_format)
+
+    # of version 3 they are read by zarr-python from its version 3.2 on
+    np.testing.assert_array_equal(ts.zarr.open(tmp_path / "a")["v"][:], records)
+
+
+@FORMATS
 def test_attributes_and_encoding_are_stored_as_xarray_does(zarr_format, tmp_path) -> None:
     written = days(0, 3).assign_attrs(steps=np.array([1, 2]), scale=np.float32(0.5))
     written = written.assign_coords(station=("x", list("abcd")))
