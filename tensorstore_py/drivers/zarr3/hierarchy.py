@@ -23,6 +23,8 @@ __all__ = ["Zarr3Hierarchy"]
 
 _KEY = "zarr.json"
 _CONSOLIDATED = "consolidated_metadata"
+#: What xarray calls arrays that have no name, although such names are reserved.
+_NAMELESS = frozenset({"__values__", "__xarray_dataarray_variable__"})
 
 
 @hierarchy_format("zarr3")
@@ -116,10 +118,10 @@ class Zarr3Hierarchy(HierarchyFormat):
         return {**(document or {}), _CONSOLIDATED: inline}
 
     def check_name(self, name: str) -> None:
-        if name.startswith("__"):
+        if not self.may_be_node(name):
             raise SpecError(f'"{name}": names that begin with "__" are reserved by the format')
         if name == _KEY:
             raise SpecError(f'"{name}" is the key of metadata; choose another name')
 
     def may_be_node(self, name: str) -> bool:
-        return not name.startswith("__")
+        return not name.startswith("__") or name in _NAMELESS

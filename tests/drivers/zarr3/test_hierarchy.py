@@ -78,3 +78,9 @@ def test_reserved_names():
     FORM.check_name("a__")
     assert FORM.may_be_node("a")
     assert not FORM.may_be_node("__a")
+
+
+@pytest.mark.parametrize("name", ["__values__", "__xarray_dataarray_variable__"])
+def test_reserved_names_that_xarray_stores_arrays_by(name):
+    FORM.check_name(name)
+    assert FORM.may_be_node(name)

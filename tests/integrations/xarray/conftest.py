@@ -1,34 +1,54 @@
-"""What the tests of xarray's integration share: which of xarray's own tests are run."""
+"""What xarray's published tests need: their marks, and to be left out where that is said.
 
-#: Marks of xarray's own tests, which test_published.py runs.
-MARKS = ("flaky", "network", "skip_if_param", "skip_with_dask_array", "slow", "upstream")
+A module says which tests it leaves out, and why: in `EXCLUDED` by name, with or without parameters,
+in `EXCLUDED_PARAMETERS` by one of the parameters. Those that their authors leave out (`skip`,
+`skipif`, and `skip_if_param` for some parameters) are left out, too.
+"""
+
+import pytest
+
+_MARKS = (
+    "flaky: fails now and then, by its authors' word",
+    "network: needs the internet",
+    "skip_if_param(**parameters): is left out for some parameters",
+    "skip_with_dask_array(arg): is left out with dask",
+    "slow: takes long",
+    "slow_hypothesis: takes long",
+    "upstream: looks for what changes in other libraries",
+)
 
 
-def pytest_configure(config):
-    for name in MARKS:
-        config.addinivalue_line("markers", f"{name}: a mark of xarray's")
+def pytest_configure(config: pytest.Config) -> None:
+    for mark in _MARKS:
+        config.addinivalue_line("markers", mark)
 
 
-def pytest_collection_modifyitems(config, items):
-    """Leave out what the table of test_published.py names, and what xarray's marks skip."""
-    left = [item for item in items if item.path.stem == "test_published" and is_left_out(item)]
-    config.hook.pytest_deselected(items=left)
-    out = set(left)
-    items[:] = [item for item in items if item not in out]
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    out = [item for item in items if isinstance(item, pytest.Function) and _is_left_out(item)]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in set(out)]
 
 
-def is_left_out(item):
-    if item.originalname in item.module.LEFT_OUT or item.get_closest_marker("skip"):
+def _is_left_out(item: pytest.Function) -> bool:
+    excluded = getattr(item.module, "EXCLUDED", {})
+    if item.name in excluded or item.originalname in excluded:
         return True
-    if any(name in item.name for name in item.module.LEFT_OUT_WITH):
+    if any(name in item.name for name in getattr(item.module, "EXCLUDED_PARAMETERS", ())):
         return True
-    if any(mark.args and mark.args[0] is True for mark in item.iter_markers("skipif")):
+    if not excluded:
+        return False
+    if item.get_closest_marker("skip") or any(
+        mark.args[:1] == (True,) for mark in item.iter_markers("skipif")
+    ):
         return True
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
     for mark in item.iter_markers("skip_if_param"):
-        conditions = {**mark.kwargs}
-        conditions.pop("reason", None)
-        if conditions.pop("condition", True) and all(
-            item.callspec.params.get(name) == value for name, value in conditions.items()
+        said = {
+            key: each for key, each in mark.kwargs.items() if key not in ("reason", "condition")
+        }
+        if mark.kwargs.get("condition", True) and all(
+            parameters.get(key) == each for key, each in said.items()
         ):
             return True
     return False

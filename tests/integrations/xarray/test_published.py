@@ -23,7 +23,7 @@ WRITES_DATASET = xr.Dataset.to_zarr
 WRITES_TREE = xr.DataTree.to_zarr
 
 #: Tests that are not run, and why.
-LEFT_OUT: dict[str, str] = {
+EXCLUDED: dict[str, str] = {
     "test_dimension_names": "of zarr-python's metadata objects alone",
     "test_hidden_zarr_keys": "of xarray's class ZarrStore, which is no engine of ours",
     "test_non_existent_store": "the words of the error are ours; its class is tested elsewhere",
@@ -36,7 +36,7 @@ LEFT_OUT: dict[str, str] = {
 }
 
 #: Parameters with which tests are not run, and why.
-LEFT_OUT_WITH: dict[str, str] = {
+EXCLUDED_PARAMETERS: dict[str, str] = {
     "create_unsigned_false_masked_scaled_data": "xarray skips it, taking it for netCDF 3",
 }
 
@@ -111,6 +111,6 @@ class TestUnevenChunks(backends.TestZarrRectilinearChunksRead):
 def test_what_is_left_out_is_there():
     classes = (TestZarr, TestTrees, TestUnevenChunks)
 
-    assert [name for name in LEFT_OUT if not any(hasattr(each, name) for each in classes)] == []
-    assert all(LEFT_OUT.values())
-    assert [name for name in LEFT_OUT_WITH if not hasattr(backends, name)] == []
+    assert [name for name in EXCLUDED if not any(hasattr(each, name) for each in classes)] == []
+    assert all(EXCLUDED.values())
+    assert [name for name in EXCLUDED_PARAMETERS if not hasattr(backends, name)] == []

@@ -1,0 +1,262 @@
+"""Documents of nodes: what of a group or an array is stored as JSON, in either version of Zarr.
+
+Here is where names of keys are known. `Documents` reads and stores many of them at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+import tensorstore_py as ts
+from tensorstore_py.integrations.xarray.writing_place import Place, below
+
+__all__ = ["ABSENT", "DIMENSIONS", "Document", "Documents", "Form", "Json", "Node", "serialised"]
+
+#: JSON, as Python has it.
+Json: TypeAlias = Any
+
+#: The generation of what is not there.
+ABSENT: Final = b"\x02"
+#: Where version 2 keeps the names of dimensions, as xarray looks for them.
+DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
+_CONSOLIDATED: Final = ".zmetadata"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A stored document.
+
+    Attributes:
+        value: the JSON.
+        generation: of the key when it was read.
+    """
+
+    value: Json
+    generation: bytes
+
+
+@dataclass(frozen=True)
+class Node:
+    """What is stored of a node.
+
+    Attributes:
+        path: of the node.
+        kind: what it is; None: nothing is there.
+        zarr_format: of the node; None: nothing is there.
+        documents: by the last part of their keys.
+    """
+
+    path: str
+    kind: Literal["array", "group"] | None = None
+    zarr_format: int | None = None
+    documents: Mapping[str, Document] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> dict[str, Json]:
+        """Its attributes, those that mean something to a format included."""
+        if self.zarr_format == 3:
+            return dict(self.documents["zarr.json"].value.get("attributes") or {})
+        found = self.documents.get(".zattrs")
+        return {} if found is None else dict(found.value)
+
+    @property
+    def consolidated(self) -> bool:
+        """Whether it has a copy of the documents below it."""
+        if self.zarr_format == 3:
+            return self.documents["zarr.json"].value.get("consolidated_metadata") is not None
+        return _CONSOLIDATED in self.documents
+
+
+@dataclass(frozen=True)
+class Form:
+    """A version of the format.
+
+    Attributes:
+        zarr_format: 2 or 3.
+    """
+
+    zarr_format: int
+
+    @property
+    def driver(self) -> str:
+        """The driver of its arrays."""
+        return "zarr3" if self.zarr_format == 3 else "zarr"
+
+    @property
+    def array_key(self) -> str:
+        """The document that makes a node an array."""
+        return "zarr.json" if self.zarr_format == 3 else ".zarray"
+
+    @property
+    def group_key(self) -> str:
+        """The document that makes a node a group."""
+        return "zarr.json" if self.zarr_format == 3 else ".zgroup"
+
+    @property
+    def consolidated_key(self) -> str:
+        """The document that holds copies of all others."""
+        return "zarr.json" if self.zarr_format == 3 else _CONSOLIDATED
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All documents that a node may have."""
+        if self.zarr_format == 3:
+            return ("zarr.json",)
+        return (".zarray", ".zgroup", ".zattrs", _CONSOLIDATED)
+
+    def array(
+        self, metadata: Json, dims: Sequence[str], attributes: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        """The documents of an array, those first that do not make it one."""
+        if self.zarr_format == 3:
+            named = {"dimension_names": [*dims]} if dims else {}
+            return {"zarr.json": {**metadata, **named, "attributes": {**attributes}}}
+        return {".zattrs": {**attributes, DIMENSIONS: [*dims]}, ".zarray": metadata}
+
+    def group(self, attributes: Mapping[str, Json]) -> dict[str, Json]:
+        """The documents of a group, those first that do not make it one."""
+        if self.zarr_format == 3:
+            head = {"zarr_format": 3, "node_type": "group"}
+            return {"zarr.json": {**head, "attributes": {**attributes}}}
+        more = {".zattrs": {**attributes}} if attributes else {}
+        return {**more, ".zgroup": {"zarr_format": 2}}
+
+    def dims(self, node: Node) -> tuple[str, ...] | None:
+        """The names of an array's dimensions; None: it has none."""
+        if self.zarr_format == 3:
+            document = node.documents["zarr.json"].value
+            names = document.get("dimension_names") or []
+            return tuple(names) if len(names) == len(document["shape"]) else None
+        found = node.attributes.get(DIMENSIONS)
+        return None if found is None else tuple(found)
+
+
+class Documents:
+    """The documents of a tree.
+
+    Args:
+        place: where the outermost group is.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._kvstore = place.kvstore
+
+    def look(self, paths: Iterable[str], zarr_format: int | None) -> dict[str, Node]:
+        """What is at some paths, asked for at once; see `ask`."""
+        return self.ask(paths, zarr_format)()
+
+    def ask(self, paths: Iterable[str], zarr_format: int | None) -> Callable[[], dict[str, Node]]:
+        """Begin to ask what is at some paths.
+
+        Args:
+            paths: of nodes.
+            zarr_format: look for this version only.
+
+        Returns:
+            What waits for the answers; it raises `DataLossError` for a document that is no JSON.
+        """
+        forms = [Form(version) for version in (3, 2) if zarr_format in (None, version)]
+        keys = [key for form in forms for key in form.keys]
+        asked = {path: [(key, self.read(below(path, key))) for key in keys] for path in paths}
+
+        def answers() -> dict[str, Node]:
+            nodes = {}
+            for path, begun in asked.items():
+                found = {key: self._parsed(below(path, key), answer) for key, answer in begun}
+                nodes[path] = _node(path, {key: each for key, each in found.items() if each})
+            return nodes
+
+        return answers
+
+    def read(self, key: str) -> ts.Future[ts.KvStore.ReadResult]:
+        """Ask for a document."""
+        return self._kvstore.read(key)
+
+    def _parsed(self, key: str, answer: ts.Future[ts.KvStore.ReadResult]) -> Document | None:
+        result = answer.result()
+        if result.state == "missing":
+            return None
+        try:
+            value = json.loads(bytes(result.value))
+        except ValueError as error:
+            raise ts.DataLossError(f"Error reading {self.place.describe(key)}: {error}") from error
+        return Document(value, result.stamp.generation)
+
+    def store(
+        self, key: str, value: Json, *, condition: bytes | None = None
+    ) -> ts.Future[ts.KvStore.TimestampedStorageGeneration]:
+        """Store a document; the answer's generation is empty if the condition did not hold."""
+        return self._kvstore.write(key, serialised(value), if_equal=condition)
+
+    def store_all(self, documents: Mapping[str, tuple[Json, bytes | None]]) -> None:
+        """Store documents, each on its condition, at once, and wait for them.
+
+        Raises:
+            AbortedError: somebody else changed one since it was read; names it.
+        """
+        under_way = {
+            key: self.store(key, value, condition=condition)
+            for key, (value, condition) in documents.items()
+        }
+        self.check(under_way)
+
+    def check(
+        self, under_way: Mapping[str, ts.Future[ts.KvStore.TimestampedStorageGeneration]]
+    ) -> None:
+        """Wait for documents that are being stored.
+
+        Raises:
+            AbortedError: somebody else changed one since it was read; names it.
+        """
+        for key, future in under_way.items():
+            if future.result().generation == b"":
+                raise ts.AbortedError(
+                    f"Error writing {self.place.describe(key)}: it was changed by somebody else "
+                    "since it was read; read again, and write what is still to be written"
+                )
+
+    def take_back(self, key: str, generation: bytes) -> None:
+        """Delete a document if it is still the one that was stored."""
+        self._kvstore.write(key, None, if_equal=generation).result()
+
+    def delete(self, *keys: str) -> None:
+        """Delete some keys at once."""
+        for future in [self._kvstore.write(key, None) for key in keys]:
+            future.result()
+
+    def delete_below(self, *paths: str) -> None:
+        """Delete whatever is in the nodes at some paths, at once."""
+        prefixes = [f"{path}/" if path else "" for path in paths]
+        ranges = [ts.KvStore.KeyRange(each, _after(each)) for each in prefixes]
+        for future in [self._kvstore.delete_range(each) for each in ranges]:
+            future.result()
+
+
+def serialised(value: Json) -> bytes:
+    """The bytes of a document; NaN and infinities in attributes are bare, as the ecosystem has it.
+
+    Example:
+        >>> serialised({"a": [1, float("nan")]})
+        b'{"a":[1,NaN]}'
+    """
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _after(prefix: str) -> str:
+    """The first key behind those with a prefix."""
+    return prefix[:-1] + "0" if prefix else ""  # "0" comes right after "/"
+
+
+def _node(path: str, found: Mapping[str, Document]) -> Node:
+    document = found.get("zarr.json")
+    if document is not None:
+        kind: Literal["array", "group"]
+        kind = "group" if document.value.get("node_type") == "group" else "array"
+        return Node(path, kind, 3, {"zarr.json": document})
+    if ".zarray" in found:
+        return Node(path, "array", 2, found)
+    return Node(path, "group", 2, found) if ".zgroup" in found else Node(path)
