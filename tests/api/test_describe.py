@@ -172,3 +172,14 @@ def test_hostile_names_are_text():
     page = Page(store._repr_html_())
 
     assert page.text.count("<script>") >= 3
+
+
+def test_a_relative_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": "near/"}}
+    array = ts.open(spec, create=True, dtype="uint8", shape=[4]).result()
+
+    assert array.info["Place"] == "file near/"
+    assert "file near/" in array._repr_html_()
+    assert "file near/" in array.kvstore._repr_html_()
+    assert "file near/" in array.spec()._repr_html_()

@@ -95,3 +95,18 @@ def test_what_is_wrong_is_said_at_once(context):
             source(wrong, context)
         with pytest.raises(ts.SpecError):
             destination(wrong, context, None)
+
+
+@pytest.mark.parametrize("kind", ["array", "group"])
+def test_open_ones_at_relative_paths(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    if kind == "array":
+        spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": "from/"}}
+        given = ts.open(spec, create=True, dtype="uint8", shape=[4]).result()
+        given[...] = 7
+    else:
+        given = ts.Group.open({"driver": "file", "path": "from/"}, create=True).result()
+
+    ts.copy(given, {"driver": "file", "path": "to/"}).result()
+
+    assert (tmp_path / "to" / "zarr.json").exists()
