@@ -181,5 +181,6 @@ def test_a_relative_path(tmp_path, monkeypatch):
 
     assert array.info["Place"] == "file near/"
     assert "file near/" in array._repr_html_()
+    assert array.kvstore is not None
     assert "file near/" in array.kvstore._repr_html_()
     assert "file near/" in array.spec()._repr_html_()
