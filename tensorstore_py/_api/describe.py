@@ -75,7 +75,7 @@ def place(model: KvStoreSpec) -> str:
     """The URL of a store, without credentials, or its driver and path."""
     try:
         return without_secrets(model.to_url())
-    except (SpecError, UnsupportedError):  # it has none, as a relative path has none
+    except UnsupportedError:
         return f"{model.driver} {model.path}"
 
 

@@ -259,5 +259,5 @@ def described(where: KvStoreSpec | None) -> str:
         return "memory"
     try:
         return without_secrets(where.to_url())
-    except (SpecError, UnsupportedError):  # it has none, as a relative path has none
+    except UnsupportedError:
         return pretty("KvStore.Spec", spec_json(unbind(where)))

@@ -174,3 +174,17 @@ async def test_it_is_closed_with_its_context():
     context.close()
     with pytest.raises(ts.FailedPreconditionError, match="this Group is closed"):
         other.names()
+
+
+def test_at_a_relative_path_it_prints_its_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    group = ts.Group.open({"driver": "file", "path": "near/"}, create=True).result()
+    group.create_array("a", dtype="uint8", shape=[4]).result()
+
+    assert "near/" in repr(group)
+    assert "near/" in repr(group.attrs)
+    assert "near/" in repr(ts.zarr.Group(group))
+    with pytest.raises(ts.UnsupportedError, match="relative"):
+        _ = group.url
+    with pytest.raises(ValueError, match="relative"):  # as the reference has it
+        _ = group.kvstore.url

@@ -225,5 +225,5 @@ def shared_context(
 def _url(place: ts.Group | ts.KvStore) -> str | None:
     try:
         return place.url
-    except (ts.UnsupportedError, ts.SpecError):  # a store without, a path that is relative
+    except ts.UnsupportedError:
         return None

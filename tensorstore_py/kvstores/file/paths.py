@@ -12,7 +12,7 @@ import re
 import sys
 from typing import Final
 
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.plugin import decode_path, encode_path, root_url_rest
 
 __all__ = [
@@ -27,6 +27,10 @@ __all__ = [
 
 WINDOWS: Final = sys.platform == "win32"
 LOCK_SUFFIX: Final = ".__lock"
+
+
+class RelativePathError(UnsupportedError, ValueError):
+    """A relative path has no URL form; the reference's class for that is `ValueError`."""
 
 _DRIVE = re.compile(r"[A-Za-z]:(?=/|$)")
 _WINDOWS_ROOT = re.compile(r"[A-Za-z]:(?:/|$)|//[^/]+/[^/]+(?:/|$)|/")
@@ -148,7 +152,7 @@ def path_to_url(path: str, windows: bool = WINDOWS) -> str:
     """The `file://` URL of an absolute path.
 
     Raises:
-        SpecError: the path is relative.
+        RelativePathError: the path is relative.
 
     Example:
         >>> path_to_url("/a b/", windows=False)
@@ -162,7 +166,7 @@ def path_to_url(path: str, windows: bool = WINDOWS) -> str:
     if windows and _DRIVE.match(path):
         return "file:///" + encoded
     if not path.startswith("/"):
-        raise SpecError(
+        raise RelativePathError(
             f'file: URIs do not support relative paths: "{path}"; open it by an absolute path'
         )
     return "file://" + encoded
