@@ -8,12 +8,14 @@ Usage: check_examples.py [--write]
 With --write, notebooks are executed and stored with what they gave.
 """
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import warnings
 from importlib import import_module
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -64,9 +66,16 @@ def notebook_complaint(example: Path) -> str | None:
         if before.outputs != after.outputs:
             return (
                 f"cell {number} gave another output than is stored; look at it, and run "
-                f"check_examples.py --write\n{after.outputs}"
+                f"check_examples.py --write\n{difference(before.outputs, after.outputs)}"
             )
     return None
+
+
+def difference(stored: object, found: object) -> str:
+    """Where two outputs part: a few words of each."""
+    texts = [json.dumps(each, sort_keys=True) for each in (stored, found)]
+    alike = len(commonprefix(texts))  # noqa: RUF071 - character by character
+    return "\n".join(f"...{text[max(0, alike - 60) : alike + 100]}..." for text in texts)
 
 
 def execute(notebook: Notebook) -> Notebook:
@@ -79,6 +88,7 @@ def execute(notebook: Notebook) -> Notebook:
             timeout=int(LIMIT_S),
             kernel_name="python3",
             record_timing=False,
+            extra_arguments=["--log-level=ERROR"],
             resources={"metadata": {"path": directory}},
         )
         client.execute()

@@ -29,6 +29,8 @@ def volume():
 def test_shape_type_bytes_chunks_shards_and_codecs(volume):
     page = Page(volume._repr_html_())
 
+    assert "Driver zarr3" in page.text
+    assert "Data type uint16" in page.text
     for word in ("100 × 200 × 300", "50 × 100 × 100", "10 × 10 × 10", "11.4 MiB", "2.0 KiB", "zstd",
                  "6,000", "12", "4 nm, none, um", "read, write", "Spec"):  # fmt: skip
         assert word in page.text, word
