@@ -32,6 +32,7 @@ LOCK_SUFFIX: Final = ".__lock"
 class RelativePathError(UnsupportedError, ValueError):
     """A relative path has no URL form; the reference's class for that is `ValueError`."""
 
+
 _DRIVE = re.compile(r"[A-Za-z]:(?=/|$)")
 _WINDOWS_ROOT = re.compile(r"[A-Za-z]:(?:/|$)|//[^/]+/[^/]+(?:/|$)|/")
 _WINDOWS_RESERVED = re.compile(r'[<>:"|?*\x00-\x1f]|[. ](?=/|$)')
