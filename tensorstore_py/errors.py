@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher, get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -156,6 +156,11 @@ class IndexingError(TensorStoreError, IndexError, ValueError):
 
 class ResourceExhaustedError(TensorStoreError, MemoryError, ValueError):
     """There is not the memory that this takes. Remedy: ask for less at a time."""
+
+    def __new__(cls, *args: object) -> Self:
+        # That of MemoryError refuses a class with other bases, where it is called by name, as
+        # libraries do that bring errors from one process to another.
+        return Exception.__new__(cls, *args)
 
 
 class UnsupportedError(TensorStoreError, NotImplementedError):

@@ -51,6 +51,13 @@ def test_each_survives_the_way_to_another_process(cls):
     assert str(error) == "what happened"
 
 
+@pytest.mark.parametrize("cls", CLASSES)
+def test_each_can_be_made_the_way_distributed_does_it(cls):
+    error = cls.__new__(cls, "what happened")
+    assert type(error) is cls
+    assert error.args == ("what happened",)
+
+
 class TestSpecError:
     @given(PATHS, PATHS)
     def test_an_enclosing_document_is_put_in_front(self, outer, inner):
