@@ -158,8 +158,10 @@ class ResourceExhaustedError(TensorStoreError, MemoryError, ValueError):
     """There is not the memory that this takes. Remedy: ask for less at a time."""
 
     def __new__(cls, *args: object) -> Self:
-        # That of MemoryError refuses a class with other bases, where it is called by name, as
-        # libraries do that bring errors from one process to another.
+        """Make one; that of MemoryError refuses a class with other bases.
+
+        It is called by name by libraries that bring errors from one process to another.
+        """
         return Exception.__new__(cls, *args)
 
 
