@@ -22,6 +22,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -171,10 +172,10 @@ def main(arguments: list[str]) -> int:
     pages = [Path(name).resolve() for name in arguments]
     pages = pages or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     failures = 0
-    for page in pages:
-        problem = complaint(page)
-        failures += problem is not None
-        print(f"{os.path.relpath(page, ROOT)}: {problem or 'ok'}", flush=True)
+    with ThreadPoolExecutor(os.cpu_count()) as several:
+        for page, problem in zip(pages, several.map(complaint, pages), strict=True):
+            failures += problem is not None
+            print(f"{os.path.relpath(page, ROOT)}: {problem or 'ok'}", flush=True)
     return 1 if failures else 0
 
 

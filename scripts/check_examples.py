@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from os.path import commonprefix
 from pathlib import Path
@@ -125,10 +126,10 @@ def main(arguments: list[str]) -> int:
                 write(example)
         return 0
     failures = 0
-    for example in examples:
-        problem = complaint(example)
-        failures += problem is not None
-        print(f"{example.relative_to(ROOT)}: {problem or 'ok'}", flush=True)
+    with ThreadPoolExecutor(os.cpu_count()) as several:
+        for example, problem in zip(examples, several.map(complaint, examples), strict=True):
+            failures += problem is not None
+            print(f"{example.relative_to(ROOT)}: {problem or 'ok'}", flush=True)
     if not examples:
         print("examples/ holds no example")
         return 1
