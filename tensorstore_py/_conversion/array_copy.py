@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tensorstore_py._api.blockwise import each_block
 from tensorstore_py._api.copy import ArrayCopy
 from tensorstore_py._chunked.driver import ChunkedDriver
-from tensorstore_py._conversion.block_numbers import BlockNumbers
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._conversion.stored_chunks import ChunkCopy
 from tensorstore_py._runtime.progress import ToldOfPart
 from tensorstore_py.errors import FailedPreconditionError
@@ -47,9 +47,9 @@ class Left:
 
     __slots__ = ("_blocks", "_done", "chunks", "count", "largest", "size")
 
-    def __init__(self, blocks: Blocks, done: BlockNumbers) -> None:
+    def __init__(self, blocks: Blocks, done: TaskNumbers) -> None:
         self._blocks = blocks
-        self._done = BlockNumbers.parse(str(done))
+        self._done = TaskNumbers.parse(str(done))
         self.count, self.chunks, self.size = blocks.count, blocks.chunks, blocks.size
         self.largest = blocks.largest
         if len(done):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tensorstore_py._conversion.block_numbers import BlockNumbers
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._hierarchy.document import parse_document
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._runtime.fan_out import within
@@ -52,13 +52,13 @@ class ArrayRecord:
         self,
         form: str,
         blocks: str | None = None,
-        done: BlockNumbers | None = None,
+        done: TaskNumbers | None = None,
         *,
         complete: bool = False,
     ) -> None:
         self.form = form
         self.blocks = blocks
-        self.done = BlockNumbers() if done is None else done
+        self.done = TaskNumbers() if done is None else done
         self.complete = complete
 
     def to_json(self) -> JsonObject:
@@ -76,7 +76,7 @@ class ArrayRecord:
             raise SpecError('expected the members "form", "blocks" and "done"')
         if done == "all":
             return cls(form, blocks, complete=True)
-        return cls(form, blocks, BlockNumbers.parse(done))
+        return cls(form, blocks, TaskNumbers.parse(done))
 
 
 class Manifest:

@@ -3,7 +3,7 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py._api.blocks import Blocks
 from tensorstore_py._conversion.array_copy import Left, copy_blocks, form_digest
-from tensorstore_py._conversion.block_numbers import BlockNumbers
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._conversion.manifest import ArrayRecord
 from tensorstore_py._conversion.member import SourceArray
 from tensorstore_py._conversion.new_form import NewForm
@@ -31,7 +31,7 @@ def blocks(array):
 def test_what_is_left():
     array = arrays()[0]
 
-    left = Left(blocks(array), BlockNumbers([0, 3]))
+    left = Left(blocks(array), TaskNumbers([0, 3]))
 
     assert [block.bounds for block in left] == [((2, 4),), ((4, 6),)]
     assert (left.count, left.chunks, left.size, left.largest) == (2, 2, 4, 2)
@@ -40,7 +40,7 @@ def test_what_is_left():
 def test_nothing_is_done_yet():
     whole = blocks(arrays()[0])
 
-    left = Left(whole, BlockNumbers())
+    left = Left(whole, TaskNumbers())
 
     assert (left.count, left.chunks, left.size) == (whole.count, whole.chunks, whole.size)
     assert [*left] == [*whole]
@@ -49,7 +49,7 @@ def test_nothing_is_done_yet():
 def test_done_blocks_are_not_copied():
     old, new = arrays()
     old[...] = 5
-    record = ArrayRecord("form", done=BlockNumbers([1]))
+    record = ArrayRecord("form", done=TaskNumbers([1]))
 
     copied = run_inline(
         copy_blocks(SourceArray("", old, None, None, {}), new, FORM, record, None, Told(None))

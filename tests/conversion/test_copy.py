@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py._conversion.block_numbers import BlockNumbers
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tests.conversion.breaking_memory import BrokenError, store_of
 
 DATA = np.arange(35, dtype="int16").reshape(5, 7)
@@ -442,7 +442,7 @@ class TestResuming:
         store.restore()
         told = json.loads(ts.KvStore.open(self.MANIFEST, context=context).result()[""])
         (record,) = told["arrays"].values()
-        finished = len(BlockNumbers.parse(record["done"]))
+        finished = len(TaskNumbers.parse(record["done"]))
         assert finished >= 3
 
         done = self.copy(context, chunks=chunks)

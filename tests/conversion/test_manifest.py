@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tensorstore_py._conversion.block_numbers import BlockNumbers
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._conversion.manifest import ArrayRecord, Manifest
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import AbortedError, DataLossError, FailedPreconditionError
@@ -50,7 +50,7 @@ def test_tells_a_later_copy_what_is_done(store):
 
 def test_is_a_document_to_be_read(store):
     first = manifest(store)
-    run_inline(first.begin({"a": ArrayRecord("form", "2-a", BlockNumbers([0]))}))
+    run_inline(first.begin({"a": ArrayRecord("form", "2-a", TaskNumbers([0]))}))
 
     assert stored(store) == {
         "tensorstore_py_copy": 1,
