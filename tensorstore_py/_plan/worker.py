@@ -136,9 +136,8 @@ class Worker:
                 return None
 
     async def _begin(self, held: Held) -> None:
-        del held
         if self._work.begin is not None:
-            await self._work.begin()
+            await self._work.begin(held.again)
 
     async def _end(self, held: Held) -> None:
         """What is done after all parts, and what all of them have come to."""
