@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from tensorstore_py._api.blockwise import each_block
 from tensorstore_py._api.copy import ArrayCopy
 from tensorstore_py._chunked.driver import ChunkedDriver
-from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._conversion.stored_chunks import ChunkCopy
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._runtime.progress import ToldOfPart
 from tensorstore_py.errors import FailedPreconditionError
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._hierarchy.document import parse_document
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.gate import Gate, Mutex
 from tensorstore_py._spec.json_value import describe

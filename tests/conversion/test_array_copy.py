@@ -3,10 +3,10 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py._api.blocks import Blocks
 from tensorstore_py._conversion.array_copy import Left, copy_blocks, form_digest
-from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._conversion.manifest import ArrayRecord
 from tensorstore_py._conversion.member import SourceArray
 from tensorstore_py._conversion.new_form import NewForm
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.progress import Told
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._conversion.manifest import ArrayRecord, Manifest
+from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import AbortedError, DataLossError, FailedPreconditionError
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
