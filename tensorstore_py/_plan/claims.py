@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._plan.held import Held
-from tensorstore_py._plan.manifest import DONE, FAILED, TROUBLES
-from tensorstore_py._plan.parts import END
+from tensorstore_py._plan.manifest import TROUBLES
+from tensorstore_py._plan.parts import DONE, END, FAILED
 from tensorstore_py._plan.record import Done, Record
 
 if TYPE_CHECKING:
@@ -34,8 +34,11 @@ __all__ = ["Claims"]
 _WRITES_A_LEASE: Final = 3
 #: How long the first wait for others is; doubled after each.
 _FIRST_WAIT_S: Final = 0.25
-#: At so many records of others a worker looks at a time.
-_LOOKED_AT: Final = 4
+#: It looks at a few records of others at once, after so long, and then ever more rarely, so that all
+#: who wait look at each about twice.
+_FIRST_LOOK_S: Final = 4.0
+_MOST_LOOKS: Final = 4
+_LOOKS: Final = 2
 
 
 class _Seen(NamedTuple):
@@ -104,7 +107,7 @@ class Claims:
         return await self._claim_free() or await self._claim_abandoned()
 
     async def _claim_free(self) -> Held | None:
-        search, manifest = self._search, self._manifest
+        search = self._search
         while (part := search.next_free()) is not None and not self.stopped.done():
             if search.wants_page(part):
                 await self._list(search.page(part))
@@ -144,16 +147,16 @@ class Claims:
         return held
 
     async def _claim_abandoned(self) -> Held | None:
-        clock, now = self._clock, self._clock.now()
-        pause = every = _FIRST_WAIT_S
-        look_at = now
+        clock = self._clock
+        pause, every, look_at = _FIRST_WAIT_S, _FIRST_LOOK_S, clock.now()
+        most = len(self.left())
         while not self.stopped.done() and (left := self.left()):
             if clock.now() >= look_at:
-                held = await self._look(left)
+                held = await self._look(left, most)
                 if held is not None:
                     return held
                 look_at = clock.now() + every
-                every = min(4 * every, self._lease_s / 4)
+                every = min(4 * every, self._lease_s / 2)
             if not self._wait:
                 return None
             await self.pause(pause)
@@ -170,14 +173,22 @@ class Claims:
             if part not in self.failed and part not in self.held
         ]
 
-    async def _look(self, left: list[int]) -> Held | None:
-        """Look at a few of them, those first that were never looked at, or long ago."""
+    async def _look(self, left: list[int], most: int) -> Held | None:
+        """Look at a few of them, those first that were never looked at, or long ago.
+
+        Args:
+            left: the parts of others.
+            most: how many these were at first: so many workers there were. Who is done with one of
+                them waits, too, and all who wait share the looking.
+        """
         start = int(self._clock.chance() * len(left))
         seen = self._seen
         order = sorted(
             left[start:] + left[:start],
             key=lambda part: seen[part].looked if part in seen else float("-inf"),
         )
+        share = _LOOKS * len(left) / (1 + most - len(left))
+        looks = max(1, min(_MOST_LOOKS, round(share))) if self._wait else len(left)
         finished = unfinished = 0
         for part in order:
             if self._search.is_done(part):  # we have heard meanwhile
@@ -185,7 +196,7 @@ class Claims:
             found = await self._manifest.read(part)
             if await self._is_finished(part, found):
                 finished += 1
-                if finished == _LOOKED_AT:  # what we know is old
+                if finished == _MOST_LOOKS:  # what we know is old
                     for page in self._search.pages():
                         await self._list(page)
                 continue
@@ -194,7 +205,7 @@ class Claims:
                 if held is not None:
                     return held
             unfinished += 1
-            if self._wait and unfinished == _LOOKED_AT:
+            if unfinished == looks:
                 break
         return None
 

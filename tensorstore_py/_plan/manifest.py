@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -22,7 +23,9 @@ from tensorstore_py._hierarchy.document import parse_document
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._plan.clock import Clock
+from tensorstore_py._plan.parts import DONE, FAILED, TAKEN
 from tensorstore_py._plan.record import Record
+from tensorstore_py._plan.status import Status, status_of
 from tensorstore_py._runtime.attempts import DOUBTS
 from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py._runtime.inline import run_inline
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.parts import Parts
     from tensorstore_py._runtime.attempts import Attempts
 
-__all__ = ["DONE", "FAILED", "FREE", "LEASE_S", "TAKEN", "TROUBLES", "Found", "Manifest"]
+__all__ = ["LEASE_S", "TROUBLES", "Found", "Manifest"]
 
 T = TypeVar("T")
 
@@ -53,9 +56,7 @@ T = TypeVar("T")
 #: for each, and what a lost machine costs is a few minutes of its work.
 LEASE_S: Final = 120.0
 
-#: What a listing tells of a part, in the order in which it gets there.
-FREE, TAKEN, FAILED, DONE = range(4)
-_SUFFIXES: Final = {"json": TAKEN, "failed": FAILED, "done": DONE}
+_SUFFIXES: Final = {".json": TAKEN, ".failed": FAILED, ".done": DONE}
 _IDENTITY: Final = "id"
 
 #: Errors after which nobody knows whether a request was carried out, and that may pass.
@@ -130,16 +131,20 @@ class Manifest:
         """
         self._check_store()
         stored = await self._read_plan()
+        data = json.dumps({_IDENTITY: secrets.token_hex(6), **plan}, indent=1).encode() + b"\n"
+        doubts = self._doubts("write", self._key)
         while stored is None:
-            new = {_IDENTITY: secrets.token_hex(6), **plan}
-            data = json.dumps(new, indent=1).encode() + b"\n"
+            trouble: Exception | None = None
             try:
                 await self._asked(lambda: self._store.write(self._key, data, if_equal=NO_VALUE))
-            except TROUBLES:
-                pass  # if it was stored all the same, that is seen now
+            except TROUBLES as error:
+                trouble = error
             except UnsupportedError as error:
                 raise self._unfit(str(error)) from error
+            # Whoever stored it: what is there counts.
             stored = await self._read_plan()
+            if stored is None:
+                await doubts.lost(error=None if trouble is None else _typed(trouble))
         self._compare(stored.get("request"), json.loads(json.dumps(plan.get("request"))))
         return stored
 
@@ -228,7 +233,9 @@ class Manifest:
         Args:
             part: the part.
             record: another version than any before.
-            over: the generation of the record that it replaces.
+            over: the generation of the record that it replaces. Where there should be none, the
+                store's word is taken for it that there is one: many ask for the same part, and one
+                that is ours without our knowing is found when records are looked at.
 
         Returns:
             Its generation; None if somebody else has stored one.
@@ -242,7 +249,7 @@ class Manifest:
         while True:
             trouble: Exception | None = None
             try:
-                stamp = await self._asked(lambda: self._store.write(key, data, if_equal=over))
+                stamp = await self._asked(partial(self._store.write, key, data, if_equal=over))
             except TROUBLES as error:
                 trouble = error
             except UnsupportedError as error:
@@ -250,6 +257,8 @@ class Manifest:
             else:
                 if stamp.generation != UNKNOWN:
                     return stamp.generation
+                if over == NO_VALUE and doubts is None:
+                    return None
             found = await self.read(part)
             if found.record is not None and found.record.owner.id == record.owner.id:
                 if found.record.sequence == record.sequence:
@@ -271,12 +280,14 @@ class Manifest:
         name = self.parts.name
         # Names begin with a digit, and "~" is beyond all that they go on with.
         first, last = self._prefix + name(low), self._prefix + name(high - 1) + ".~"
-        start = len(self._prefix)
+        start, end = len(self._prefix), len(self._prefix + name(low))
         for key in await self._listed(KeyRange(encode_key(first), encode_key(last))):
-            digits, _, suffix = key[start:].partition(".")
-            state = _SUFFIXES.get(suffix)
-            if state is not None and digits.isdecimal() and low <= (part := int(digits)) < high:
-                states[part - low] = max(states[part - low], state)
+            state = _SUFFIXES.get(key[end:])
+            digits = key[start:end]
+            if state is not None and digits.isdecimal():
+                at = int(digits) - low
+                if states[at] < state:
+                    states[at] = state
         return states
 
     async def _listed(self, key_range: KeyRange) -> list[str]:
@@ -284,6 +295,10 @@ class Manifest:
             return [entry.key async for entry in self._store.list(key_range)]
 
         return await self._retried("list", body)
+
+    async def status(self, bytes_of: Callable[[range], int] | None = None) -> Status:
+        """How far the plan is, see `status_of`."""
+        return await status_of(self, bytes_of)
 
     # Requests.
 

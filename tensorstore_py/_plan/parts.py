@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["BEGIN", "END", "Parts"]
+__all__ = ["BEGIN", "DONE", "END", "FAILED", "FREE", "TAKEN", "Parts"]
 
 #: What is done before all tasks, and after them; claimed like parts.
 BEGIN: Final = -1
 END: Final = -2
+
+#: What a listing tells of a part, in the order in which it gets there.
+FREE: Final = 0
+TAKEN: Final = 1
+FAILED: Final = 2
+DONE: Final = 3
 
 #: A listing of four thousand parts, of two keys each, is nine requests to S3, and a thousand
 #: workers have four parts each, so none waits for long for the last.

@@ -7,6 +7,7 @@ is exactly what `done` says.
 
 from __future__ import annotations
 
+import builtins
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
@@ -88,14 +89,14 @@ class Record:
     result: object = None
     failures: list[Failure] = field(default_factory=list)
     failed: int = 0
-    worker: Done = Done()
+    worker: Done = field(default_factory=Done)
 
     @property
     def until(self) -> float:
         """When the owner will have written again, in seconds since the epoch."""
         return self.at + self.lease_s
 
-    def serialized(self) -> bytes:
+    def serialized(self) -> builtins.bytes:
         """Its JSON text."""
         return json.dumps(
             {

@@ -1,17 +1,19 @@
 """What a worker knows of all parts, and where it looks for its next one.
 
-Each worker begins somewhere else and goes on in order, without asking what there is: alone, it never
-has to. Who meets another's part asks for a listing of the parts around it, a page, and goes on at a
-random place of it; or right behind that part, if it is done: then somebody has been here earlier.
-The one invariant: a part that is known to be taken or finished never becomes free again, so once
-there is none left there never is.
+Each worker begins somewhere else and goes on in order, without asking what there is: alone, it
+never has to. Who meets another's part asks for a listing of the parts around it, a page, and goes
+on at a random place of it; or right behind that part, if it is done: then somebody has been here
+earlier. The one invariant: a part that is known to be taken or finished never becomes free again,
+so once there is none left there never is.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tensorstore_py._plan.manifest import DONE, FREE, TAKEN
+import numpy as np
+
+from tensorstore_py._plan.parts import DONE, FREE, TAKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,9 +82,11 @@ class Search:
     def learn(self, low: int, states: bytearray) -> list[int]:
         """A page is listed; returns the parts that are newly known to be done."""
         self._conflicts[low // PAGE] = 0
-        before = self._states[low : low + len(states)]
-        self._states[low : low + len(states)] = bytes(map(max, before, states))
-        return [low + at for at, state in enumerate(states) if state == DONE != before[at]]
+        known = np.frombuffer(self._states, np.uint8)[low : low + len(states)]
+        found = np.maximum(known, np.frombuffer(states, np.uint8))
+        new: list[int] = (low + np.flatnonzero((found == DONE) & (known != DONE))).tolist()
+        known[:] = found
+        return new
 
     def note(self, part: int, state: int) -> bool:
         """A part is at least so far; returns whether it is newly known to be done."""
@@ -119,7 +123,9 @@ class Search:
 
     def unfinished(self) -> list[int]:
         """The parts that are not known to be done."""
-        return [part for part, state in enumerate(self._states) if state != DONE]
+        states = np.frombuffer(self._states, np.uint8)
+        found: list[int] = np.flatnonzero(states != DONE).tolist()
+        return found
 
     def pages(self) -> list[tuple[int, int]]:
         """Those of unfinished parts."""

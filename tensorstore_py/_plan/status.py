@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tensorstore_py._plan.manifest import DONE, FREE
-from tensorstore_py._plan.parts import BEGIN, END
+from tensorstore_py._plan.parts import BEGIN, DONE, END, FREE
 from tensorstore_py._plan.search import PAGE
 from tensorstore_py._runtime.fan_out import fan_out
 

@@ -21,7 +21,7 @@ __all__ = ["Outcome", "Work", "failed_tasks"]
 _MOST_NAMED = 10
 
 
-def _unchanged(result: Any) -> Any:
+def _unchanged(result: object) -> object:
     return result
 
 
