@@ -10,7 +10,6 @@ from tensorstore_py._api.blockwise import each_block
 from tensorstore_py._api.copy import ArrayCopy
 from tensorstore_py._chunked.driver import ChunkedDriver
 from tensorstore_py._conversion.stored_chunks import ChunkCopy
-from tensorstore_py._plan.task_numbers import TaskNumbers
 from tensorstore_py._runtime.progress import ToldOfPart
 
 if TYPE_CHECKING:

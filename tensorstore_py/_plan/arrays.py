@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._interface.driver import DriverSpec
     from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._spec.context import Context
 
 #: How it was opened here is not how it is opened elsewhere.
@@ -45,7 +46,7 @@ def array_json(store: TensorStore, what: str) -> JsonObject:
     return {name: value for name, value in json.items() if name not in _MODE}
 
 
-def portable_json(model: DriverSpec) -> JsonObject:
+def portable_json(model: DriverSpec | KvStoreSpec) -> JsonObject:
     """The JSON of a bound spec, without resources of which nothing is said."""
     json = spec_json(model.canonical())
     shared = json.pop("context", {})

@@ -56,8 +56,8 @@ class Held:
     """
 
     __slots__ = (
-        "_left", "_result", "again", "drained", "generation", "lock", "lost", "part", "record", "running",
-        "stored_at",
+        "_left", "_result", "again", "drained", "generation", "lock", "lost", "part", "record",
+        "running", "stored_at",
     )  # fmt: skip
 
     def __init__(
