@@ -81,7 +81,7 @@ class Asked(NamedTuple):
             "includes": list(paths.includes),
             "excludes": list(paths.excludes),
             "zarr_format": zarr_format,
-            **{name: repr(getattr(wanted, name)) for name in wanted.changes},
+            **_wanted_json(wanted),
         }
         inline = here.inline and there.inline
         request = Request(here, there, inline, paths, if_exists, wanted, None, identity)
@@ -93,7 +93,7 @@ class Asked(NamedTuple):
         Raises:
             UnsupportedError: an end is what only this process has.
         """
-        request, wanted = self.request, self.request.wanted
+        request = self.request
         said: JsonObject = {
             "source": request.source.to_json(),
             "dest": request.destination.to_json(),
@@ -101,14 +101,7 @@ class Asked(NamedTuple):
             "excludes": list(request.paths.excludes) or None,
             "if_exists": request.if_exists,
             "zarr_format": self.zarr_format,
-            "chunks": _chunks_json(wanted.chunks),
-            "shards": _chunks_json(wanted.shards),
-            "chunk_layout": None if wanted.chunk_layout is None else wanted.chunk_layout.to_json(),
-            "codec": wanted.codec.to_json()
-            if isinstance(wanted.codec, CodecSpec)
-            else wanted.codec,
-            "dtype": None if wanted.dtype is None else DType(wanted.dtype).name,  # type: ignore[arg-type]
-            "fill_value": _value_json(wanted.fill_value),
+            **_wanted_json(request.wanted),
         }
         return {name: value for name, value in said.items() if value is not None}
 
@@ -128,9 +121,16 @@ def as_chunks(given: object) -> Chunks | None:
     raise TypeError(f"chunks are a number, a tuple or a dict, not {type(given).__name__}")
 
 
-def _chunks_json(chunks: Chunks | None) -> object:
-    return list(chunks) if isinstance(chunks, tuple) else chunks
+def _wanted_json(wanted: Wanted) -> JsonObject:
+    """What is to change, as JSON."""
+    return {name: _as_json(name, getattr(wanted, name)) for name in wanted.changes}
 
 
-def _value_json(value: object) -> object:
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+def _as_json(name: str, value: object) -> object:
+    if name == "dtype":
+        return DType(value).name  # type: ignore[arg-type]
+    if isinstance(value, CodecSpec | ChunkLayout):
+        return value.to_json()
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorstore_py._plan.document import document_place
-from tensorstore_py._plan.recorded import join, work_on
+from tensorstore_py._plan.recorded import stored_plan, work_on_stage
 from tensorstore_py._plan.tasks import Outcome, Tasks
 from tensorstore_py._runtime.start import start
 from tensorstore_py._spec.context import Context
@@ -60,32 +60,37 @@ class Piece(NamedTuple):
 
 
 class Joining(NamedTuple):
-    """A worker of a stored plan, on an engine.
+    """A worker of a stage of a stored plan, on an engine.
 
     Attributes:
         where: the JSON spec of the plan's document.
+        stage: the number of the stage.
         number: which share it begins with.
         of: of how many.
         live: the call, its stages and where its plan is stored, in the same process.
     """
 
     where: JsonObject
+    stage: int
     number: int
     of: int
     live: tuple[Call[Any], tuple[Stage, ...], DocumentPlace] | None
 
-    def run(self) -> list[Outcome]:
-        """Work until all is done, by whomever; returns what was done here, without results."""
-        context, share = shared_context(), (self.number, self.of)
+    def run(self) -> Outcome:
+        """Work until all is done or in the hands of others; returns what was done here."""
+        context = shared_context()
 
-        async def body() -> list[Outcome]:
-            if self.live is not None:
-                found = await work_on(*self.live, context, told=_nobody, share=share)
-            else:
+        async def body() -> Outcome:
+            live = self.live
+            if live is None:
                 where = document_place(self.where, context)
-                found = await join(where, context, told=_nobody, share=share)
-            assert found is not None  # since it waited
-            return [each.without_results() for each in found]
+                live = (*await stored_plan(where), where)
+            call, stages, where = live
+            outcome, _ = await work_on_stage(
+                call, stages, self.stage, where, context, told=_nobody,
+                share=(self.number, self.of), wait=False,
+            )  # fmt: skip
+            return outcome.without_results()
 
         return start(False, body).result()
 

@@ -20,6 +20,7 @@ from tensorstore_py.errors import NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
 
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._plan.call import Call
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.steps import Stage
     from tensorstore_py._spec.context import Context
 
-__all__ = ["join", "store_plan", "work_on"]
+    Told: TypeAlias = Callable[[int, int], object]
+
+__all__ = ["join", "store_plan", "stored_plan", "work_on", "work_on_stage"]
 
 
 async def store_plan(
@@ -65,75 +68,89 @@ async def store_plan(
     return stages
 
 
+async def work_on_stage(
+    call: Call[Any],
+    stages: tuple[Stage, ...],
+    number: int,
+    where: DocumentPlace,
+    context: Context,
+    *,
+    told: Told,
+    share: tuple[int, int] | None = None,
+    wait: bool = True,
+    only_begin: bool = False,
+) -> tuple[Outcome, bool]:
+    """Do what is left of a stage of a stored plan, together with whoever else does.
+
+    Args:
+        call: what was asked for.
+        stages: what there is to do.
+        number: which of them; those before are done.
+        where: where the plan is stored.
+        context: what specs are bound to.
+        told: called with the number of the stage and of how many more of its tasks are done.
+        share: which of how many equal shares to begin with.
+        wait: for what others are at; False: leave it to them.
+        only_begin: do what comes before all tasks, and none of them.
+
+    Returns:
+        What was done here, with the results of all if all is done; and whether it is.
+
+    Raises:
+        DataLossError: tasks whose source is damaged, named; all others are done.
+        Whatever a task raises that is no damage; what was done stays done.
+    """
+    stage = stages[number]
+    manifest = Manifest(where.store, where.key, Parts(stage.count), stage=number)
+    await manifest.load()
+    mine = _Mine(Tasks(stage, context))
+    first, last = number == 0, number == len(stages) - 1
+    work = Work(
+        mine.run,
+        merge=mine.merge,
+        to_json=mine.to_json,
+        from_json=mine.from_json,
+        begin=call.begin if first else None,
+        end=mine.ending(call.end) if last else None,
+        region=mine.region,
+        size=mine.size,
+    )
+    worker = Worker(
+        manifest, work, width=mine.tasks.width(), share=share, wait=wait, only_begin=only_begin,
+        told=partial(told, number),
+    )  # fmt: skip
+    found = await worker.run()
+    return mine.outcome(found.result), found.state == "done"
+
+
 async def work_on(
     call: Call[Any],
     stages: tuple[Stage, ...],
     where: DocumentPlace,
     context: Context,
     *,
-    told: Callable[[int, int], object],
+    told: Told,
     share: tuple[int, int] | None = None,
     wait: bool = True,
-) -> list[Outcome] | None:
-    """Do what is left of a stored plan, together with whoever else does.
-
-    Args:
-        call: what was asked for.
-        stages: what there is to do.
-        where: where the plan is stored.
-        context: what specs are bound to.
-        told: called with the number of a stage and of how many more of its tasks are done.
-        share: which of how many equal shares to begin with.
-        wait: for what others are at; False: leave it to them.
-
-    Returns:
-        What was done here of each stage, with the results of all; None: others are at the rest.
-
-    Raises:
-        DataLossError: tasks whose source is damaged, named; all others are done.
-        Whatever a task raises that is no damage; what was done stays done.
-    """
+) -> tuple[list[Outcome], bool]:
+    """Do what is left of all stages; arguments and errors as for `work_on_stage`."""
     outcomes = []
-    for number, stage in enumerate(stages):
-        manifest = Manifest(where.store, where.key, Parts(stage.count), stage=number)
-        await manifest.load()
-        mine = _Mine(Tasks(stage, context))
-        first, last = number == 0, number == len(stages) - 1
-        work = Work(
-            mine.run,
-            merge=mine.merge,
-            to_json=mine.to_json,
-            from_json=mine.from_json,
-            begin=call.begin if first else None,
-            end=mine.ending(call.end) if last else None,
-            region=mine.region,
-            size=mine.size,
+    for number in range(len(stages)):
+        outcome, is_done = await work_on_stage(
+            call, stages, number, where, context, told=told, share=share, wait=wait
         )
-        worker = Worker(
-            manifest, work, width=mine.tasks.width(), share=share, wait=wait,
-            told=partial(told, number),
-        )  # fmt: skip
-        found = await worker.run()
-        if found.state != "done":
-            return None
-        outcomes.append(mine.outcome(found.result))
-    return outcomes
+        outcomes.append(outcome)
+        if not is_done:
+            return outcomes, False
+    return outcomes, True
 
 
-async def join(
-    where: DocumentPlace,
-    context: Context,
-    *,
-    told: Callable[[int, int], object],
-    share: tuple[int, int] | None = None,
-    wait: bool = True,
-) -> list[Outcome] | None:
-    """Work on a plan that is stored somewhere; arguments and errors as for `work_on`.
+async def stored_plan(where: DocumentPlace) -> tuple[Call[Any], tuple[Stage, ...]]:
+    """A plan that is stored somewhere.
 
     Raises:
         NotFoundError: there is none.
         UnsupportedError: it can only go on in the process that stored it.
-        FailedPreconditionError: a source or a target has changed since.
     """
     manifest = Manifest(where.store, where.key, Parts(0))
     stored = await manifest.load()
@@ -144,8 +161,26 @@ async def join(
             "same call there again to go on"
         )
     call = call_named(str(stored.get("operation")), arguments)
-    stages = stages_of(stored.get("stages"))
     call.resume(forms_of(stored))
+    return call, stages_of(stored.get("stages"))
+
+
+async def join(
+    where: DocumentPlace,
+    context: Context,
+    *,
+    told: Told,
+    share: tuple[int, int] | None = None,
+    wait: bool = True,
+) -> tuple[list[Outcome], bool]:
+    """Work on a plan that is stored somewhere; arguments and errors as for `work_on_stage`.
+
+    Raises:
+        NotFoundError: there is none.
+        UnsupportedError: it can only go on in the process that stored it.
+        FailedPreconditionError: a source or a target has changed since.
+    """
+    call, stages = await stored_plan(where)
     return await work_on(call, stages, where, context, told=told, share=share, wait=wait)
 
 

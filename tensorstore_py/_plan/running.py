@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tensorstore_py._plan.arrays import portable_json
 from tensorstore_py._plan.engines import engine_of, run_pieces
 from tensorstore_py._plan.pieces import Joining, Piece, shared_context
-from tensorstore_py._plan.recorded import store_plan, work_on
+from tensorstore_py._plan.recorded import store_plan, work_on_stage
 from tensorstore_py._plan.share import Share
 from tensorstore_py._plan.steps import check_portable
 from tensorstore_py._plan.tasks import Outcome, Tasks
@@ -92,23 +92,42 @@ async def _run_recorded(
 ) -> list[Outcome]:
     """Work on a stored plan, with all workers of an engine, or here."""
     share = Share(stages, told)
-    theirs: list[list[Outcome]] = []
-    if engine is not None:
-        live = (call, stages, manifest) if engine.shares_memory else None
-        where: JsonObject = {} if live else portable_json(manifest.spec)
-        check_portable(where, "manifest")
-        count = engine.workers
-        pieces = (Joining(where, number, count, live) for number in range(count))
-        async with aclosing(run_pieces(engine, pieces, _unique(call.operation))) as ended:
-            theirs = [found async for found in ended if isinstance(found, list)]
-    # What the engine has left undone is done here; else this only finds that all is done.
-    outcomes = await work_on(call, stages, manifest, shared_context(), told=share.advance)
-    assert outcomes is not None  # since it waited
+    context, outcomes = shared_context(), []
+    for number, stage in enumerate(stages):
+        theirs: list[Outcome] = []
+        if engine is not None:
+            # So that no worker has to wait for another one to begin.
+            await work_on_stage(
+                call, stages, number, manifest, context, told=share.advance, only_begin=True
+            )
+            live = (call, stages, manifest) if engine.shares_memory else None
+            theirs = await _join_all(engine, manifest, number, live, call.operation)
+        # What the engine has left undone is done here; else this only finds that all is done.
+        outcome, is_done = await work_on_stage(
+            call, stages, number, manifest, context, told=share.advance
+        )
+        assert is_done  # since it waited
+        for each in theirs:
+            outcome.merge(each, stage)
+        outcomes.append(outcome)
     share.finish()
-    for each in theirs:
-        for stage, outcome, done in zip(stages, outcomes, each, strict=True):
-            outcome.merge(done, stage)
     return outcomes
+
+
+async def _join_all(
+    engine: Engine,
+    manifest: DocumentPlace,
+    stage: int,
+    live: tuple[Call[Any], tuple[Stage, ...], DocumentPlace] | None,
+    name: str,
+) -> list[Outcome]:
+    """Have each worker of an engine work on a stage of a stored plan."""
+    where: JsonObject = {} if live else portable_json(manifest.spec)
+    check_portable(where, "manifest")
+    count = engine.workers
+    pieces = (Joining(where, stage, number, count, live) for number in range(count))
+    async with aclosing(run_pieces(engine, pieces, _unique(name))) as ended:
+        return [found async for found in ended if isinstance(found, Outcome)]
 
 
 async def _run_all(
