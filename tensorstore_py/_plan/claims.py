@@ -34,8 +34,8 @@ __all__ = ["Claims"]
 _WRITES_A_LEASE: Final = 3
 #: How long the first wait for others is; doubled after each.
 _FIRST_WAIT_S: Final = 0.25
-#: It looks at a few records of others at once, after so long, and then ever more rarely, so that all
-#: who wait look at each about twice.
+#: It looks at a few records of others at once, after so long, and then ever more rarely; all who
+#: wait look at each about twice.
 _FIRST_LOOK_S: Final = 4.0
 _MOST_LOOKS: Final = 4
 _LOOKS: Final = 2

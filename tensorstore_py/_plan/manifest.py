@@ -282,8 +282,7 @@ class Manifest:
             digits = key[start:end]
             if state is not None and digits.isdecimal():
                 at = int(digits) - low
-                if states[at] < state:
-                    states[at] = state
+                states[at] = max(states[at], state)
         return states
 
     async def _listed(self, key_range: KeyRange) -> list[str]:
