@@ -34,8 +34,8 @@ __all__ = ["Claims"]
 _WRITES_A_LEASE: Final = 3
 #: How long the first wait for others is; doubled after each.
 _FIRST_WAIT_S: Final = 0.25
-#: It looks at a few records of others at once, after so long, and then ever more rarely, so that all
-#: who wait look at each about twice.
+#: It looks at a few records of others at once, after so long, and then ever more rarely; all who
+#: wait look at each about twice.
 _FIRST_LOOK_S: Final = 4.0
 _MOST_LOOKS: Final = 4
 _LOOKS: Final = 2
@@ -124,8 +124,7 @@ class Claims:
 
     async def _list(self, page: tuple[int, int]) -> None:
         states = await self._manifest.states(*page)
-        for part in self._search.learn(page[0], states):
-            self._tell_all(part)
+        self._tell_all(self._search.learn(page[0], states))
 
     async def _claim(self, part: int, found: Found | None) -> Held | None:
         """Claim a part, from whoever had it; None: somebody else was faster."""
@@ -216,7 +215,7 @@ class Claims:
             return False
         if record.state == "done":
             if self._search.note(part, DONE):
-                self._tell_all(part)
+                self._tell_all([part])
                 await self._manifest.mark(part, "done")
             return True
         if record.state == "failed" and record.at >= self.began:
@@ -376,7 +375,13 @@ class Claims:
             self._told_of[part] = tasks
             self._told(tasks - before)
 
-    def _tell_all(self, part: int) -> None:
-        """All tasks of a part are known to be done."""
-        self._tell(part, len(self._manifest.parts[part]))
-        self._told_of.pop(part, None)
+    def _tell_all(self, done: list[int]) -> None:
+        """All tasks of some parts are known to be done."""
+        parts, told = self._manifest.parts, self._told_of
+        tasks = len(done) * parts.size
+        if done and done[-1] == parts.count - 1:
+            tasks = tasks - parts.size + len(parts[done[-1]])
+        if told:
+            tasks -= sum(told.pop(part, 0) for part in done)
+        if tasks > 0:
+            self._told(tasks)

@@ -283,10 +283,10 @@ class Manifest:
         start, end = len(self._prefix), len(self._prefix + name(low))
         for key in await self._listed(KeyRange(encode_key(first), encode_key(last))):
             state = _SUFFIXES.get(key[end:])
-            digits = key[start:end]
-            if state is not None and digits.isdecimal():
-                at = int(digits) - low
-                states[at] = max(states[at], state)
+            if state is not None:
+                at = int(key[start:end]) - low
+                if state > states[at]:  # noqa: PLR1730 - in the loop over all keys
+                    states[at] = state
         return states
 
     async def _listed(self, key_range: KeyRange) -> list[str]:

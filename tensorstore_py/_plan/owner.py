@@ -50,9 +50,9 @@ class Owner(NamedTuple):
     began: str
 
     @classmethod
-    def new(cls) -> Owner:
-        """A worker of this process."""
-        pid = os.getpid()
+    def new(cls, pid: int | None = None) -> Owner:
+        """A worker of a process of this machine, by default this one."""
+        pid = os.getpid() if pid is None else pid
         return cls(secrets.token_hex(6), socket.gethostname(), pid, _machine(), _began(pid) or "")
 
     def enter(self) -> None:

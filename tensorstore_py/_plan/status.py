@@ -106,17 +106,18 @@ async def status_of(manifest: Manifest, bytes_of: Callable[[range], int] | None 
     done += [part for part, record in records.items() if record.state == "done"]
     open_records = [records[part] for part in sorted(records) if part not in done]
     at_work = [each for each in (begin, end, *open_records) if each and each.state == "claimed"]
-    alive = [each for each in at_work if _is_alive(manifest, each)]
+    alive = {each.owner.id for each in at_work if _is_alive(manifest, each)}
     failing = [each for each in open_records if each.failed]
     counted = sum(len(parts[part]) for part in done)
     told = 0 if bytes_of is None else sum(bytes_of(parts[part]) for part in done)
-    abandoned = sum(each.state != "failed" and each not in alive for each in open_records)
+    claimed = sum(each.state == "claimed" and each.owner.id in alive for each in open_records)
+    abandoned = sum(each.state in ("claimed", "free") for each in open_records) - claimed
     workers = {each.owner.id: each for each in sorted(at_work, key=lambda each: each.at)}
     return Status(
         _state(begin, end, alive),
         parts.count,
         len(done),
-        sum(each in alive for each in open_records),
+        claimed,
         abandoned,
         parts.tasks,
         counted + sum(len(each.done) for each in open_records),
@@ -125,14 +126,14 @@ async def status_of(manifest: Manifest, bytes_of: Callable[[range], int] | None 
         tuple(failure for each in failing for failure in each.failures),
         tuple(
             WorkerStatus(each.owner.host, each.owner.pid, each.worker.tasks, each.worker.bytes,
-                         max(0.0, each.at - each.worker.since), each in alive)
+                         max(0.0, each.at - each.worker.since), each.owner.id in alive)
             for each in workers.values()
         ),
     )  # fmt: skip
 
 
 def _state(
-    begin: Record | None, end: Record | None, alive: list[Record]
+    begin: Record | None, end: Record | None, alive: set[str]
 ) -> Literal["planned", "running", "partly done", "done"]:
     if end is not None and end.state == "done":
         return "done"

@@ -96,6 +96,13 @@ class TaskNumbers:
         at = bisect_right(self._starts, number)
         return at > 0 and number < self._ends[at - 1]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TaskNumbers):
+            return NotImplemented
+        return (self._starts, self._ends) == (other._starts, other._ends)
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
     def __len__(self) -> int:
         return sum(self._ends) - sum(self._starts)
 
