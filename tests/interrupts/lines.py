@@ -2,9 +2,9 @@
 
 `python -m tests.interrupts.lines NAME` runs one operation of `operations` once to learn which lines
 of the package the main thread passes; then, for each of these lines, it makes a fresh situation,
-runs the operation, and raises a signal there, when the line is passed first. After each it checks what the operation left behind.
-It prints how many lines were passed, how many of these signals were raised (a later run may take a
-shorter way, and end before its line), and how many came out of the call.
+runs the operation, and raises a signal when the line is passed first. After each it checks what the
+operation left behind. It prints how many lines were passed, how many of these signals were raised
+(a later run may take a shorter way), and how many came out of the call.
 
 What the main thread leaves in the middle goes on in other threads, which are used again when they
 are done. How soon that is depends on the machine, so the next signal waits until only `LEFT` of
