@@ -50,9 +50,7 @@ class Extreme(Measure):
         if self._dtype.kind == "f" or piece.valid is None:
             found: Array = self._function.reduce(piece.values, axis=1)
             return found
-        found = self._function.reduce(
-            piece.values, axis=1, where=piece.valid, initial=self._first
-        )
+        found = self._function.reduce(piece.values, axis=1, where=piece.valid, initial=self._first)
         return found
 
     def merge(self, one: State, other: State) -> State:
