@@ -9,7 +9,6 @@ elements are spread over pieces and states, nor in which order these come.
 from __future__ import annotations
 
 import base64
-import zlib
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -119,7 +118,7 @@ class Measure(ABC):
 
 
 def state_json(state: State) -> dict[str, list[object]]:
-    """A state as JSON: for each array its type, its shape, and its compressed bytes.
+    """A state as JSON: for each array its type, its shape, and its bytes.
 
     Example:
         >>> known = {"n": np.arange(3)}
@@ -130,7 +129,7 @@ def state_json(state: State) -> dict[str, list[object]]:
         name: [
             array.dtype.str,
             list(array.shape),
-            base64.b85encode(zlib.compress(np.ascontiguousarray(array).tobytes(), 1)).decode(),
+            base64.b85encode(np.ascontiguousarray(array).tobytes()).decode(),
         ]
         for name, array in state.items()
     }
@@ -144,10 +143,8 @@ def state_from_json(json: Mapping[str, Any]) -> State:
     """
     try:
         return {
-            name: np.frombuffer(
-                bytearray(zlib.decompress(base64.b85decode(data))), np.dtype(dtype)
-            ).reshape(shape)
+            name: np.frombuffer(bytearray(base64.b85decode(data)), np.dtype(dtype)).reshape(shape)
             for name, (dtype, shape, data) in json.items()
         }
-    except (TypeError, ValueError, zlib.error) as error:
+    except (TypeError, ValueError) as error:
         raise SpecError(f"a partial result is damaged: {error}") from error

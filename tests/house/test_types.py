@@ -22,6 +22,7 @@ UNKNOWN = {
     "Context.__getitem__": "a resource of whichever kind",
     "Group.__getitem__": "an array or a group, whichever is there",
     "json_schema": "JSON",
+    "reduce": "scalars, arrays and histograms of whichever type",
 }
 
 
