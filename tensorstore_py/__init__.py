@@ -69,6 +69,7 @@ from tensorstore_py._index import (
 )
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._plan.plan import Plan, plan
 from tensorstore_py._runtime.future import Future, FutureLike, Promise
 from tensorstore_py._runtime.mistaken import stands_for as _stands_for
 from tensorstore_py._runtime.progress import Progress
@@ -205,6 +206,7 @@ __all__ = [
     "OutputIndexMaps",
     "OutputIndexMethod",
     "PermissionDeniedError",
+    "Plan",
     "Progress",
     "Promise",
     "RecheckCacheOption",
@@ -263,6 +265,7 @@ __all__ = [
     "newaxis",
     "open",
     "overlay",
+    "plan",
     "rechunk",
     "reduce",
     "stack",
