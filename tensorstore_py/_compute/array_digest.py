@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver
 
-__all__ = ["Digest", "DigestArray", "digest_of"]
+__all__ = ["Digest", "DigestArray", "MergeLanes", "digest_of"]
 
 _VERSION: Final = "tsd1"
 _FORM: Final = re.compile(r"tsd[1-9][0-9]*:[0-9a-f]{64}")
@@ -79,6 +79,30 @@ def digest_of(document: object) -> Digest:
     return Digest(f"{_VERSION}:{hashlib.sha256(text.encode()).hexdigest()}")
 
 
+class MergeLanes:
+    """How fingerprints are merged."""
+
+    def merge(self, one: Lanes, other: Lanes) -> Lanes:
+        """The fingerprint of both parts."""
+        return added(one, other)
+
+    def to_json(self, result: Lanes) -> list[int]:
+        """As JSON."""
+        return list(result)
+
+    def from_json(self, json: Sequence[Any]) -> Lanes:
+        """Of JSON.
+
+        Raises:
+            SpecError: it is no fingerprint.
+        """
+        if len(json) != LANES or not all(
+            isinstance(each, int) and 0 <= each < PRIME for each in json
+        ):
+            raise SpecError("a partial result is damaged: it is no fingerprint")
+        return tuple(json)
+
+
 class DigestArray:
     """See the head of this file.
 
@@ -88,7 +112,7 @@ class DigestArray:
 
     Attributes:
         inline: the temperament of `run`.
-        regions: what is worked on.
+        blocks: what is worked on.
         item_bytes: how much memory an element takes meanwhile.
         memory: the budget that this counts in.
         told_bytes: what an element counts for progress.
@@ -100,35 +124,17 @@ class DigestArray:
         self.inline = source.inline
         self.memory = source.memory
         self.told_bytes = self.item_bytes = source.data_type.array_dtype.itemsize
-        self.regions = Blocks.of_read(source, self._view, **limits(self.item_bytes, self.memory))
+        self.blocks = Blocks.of_read(source, self._view, **limits(self.item_bytes, self.memory))
 
-    async def run(self, region: Block) -> Lanes:
+    async def run(self, block: Block) -> Lanes:
         """The fingerprint of a block."""
-        data = await read_surely(self._source, self._view[selected(region.bounds)])
+        data = await read_surely(self._source, self._view[selected(block.bounds)])
         origin = [
             low - first
-            for (low, _), first in zip(region.bounds, self._view.input_origin, strict=True)
+            for (low, _), first in zip(block.bounds, self._view.input_origin, strict=True)
         ]
         make = partial(fingerprint, data, origin, self._source.data_type)
         return await offload(self.inline, make)
-
-    def merge(self, one: Lanes, other: Lanes) -> Lanes:
-        """The fingerprint of both parts."""
-        return added(one, other)
-
-    def to_json(self, one: Lanes) -> list[int]:
-        """A partial result as JSON."""
-        return list(one)
-
-    def from_json(self, json: Sequence[Any]) -> Lanes:
-        """A partial result of JSON.
-
-        Raises:
-            SpecError: it is none.
-        """
-        if len(json) != LANES or not all(isinstance(each, int) and each < PRIME for each in json):
-            raise SpecError("a partial result is damaged: it is no fingerprint")
-        return tuple(json)
 
     def result(self, found: Lanes | None) -> Digest:
         """The digest.

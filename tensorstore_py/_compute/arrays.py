@@ -11,16 +11,17 @@ from tensorstore_py._conversion.ends import source
 from tensorstore_py._conversion.member import SourceArray, node_attributes, open_source
 from tensorstore_py._conversion.version3 import plain_attributes
 from tensorstore_py._hierarchy.walk import Walk
+from tensorstore_py._plan.arrays import array_json
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py.errors import MismatchError, PermissionDeniedError
 
 if TYPE_CHECKING:
+    from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.ends import End, Found
-    from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._hierarchy.node import Node
-    from tensorstore_py._spec.context import Context
+    from tensorstore_py._interface.hierarchy import JsonObject
 
-__all__ = ["Contents", "contents", "end_of", "one_array"]
+__all__ = ["Contents", "array_arguments", "contents", "end_of", "one_array"]
 
 end_of = source
 
@@ -91,6 +92,15 @@ async def _single(found: Found) -> SourceArray:
         return await open_source(found, found.node, "")
     assert found.array is not None
     return SourceArray("", found.array, None, None, {})
+
+
+def array_arguments(array: TensorStore, path: str) -> JsonObject:
+    """What another process opens an array by.
+
+    Raises:
+        UnsupportedError: it is what only this process has.
+    """
+    return array_json(array, f'the array "/{path}"')
 
 
 def one_array(found: Contents, what: str) -> SourceArray:

@@ -152,5 +152,6 @@ class Bins(Measure):
         found += (values >= edges[found + 1]) & (found != last)
         return found
 
-    def merge(self, one: State, other: State) -> State:
+    @staticmethod
+    def merge(one: State, other: State) -> State:
         return {"counts": one["counts"] + other["counts"]}

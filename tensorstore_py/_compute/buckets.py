@@ -1,9 +1,9 @@
 """A sketch of how the elements of rows are distributed, for quantiles.
 
 Elements are counted by buckets: a number's sign, exponent and first bits. Numbers of 8 and 16 bits
-have a bucket each, so their quantiles are exact. Of others a bucket stands for the number in it that
-is nearest to zero: eleven bits after the first, so less than 2^-11 of an element is lost, and a
-number of up to twelve significant bits is itself. This is the sketch of C. Masson, J. E. Rim and
+have a bucket each, so their quantiles are exact. Of others a bucket stands for the number in it
+that is nearest to zero: eleven bits after the first, so less than 2^-11 of an element is lost, and
+a number of up to twelve significant bits is itself. This is the sketch of C. Masson, J. E. Rim and
 H. K. Lee ("DDSketch: A Fast and Fully-Mergeable Quantile Sketch with Relative-Error Guarantees",
 VLDB 2019) with buckets that are even between powers of two, which takes a shift and no logarithm.
 It is a sum, so it is the same however elements are spread and merged.
@@ -67,7 +67,8 @@ class Buckets(Measure):
     def close(self, state: State) -> State:
         return _together(state)
 
-    def merge(self, one: State, other: State) -> State:
+    @staticmethod
+    def merge(one: State, other: State) -> State:
         return _together({name: np.concatenate([one[name], other[name]]) for name in one})
 
     def _numbers(self, values: Array) -> Array:

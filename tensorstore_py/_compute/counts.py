@@ -28,7 +28,8 @@ class Counts(Measure):
         if piece.raw.dtype.kind not in "OSU" and piece.missing is not None:
             state["missing"][rows] += piece.missing.sum(axis=1, dtype=np.int64)
 
-    def merge(self, one: State, other: State) -> State:
+    @staticmethod
+    def merge(one: State, other: State) -> State:
         return {name: one[name] + other[name] for name in one}
 
 
@@ -48,7 +49,8 @@ class FillCount(Measure):
     def take(self, state: State, rows: slice, piece: Piece) -> None:
         state["count"][rows] += equal_to(piece.raw, self._fill).sum(axis=1, dtype=np.int64)
 
-    def merge(self, one: State, other: State) -> State:
+    @staticmethod
+    def merge(one: State, other: State) -> State:
         return {"count": one["count"] + other["count"]}
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tensorstore_py._compute.measure import Array
     from tensorstore_py._interface.driver import Driver
 
-__all__ = ["DiffArrays", "Findings"]
+__all__ = ["DiffArrays", "Findings", "MergeFindings"]
 
 _TOLERANT_BYTES = 25
 
@@ -42,12 +42,55 @@ class Findings(NamedTuple):
         differing_blocks: how many there are.
         differing: how many elements differ.
         elements: how many were compared.
+        most: of how many blocks to tell.
     """
 
     blocks: Mapping[int, DifferingBlock]
     differing_blocks: int
     differing: int
     elements: int
+    most: int
+
+
+class MergeFindings:
+    """How what was found is merged."""
+
+    def merge(self, one: Findings, other: Findings) -> Findings:
+        """What is found in the blocks of both."""
+        blocks = {**one.blocks, **other.blocks}
+        first = sorted(blocks)[: one.most]
+        return Findings(
+            {number: blocks[number] for number in first},
+            one.differing_blocks + other.differing_blocks,
+            one.differing + other.differing,
+            one.elements + other.elements,
+            one.most,
+        )
+
+    def to_json(self, result: Findings) -> list[Any]:
+        """As JSON."""
+        blocks = [
+            [number, *block[:5], [_value_json(each) for each in (*block.values, block.largest)]]
+            for number, block in result.blocks.items()
+        ]
+        return [blocks, *result[1:]]
+
+    def from_json(self, json: list[Any]) -> Findings:
+        """Of JSON.
+
+        Raises:
+            SpecError: it is damaged.
+        """
+        try:
+            blocks = {}
+            for number, path, bounds, box, count, first, said in json[0]:
+                one, other, largest = (_value_of(each) for each in said)
+                blocks[int(number)] = DifferingBlock(
+                    path, _sides(bounds), _sides(box), count, tuple(first), (one, other), largest
+                )
+            return Findings(blocks, *json[1:])
+        except (TypeError, ValueError) as error:
+            raise SpecError(f"a partial result is damaged: {error}") from error
 
 
 class DiffArrays:
@@ -64,7 +107,7 @@ class DiffArrays:
 
     Attributes:
         inline: the temperament of `run`.
-        regions: what is worked on.
+        blocks: what is worked on.
         item_bytes: how much memory an element takes meanwhile.
         memory: the budget that this counts in.
         told_bytes: what an element counts for progress.
@@ -90,28 +133,28 @@ class DiffArrays:
         here, beside = one.data_type.array_dtype.itemsize, other.data_type.array_dtype.itemsize
         self.told_bytes = here
         self.item_bytes = here + beside + (1 if tolerance.exact else _TOLERANT_BYTES)
-        self.regions = Blocks(
+        self.blocks = Blocks(
             self._view,
             chunk_edges(one, self._view, one.schema.chunk_layout.read_chunk.shape),
             chunk_edges(other, self._there, other.schema.chunk_layout.read_chunk.shape),
             **limits(self.item_bytes, self.memory),
         )
 
-    async def run(self, region: Block) -> Findings:
+    async def run(self, block: Block) -> Findings:
         """What is found in a block."""
-        part = selected(region.bounds)
+        part = selected(block.bounds)
         one, other = self._one, self._other
         here = await within(self.inline, one.inline, lambda: read_surely(one, self._view[part]))
         there = await within(
             self.inline, other.inline, lambda: read_surely(other, self._there[part])
         )
-        return await offload(self.inline, partial(self._compared, region, here, there))
+        return await offload(self.inline, partial(self._compared, block, here, there))
 
     def _compared(self, region: Block, here: Array, there: Array) -> Findings:
         where = differing(here, there, self._tolerance)
         count = int(np.count_nonzero(where))
         if not count:
-            return Findings({}, 0, 0, region.size)
+            return Findings({}, 0, 0, region.size, self._most)
         first = np.unravel_index(int(np.argmax(where)), where.shape)
         found = DifferingBlock(
             self._path,
@@ -122,43 +165,9 @@ class DiffArrays:
             (here[first], there[first]),
             largest_distance(here[where], there[where]),
         )
-        return Findings({region.number: found} if self._most else {}, 1, count, region.size)
-
-    def merge(self, one: Findings, other: Findings) -> Findings:
-        """What is found in the blocks of both."""
-        blocks = {**one.blocks, **other.blocks}
-        first = sorted(blocks)[: self._most]
         return Findings(
-            {number: blocks[number] for number in first},
-            one.differing_blocks + other.differing_blocks,
-            one.differing + other.differing,
-            one.elements + other.elements,
+            {region.number: found} if self._most else {}, 1, count, region.size, self._most
         )
-
-    def to_json(self, one: Findings) -> list[Any]:
-        """A partial result as JSON."""
-        blocks = [
-            [number, *block[:5], [_value_json(each) for each in (*block.values, block.largest)]]
-            for number, block in one.blocks.items()
-        ]
-        return [blocks, *one[1:]]
-
-    def from_json(self, json: list[Any]) -> Findings:
-        """A partial result of JSON.
-
-        Raises:
-            SpecError: it is damaged.
-        """
-        try:
-            blocks = {}
-            for number, path, bounds, box, count, first, said in json[0]:
-                one, other, largest = (_value_of(each) for each in said)
-                blocks[int(number)] = DifferingBlock(
-                    path, _sides(bounds), _sides(box), count, tuple(first), (one, other), largest
-                )
-            return Findings(blocks, *json[1:])
-        except (TypeError, ValueError) as error:
-            raise SpecError(f"a partial result is damaged: {error}") from error
 
 
 def _moved(view: IndexTransform, onto: IndexTransform) -> IndexTransform:

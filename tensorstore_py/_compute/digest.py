@@ -8,28 +8,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tensorstore_py._api.kvstore_spec import as_context
-from tensorstore_py._compute.array_digest import DigestArray, digest_of
-from tensorstore_py._compute.arrays import contents, end_of
-from tensorstore_py._compute.run import merged
-from tensorstore_py._runtime.fan_out import fan_out, within
-from tensorstore_py._runtime.progress import Told, ToldOfPart
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
+from tensorstore_py._compute.array_digest import Digest, DigestArray, MergeLanes, digest_of
+from tensorstore_py._compute.arrays import array_arguments, contents, end_of
+from tensorstore_py._plan.arrays import open_json
+from tensorstore_py._plan.call import Call, register_call
+from tensorstore_py._plan.operation import register
+from tensorstore_py._plan.running import run_call
+from tensorstore_py._plan.steps import Stage, Step
+from tensorstore_py._runtime.progress import Told
 
 if TYPE_CHECKING:
-    from tensorstore_py._compute.array_digest import Digest
+    from tensorstore_py._api.blocks import Blocks
     from tensorstore_py._compute.arrays import Contents
+    from tensorstore_py._compute.fingerprint import Lanes
+    from tensorstore_py._conversion.ends import End
+    from tensorstore_py._conversion.member import SourceArray
+    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._plan.tasks import Outcome
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
 
-__all__ = ["digest", "tree_digest"]
-
-_TOGETHER = 4
+__all__ = ["DigestCall", "digest", "tree_digest"]
 
 
 def digest(
-    source: object, *, progress: ProgressLike = None, context: Context | None = None
+    source: object,
+    *,
+    executor: object = None,
+    progress: ProgressLike = None,
+    context: Context | None = None,
 ) -> Future[Digest]:
     """A hash of an array, or of a group with everything in it, that storage has no part in.
 
@@ -46,6 +54,7 @@ def digest(
 
     Args:
         source: an open array or a view of one, a `Group`, or whatever `ts.copy` takes.
+        executor: who reads and computes, as for `ts.copy`; None: this process.
         progress: called with a `Progress`; True: draws a bar.
         context: shared resources; a fresh default `Context` if not given.
 
@@ -66,34 +75,110 @@ def digest(
         >>> ts.digest(old).result() == ts.digest(new["a"]).result()
         True
     """
-    end = end_of(source, as_context(context))
-    told = Told(progress, "digest")
+    return run_call(_call(source, context=context), executor, Told(progress, "digest"))
 
-    async def body() -> Digest:
-        found = await contents(end.inline, end)
-        digests = await _digests(end.inline, found, told)
+
+def _call(
+    source: object,
+    *,
+    executor: object = None,
+    progress: ProgressLike = None,
+    context: Context | None = None,
+) -> DigestCall:
+    """The call; how it is run makes no difference to its plan."""
+    del executor, progress
+    return DigestCall(end_of(source, as_context(context)))
+
+
+class DigestCall(Call[Digest]):
+    """A digest that is asked for.
+
+    Args:
+        end: of what.
+    """
+
+    operation = "digest"
+
+    def __init__(self, end: End) -> None:
+        self._end = end
+        self._seen: tuple[Contents, dict[str, DigestArray]] | None = None
+
+    def request(self) -> JsonObject:
+        """See `Call`."""
+        return {"source": self._end.to_json()}
+
+    def identity(self) -> JsonObject:
+        """See `Call`."""
+        return {"source": self._end.described}
+
+    async def _look(self) -> tuple[Contents, dict[str, DigestArray]]:
+        if self._seen is None:
+            found = await contents(False, self._end)
+            self._seen = (
+                found,
+                {
+                    path: DigestArray(
+                        found.arrays[path].driver, found.arrays[path].array._transform
+                    )
+                    for path in sorted(found.arrays)
+                },
+            )
+        return self._seen
+
+    async def stages(self) -> tuple[Stage, ...]:
+        """See `Call`."""
+        found, operations = await self._look()
+        return (
+            Stage(
+                tuple(
+                    _step(path, found.arrays[path], operation)
+                    for path, operation in operations.items()
+                )
+            ),
+        )
+
+    async def begin(self, *, again: bool) -> None:
+        """Find out what is there: what comes of it depends on that."""
+        del again
+        await self._look()
+
+    def result(self, outcomes: list[Outcome]) -> Digest:
+        """The digest."""
+        assert self._seen is not None
+        found, operations = self._seen
+        lanes: dict[int, Lanes] = {}
+        for outcome in outcomes:
+            for number, done in outcome.steps.items():
+                assert isinstance(done.result, tuple)
+                lanes[number] = done.result
+        digests = {
+            path: operation.result(lanes.get(number))
+            for number, (path, operation) in enumerate(operations.items())
+        }
         return tree_digest(found, digests) if found.is_tree else digests[""]
 
-    return told.until(start(end.inline, body, when_left=WhenLeft.STOPS))
+
+def _step(path: str, each: SourceArray, operation: DigestArray) -> Step:
+    return Step(
+        "digest",
+        path,
+        lambda: {"source": array_arguments(each.array, path)},
+        operation.blocks,
+        operation.item_bytes,
+        operation.told_bytes,
+        operation,
+    )
 
 
-async def _digests(inline: bool, found: Contents, told: Told) -> dict[str, Digest]:
-    """Those of the arrays, by path."""
-    made: dict[str, Digest] = {}
-    operations = {
-        path: DigestArray(each.driver, each.array._transform) for path, each in found.arrays.items()
-    }
-    size = sum(each.regions.size * each.told_bytes for each in operations.values())
-    told.begin(size, 0, len(operations))
+async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> DigestArray:
+    array = await open_json(arguments["source"], context, "the source of a digest")
+    operation = DigestArray(array._driver, array._transform)
+    operation.blocks = blocks
+    return operation
 
-    async def make(path: str) -> None:
-        operation, part = operations[path], ToldOfPart(told)
-        lanes = await within(inline, operation.inline, lambda: merged(operation, part))
-        made[path] = operation.result(lanes)
-        told.advance(0, 0, 1)
 
-    await fan_out(inline, operations, make, count=len(operations), width=_TOGETHER)
-    return made
+register("digest", _open, MergeLanes())
+register_call(digest, _call)
 
 
 def tree_digest(found: Contents, arrays: dict[str, Digest]) -> Digest:

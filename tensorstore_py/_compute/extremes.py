@@ -6,16 +6,21 @@ nothing else has NaN. Elements of rows of whole numbers begin with the far end o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tensorstore_py._compute.measure import Measure, computable
 
 if TYPE_CHECKING:
-    from tensorstore_py._compute.measure import Array, Piece, State
+    from tensorstore_py._compute.measure import Piece, State
 
 __all__ = ["Extreme"]
+
+#: How two are made one; states name it.
+_FUNCTIONS: Final = {
+    "minimum": np.minimum, "maximum": np.maximum, "fmin": np.fmin, "fmax": np.fmax
+}  # fmt: skip
 
 
 class Extreme(Measure):
@@ -30,28 +35,26 @@ class Extreme(Measure):
     def __init__(self, dtype: np.dtype[Any], *, greatest: bool, skips: bool) -> None:
         self._dtype = computable(dtype)
         if self._dtype.kind == "f":
-            self._function = np.maximum if greatest else np.minimum
+            self._name = "maximum" if greatest else "minimum"
             self._first: Any = -np.inf if greatest else np.inf
             if skips:
-                self._function, self._first = (np.fmax if greatest else np.fmin), np.nan
+                self._name, self._first = ("fmax" if greatest else "fmin"), np.nan
         else:
             known = np.iinfo(self._dtype)
-            self._function = np.maximum if greatest else np.minimum
+            self._name = "maximum" if greatest else "minimum"
             self._first = known.min if greatest else known.max
 
     def begin(self, rows: int) -> State:
-        return {"value": np.full(rows, self._first, self._dtype)}
+        return {self._name: np.full(rows, self._first, self._dtype)}
 
     def take(self, state: State, rows: slice, piece: Piece) -> None:
-        value = state["value"]
-        value[rows] = self._function(value[rows], self._extreme(piece))
-
-    def _extreme(self, piece: Piece) -> Array:
+        function, value = _FUNCTIONS[self._name], state[self._name]
         if self._dtype.kind == "f" or piece.valid is None:
-            found: Array = self._function.reduce(piece.values, axis=1)
-            return found
-        found = self._function.reduce(piece.values, axis=1, where=piece.valid, initial=self._first)
-        return found
+            found = function.reduce(piece.values, axis=1)
+        else:
+            found = function.reduce(piece.values, axis=1, where=piece.valid, initial=self._first)
+        value[rows] = function(value[rows], found)
 
-    def merge(self, one: State, other: State) -> State:
-        return {"value": self._function(one["value"], other["value"])}
+    @staticmethod
+    def merge(one: State, other: State) -> State:
+        return {name: _FUNCTIONS[name](one[name], other[name]) for name in one}

@@ -108,9 +108,10 @@ class Measure(ABC):
     def take(self, state: State, rows: slice, piece: Piece) -> None:
         """Add a piece of some of the rows."""
 
+    @staticmethod
     @abstractmethod
-    def merge(self, one: State, other: State) -> State:
-        """What is known of the same rows from other elements."""
+    def merge(one: State, other: State) -> State:
+        """What is known of the same rows from other elements; states alone tell how."""
 
     def close(self, state: State) -> State:
         """The state when all pieces of a block were taken; by default as it is."""

@@ -29,7 +29,23 @@ if TYPE_CHECKING:
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver
 
-__all__ = ["ReduceArray", "numbered"]
+__all__ = ["MergeRows", "ReduceArray", "numbered"]
+
+
+class MergeRows:
+    """How what is known of rows is merged."""
+
+    def merge(self, one: RowStates, other: RowStates) -> RowStates:
+        """What both know."""
+        return one.merged(other)
+
+    def to_json(self, result: RowStates) -> list[Any]:
+        """As JSON."""
+        return result.to_json()
+
+    def from_json(self, json: Sequence[Any]) -> RowStates:
+        """Of JSON; raises SpecError if it is damaged."""
+        return RowStates.from_json(json)
 
 
 class ReduceArray:
@@ -43,7 +59,7 @@ class ReduceArray:
 
     Attributes:
         inline: the temperament of `run`.
-        regions: what is worked on.
+        blocks: what is worked on.
         item_bytes: how much memory an element takes meanwhile.
         memory: the budget that this counts in.
         told_bytes: what an element counts for progress.
@@ -68,26 +84,14 @@ class ReduceArray:
         self.told_bytes = source.data_type.array_dtype.itemsize
         # Rows that do not lie side by side in memory are moved there.
         self.item_bytes = 2 * self.told_bytes
-        self.regions = Blocks.of_read(source, self._view, **limits(self.item_bytes, self.memory))
+        self.blocks = Blocks.of_read(source, self._view, **limits(self.item_bytes, self.memory))
 
-    async def run(self, region: Block) -> RowStates:
+    async def run(self, block: Block) -> RowStates:
         """What is known of a block."""
-        data = await read_surely(self._source, self._view[selected(region.bounds)])
+        data = await read_surely(self._source, self._view[selected(block.bounds)])
         skips = self._reductions.asked.skipna
         make = partial(states_of, data, self._reduced, self._reductions.measures, skips=skips)
-        return RowStates({self._kept(region.bounds): await offload(self.inline, make)})
-
-    def merge(self, one: RowStates, other: RowStates) -> RowStates:
-        """What two partial results know together."""
-        return one.merged(other, self._reductions.measures)
-
-    def to_json(self, one: RowStates) -> list[Any]:
-        """A partial result as JSON."""
-        return one.to_json()
-
-    def from_json(self, json: Sequence[Any]) -> RowStates:
-        """A partial result of JSON."""
-        return RowStates.from_json(json)
+        return RowStates({self._kept(block.bounds): await offload(self.inline, make)})
 
     def _kept(self, box: Sequence[tuple[int, int]]) -> Box:
         return tuple(side for dim, side in enumerate(box) if dim not in self._reduced)

@@ -6,7 +6,8 @@ is asked for. Nothing here reads; states come in, and results go out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -15,18 +16,18 @@ from tensorstore_py._compute.bins import Bins, Histogram, edges_of
 from tensorstore_py._compute.buckets import Buckets, quantiles
 from tensorstore_py._compute.counts import Counts, FillCount
 from tensorstore_py._compute.extremes import Extreme
-from tensorstore_py._compute.measure import computable
+from tensorstore_py._compute.measure import Measure, computable
 from tensorstore_py._compute.spread import Spread, variances
 from tensorstore_py._compute.totals import ExactTotal, FloatTotal, exact_sums, float_sums
 from tensorstore_py.errors import MismatchError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from tensorstore_py._compute.measure import Array, Measure, State
+    from tensorstore_py._compute.measure import Array, State
     from tensorstore_py._spec.dtype import dtype
 
-__all__ = ["Asked", "Reduction", "Reductions"]
+__all__ = ["MEASURES", "Asked", "Reduction", "Reductions"]
 
 #: What can be asked for.
 Reduction: TypeAlias = Literal[
@@ -34,6 +35,18 @@ Reduction: TypeAlias = Literal[
     "fill_count",
 ]  # fmt: skip
 
+#: What makes one of two states of a measure.
+MEASURES: Final[Mapping[str, type[Measure]]] = {
+    "min": Extreme,
+    "max": Extreme,
+    "exact_total": ExactTotal,
+    "float_total": FloatTotal,
+    "spread": Spread,
+    "buckets": Buckets,
+    "bins": Bins,
+    "counts": Counts,
+    "fill": FillCount,
+}
 _COUNTS: Final = ("count", "fill_count")
 #: What goes, by kind of data type; for any other only counting does.
 _DEFINED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -77,6 +90,21 @@ class Asked:
     q: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
     ddof: int = 0
 
+    def to_json(self) -> dict[str, Any]:
+        """What is asked for as JSON."""
+        return {
+            name: list(each) if isinstance(each, tuple) else each
+            for name, each in asdict(self).items()
+        }
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Asked:
+        """What `to_json` gave."""
+        known = {
+            name: tuple(each) if isinstance(each, list) else each for name, each in json.items()
+        }
+        return Asked(**known)
+
 
 class Reductions:
     """What is asked for of the elements of one type.
@@ -110,16 +138,22 @@ class Reductions:
         if fill is None:
             fill = np.zeros((), self._dtype)
         self._fill = fill
-        needed = dict.fromkeys(part for name in asked.names for part in _MADE_OF[name])
+        self._total_name = "float_total" if computable(self._dtype).kind in "fc" else "exact_total"
+        needed = dict.fromkeys(
+            self._total_name if part == "total" else part
+            for name in asked.names
+            for part in _MADE_OF[name]
+        )
         self.measures: dict[str, Measure] = {name: self._measure(name) for name in needed}
 
     def _measure(self, name: str) -> Measure:
         asked, numpy_type = self.asked, self._dtype
         if name in ("min", "max"):
             return Extreme(numpy_type, greatest=name == "max", skips=asked.skipna)
-        if name == "total":
-            floats = computable(numpy_type).kind in "fc"
-            return FloatTotal(numpy_type) if floats else ExactTotal()
+        if name == "float_total":
+            return FloatTotal(numpy_type)
+        if name == "exact_total":
+            return ExactTotal()
         if name == "spread":
             return Spread(numpy_type)
         if name == "buckets":
@@ -150,7 +184,7 @@ class Reductions:
         return states["fill"]["count"] if name == "fill_count" else states["counts"]["valid"]
 
     def _extreme(self, name: str, states: Mapping[str, State]) -> Array:
-        value, counts = states[name]["value"], states["counts"]
+        (value,), counts = states[name].values(), states["counts"]
         if not (counts["valid"] + counts["missing"]).all():
             raise MismatchError(f'there is no "{name}" of no elements; select some')
         if self._kind in "mM":
@@ -170,14 +204,15 @@ class Reductions:
 
     def _total(self, name: str, states: Mapping[str, State]) -> Array:
         count = states["counts"]["valid"]
-        if "sum" in states["total"]:
-            total = float_sums(states["total"])
+        total_state = states[self._total_name]
+        if self._total_name == "float_total":
+            total = float_sums(total_state)
             if name == "sum":
                 return total
             with np.errstate(all="ignore"):
                 mean: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
             return mean
-        sums = exact_sums(states["total"])
+        sums = exact_sums(total_state)
         if name == "sum":
             return self._fitting(sums, states)
         if self._kind in "mM":
@@ -217,7 +252,8 @@ class Reductions:
             if name == "quantiles" and share in asked:
                 there = states["counts"]["valid"] > 0
                 for column in np.nonzero(np.equal(asked, share))[0]:
-                    found[there, column] = states[end]["value"][there]
+                    (extreme,) = states[end].values()
+                    found[there, column] = extreme[there]
         if not self.asked.skipna:
             found[states["counts"]["missing"] > 0] = np.nan
         return found[:, 0] if name == "median" else found

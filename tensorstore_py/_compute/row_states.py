@@ -11,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorstore_py._compute.measure import Piece, state_from_json, state_json
+from tensorstore_py._compute.reductions import MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,15 +33,16 @@ class RowStates(NamedTuple):
         states: what is known of each measure, by the bounds along the dimensions that are kept.
     """
 
-    states: Mapping[Box, Mapping[str, State]]
+    states: dict[Box, Mapping[str, State]]
 
-    def merged(self, other: RowStates, measures: Mapping[str, Measure]) -> RowStates:
-        """What both know."""
-        found = dict(self.states)
-        for box, there in other.states.items():
+    def merged(self, other: RowStates) -> RowStates:
+        """What both know; the one that knows more rows is used up."""
+        more, less = (self, other) if len(self.states) >= len(other.states) else (other, self)
+        found = more.states
+        for box, there in less.states.items():
             here = found.get(box)
             found[box] = there if here is None else {
-                name: measure.merge(here[name], there[name]) for name, measure in measures.items()
+                name: MEASURES[name].merge(here[name], there[name]) for name in here
             }  # fmt: skip
         return RowStates(found)
 

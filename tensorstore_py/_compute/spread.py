@@ -53,7 +53,8 @@ class Spread(Measure):
         for name, part in state.items():
             part[rows] = found[name]
 
-    def merge(self, one: State, other: State) -> State:
+    @staticmethod
+    def merge(one: State, other: State) -> State:
         here, there = one["count"], other["count"]
         count = here + there
         share = there / np.maximum(count, 1)

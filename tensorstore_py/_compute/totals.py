@@ -42,7 +42,8 @@ class ExactTotal(Measure):
         for name, part in state.items():
             part[rows] = found[name]
 
-    def merge(self, one: State, other: State) -> State:
+    @staticmethod
+    def merge(one: State, other: State) -> State:
         low = one["low"] + other["low"]
         high = one["high"] + other["high"] + (low >> 32)
         return {
@@ -87,7 +88,8 @@ class FloatTotal(Measure):
         for name, part in state.items():
             part[rows] = found[name]
 
-    def merge(self, one: State, other: State) -> State:
+    @staticmethod
+    def merge(one: State, other: State) -> State:
         here, there = one["sum"], other["sum"]
         with np.errstate(all="ignore"):
             total = here + there

@@ -70,6 +70,8 @@ async def copy_blocks(
     record: ArrayRecord,
     manifest: Manifest | None,
     told: Told,
+    *,
+    verify: bool = False,
 ) -> tuple[int, int]:
     """Copy what is left of an array.
 
@@ -80,6 +82,7 @@ async def copy_blocks(
         record: what is known of it.
         manifest: keeps that; None: nobody does.
         told: who is told of all arrays.
+        verify: read again what was written, and compare.
 
     Returns:
         How many bytes of elements were copied, and how many chunks.
@@ -87,7 +90,7 @@ async def copy_blocks(
     Raises:
         FailedPreconditionError: blocks are not what they were when the copy began.
     """
-    copy = way(source, target, form)
+    copy = way(source, target, form, verify=verify)
     cut = copy.blocks.cut
     if record.blocks not in (None, cut):
         raise FailedPreconditionError(
@@ -133,9 +136,11 @@ def form_digest(source: SourceArray, form: NewForm) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
 
-def way(source: SourceArray, target: TensorStore, form: NewForm) -> ArrayCopy | ChunkCopy:
+def way(
+    source: SourceArray, target: TensorStore, form: NewForm, *, verify: bool = False
+) -> ArrayCopy | ChunkCopy:
     """How an array is copied: chunk by chunk where they may stay as they are."""
     here, there = source.driver, target._driver
     if form.same_chunks and isinstance(here, ChunkedDriver) and isinstance(there, ChunkedDriver):
-        return ChunkCopy.of(here, there)
-    return ArrayCopy.of(here, source.array._transform, there, target._transform)
+        return ChunkCopy.of(here, there, verify=verify)
+    return ArrayCopy.of(here, source.array._transform, there, target._transform, verify=verify)

@@ -55,6 +55,7 @@ class Asked(NamedTuple):
         codec: object = None,
         dtype: object = None,
         fill_value: object = None,
+        verify: bool = False,
         context: Context | None = None,
     ) -> Asked:
         """What the arguments of `ts.copy` say.
@@ -84,7 +85,9 @@ class Asked(NamedTuple):
             **{name: repr(getattr(wanted, name)) for name in wanted.changes},
         }
         inline = here.inline and there.inline
-        request = Request(here, there, inline, paths, if_exists, wanted, None, identity)
+        request = Request(
+            here, there, inline, paths, if_exists, wanted, None, identity, bool(verify)
+        )
         return Asked(request, zarr_format)
 
     def to_json(self) -> JsonObject:
@@ -109,6 +112,7 @@ class Asked(NamedTuple):
             else wanted.codec,
             "dtype": None if wanted.dtype is None else DType(wanted.dtype).name,  # type: ignore[arg-type]
             "fill_value": _value_json(wanted.fill_value),
+            "verify": request.verify or None,
         }
         return {name: value for name, value in said.items() if value is not None}
 

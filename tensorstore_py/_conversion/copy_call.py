@@ -77,7 +77,8 @@ class CopyCall(Call[CopySummary]):
 
     async def _step(self, to: Found, each: PlannedArray) -> Step:
         target = await self._tree.assumed(to, each)
-        operation = way(each.source, target, each.form)
+        verify = self._tree.request.verify
+        operation = way(each.source, target, each.form, verify=verify)
         source, as_they_are = each.source.array, isinstance(operation, ChunkCopy)
 
         def arguments() -> JsonObject:
@@ -85,6 +86,7 @@ class CopyCall(Call[CopySummary]):
                 "source": array_json(source, f'the source "/{each.path}"'),
                 "target": array_json(target, f'the target "/{each.path}"'),
                 "chunks_as_they_are": as_they_are,
+                "verify": verify,
             }
 
         return Step(
@@ -122,16 +124,17 @@ class CopyCall(Call[CopySummary]):
         for outcome in outcomes:
             for number, each in outcome.steps.items():
                 done[left[number].path] = each.bytes, each.chunks
-        return summary(plan, done)
+        return summary(plan, done, verified=self._tree.request.verify)
 
 
 async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> Operation:
     source = await open_json(arguments["source"], context, "the source of a copy")
     target = await open_json(arguments["target"], context, "the target of a copy")
+    verify = bool(arguments.get("verify"))
     if arguments.get("chunks_as_they_are"):
-        return _chunks(source, target, blocks)
+        return _chunks(source, target, blocks)._replace(verify=verify)
     copy = ArrayCopy.of(source._driver, source._transform, target._driver, target._transform)
-    return copy._replace(blocks=blocks)
+    return copy._replace(blocks=blocks, verify=verify)
 
 
 def _chunks(source: TensorStore, target: TensorStore, blocks: Blocks) -> ChunkCopy:

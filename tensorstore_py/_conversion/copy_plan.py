@@ -97,6 +97,7 @@ class Request(NamedTuple):
         wanted: how copies differ from their sources.
         manifest: keeps what is done; None: nobody does.
         identity: what must be the same for a later copy to go on with this one.
+        verify: read again what was written, and compare.
     """
 
     source: End
@@ -107,6 +108,7 @@ class Request(NamedTuple):
     wanted: Wanted
     manifest: Manifest | None
     identity: Mapping[str, object] = MappingProxyType({})
+    verify: bool = False
 
     async def plan(self, from_: Found, to: Found) -> list[Planned]:
         """What becomes of each member that is meant, in the order of their paths.
