@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from tensorstore_py._api.blocks import Blocks
 from tensorstore_py._api.blockwise import limits, selected
@@ -21,12 +21,11 @@ from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tensorstore_py._api.blocks import Block
     from tensorstore_py._compute.fingerprint import Lanes
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._spec.json_value import Json
 
 __all__ = ["Digest", "DigestArray", "MergeLanes", "digest_of"]
 
@@ -82,22 +81,27 @@ def digest_of(document: object) -> Digest:
 class MergeLanes:
     """How fingerprints are merged."""
 
-    def merge(self, one: Lanes, other: Lanes) -> Lanes:
+    def merge(self, one: object, other: object) -> Lanes:
         """The fingerprint of both parts."""
+        assert isinstance(one, tuple)
+        assert isinstance(other, tuple)
         return added(one, other)
 
-    def to_json(self, result: Lanes) -> list[int]:
+    def to_json(self, result: object) -> Json:
         """As JSON."""
+        assert isinstance(result, tuple)
         return list(result)
 
-    def from_json(self, json: Sequence[Any]) -> Lanes:
+    def from_json(self, json: Any) -> Lanes:
         """Of JSON.
 
         Raises:
             SpecError: it is no fingerprint.
         """
-        if len(json) != LANES or not all(
-            isinstance(each, int) and 0 <= each < PRIME for each in json
+        if (
+            not isinstance(json, list)
+            or len(json) != LANES
+            or not all(isinstance(each, int) and 0 <= each < PRIME for each in json)
         ):
             raise SpecError("a partial result is damaged: it is no fingerprint")
         return tuple(json)

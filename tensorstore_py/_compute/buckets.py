@@ -80,7 +80,8 @@ class Buckets(Measure):
         kept = words >> self._word(self._shift)
         high = top >> self._word(self._shift)
         most = self._word((int(high) << 1) - 1)
-        return np.where(words & top, kept ^ most, kept | high).astype(np.int64)
+        found: Array = np.where(words & top, kept ^ most, kept | high).astype(np.int64)
+        return found
 
     def values(self, numbers: Array) -> Array:
         """What buckets stand for."""
@@ -89,8 +90,9 @@ class Buckets(Measure):
         high = 1 << (self.bits - 1)
         most = (high << 1) - 1
         kept = np.where(numbers & high, numbers ^ high, numbers ^ most).astype(self._word)
-        found = (kept << self._word(self._shift)).view(self._dtype).astype(np.float64)
-        return found + 0.0  # there is but one zero
+        found: Array = (kept << self._word(self._shift)).view(self._dtype).astype(np.float64)
+        found += 0.0  # there is but one zero
+        return found
 
 
 def _counted(numbers: Array) -> tuple[Array, Array]:

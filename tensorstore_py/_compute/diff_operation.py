@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tensorstore_py._compute.comparison import Tolerance
     from tensorstore_py._compute.measure import Array
     from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._spec.json_value import Json
 
 __all__ = ["DiffArrays", "Findings", "MergeFindings"]
 
@@ -55,8 +56,10 @@ class Findings(NamedTuple):
 class MergeFindings:
     """How what was found is merged."""
 
-    def merge(self, one: Findings, other: Findings) -> Findings:
+    def merge(self, one: object, other: object) -> Findings:
         """What is found in the blocks of both."""
+        assert isinstance(one, Findings)
+        assert isinstance(other, Findings)
         blocks = {**one.blocks, **other.blocks}
         first = sorted(blocks)[: one.most]
         return Findings(
@@ -67,15 +70,16 @@ class MergeFindings:
             one.most,
         )
 
-    def to_json(self, result: Findings) -> list[Any]:
+    def to_json(self, result: object) -> Json:
         """As JSON."""
+        assert isinstance(result, Findings)
         blocks = [
             [number, *block[:5], [_value_json(each) for each in (*block.values, block.largest)]]
             for number, block in result.blocks.items()
         ]
         return [blocks, *result[1:]]
 
-    def from_json(self, json: list[Any]) -> Findings:
+    def from_json(self, json: Any) -> Findings:  # noqa: ANN401 - JSON
         """Of JSON.
 
         Raises:
@@ -89,7 +93,7 @@ class MergeFindings:
                     path, _sides(bounds), _sides(box), count, tuple(first), (one, other), largest
                 )
             return Findings(blocks, *json[1:])
-        except (TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError) as error:
             raise SpecError(f"a partial result is damaged: {error}") from error
 
 

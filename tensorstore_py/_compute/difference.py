@@ -21,7 +21,7 @@ class DifferingBlock(NamedTuple):
         bounds: of the block: lower and upper bound along each dimension, in the first array's
             positions.
         box: of the smallest part of it that has all the elements that differ.
-        count: how many elements differ.
+        elements: how many elements differ.
         first: the position of the first one, in C order.
         values: the element there, in the first array and in the second one.
         largest: the largest absolute difference of numbers or times; None: there is none.
@@ -36,7 +36,7 @@ class DifferingBlock(NamedTuple):
     path: str
     bounds: tuple[tuple[int, int], ...]
     box: tuple[tuple[int, int], ...]
-    count: int
+    elements: int
     first: tuple[int, ...]
     values: tuple[Any, Any]
     largest: Any = None
@@ -45,7 +45,7 @@ class DifferingBlock(NamedTuple):
         far = "" if self.largest is None else f"; at most {_shown(self.largest)} apart"
         one, other = (_shown(value) for value in self.values)
         return (
-            f"array /{self.path}, {_box(self.bounds)}: {_counted(self.count, 'element')} in "
+            f"array /{self.path}, {_box(self.bounds)}: {_counted(self.elements, 'element')} in "
             f"{_box(self.box)}, first at {self.first}: {one} and {other}{far}"
         )
 

@@ -23,7 +23,7 @@ import numpy as np
 from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tensorstore_py._compute.measure import Array
     from tensorstore_py._spec.dtype import dtype
@@ -155,7 +155,8 @@ def _object_words(data: Array, data_type: dtype) -> Array:
         raise UnsupportedError(
             "Python objects of any kind have no digest; read them as another data type"
         )
-    encode = {"string": bytes, "ustring": _text_bytes}.get(data_type.name, _json_bytes)
+    known: dict[str, Callable[[Any], bytes]] = {"string": bytes, "ustring": _text_bytes}
+    encode = known.get(data_type.name, _json_bytes)
     found = b"".join(
         [
             hashlib.blake2b(encode(each), digest_size=_OBJECT_BYTES).digest()

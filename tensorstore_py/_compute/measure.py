@@ -94,7 +94,8 @@ class Piece:
         """How many elements are taken, by row."""
         if self.valid is None:
             return np.full(len(self.raw), self.raw.shape[1], np.int64)
-        return self.valid.sum(axis=1, dtype=np.int64)
+        found: Array = self.valid.sum(axis=1, dtype=np.int64)
+        return found
 
 
 class Measure(ABC):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tensorstore_py._compute.row_states import Box
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._spec.json_value import Json
 
 __all__ = ["MergeRows", "ReduceArray", "numbered"]
 
@@ -35,15 +36,18 @@ __all__ = ["MergeRows", "ReduceArray", "numbered"]
 class MergeRows:
     """How what is known of rows is merged."""
 
-    def merge(self, one: RowStates, other: RowStates) -> RowStates:
+    def merge(self, one: object, other: object) -> RowStates:
         """What both know."""
+        assert isinstance(one, RowStates)
+        assert isinstance(other, RowStates)
         return one.merged(other)
 
-    def to_json(self, result: RowStates) -> list[Any]:
+    def to_json(self, result: object) -> Json:
         """As JSON."""
+        assert isinstance(result, RowStates)
         return result.to_json()
 
-    def from_json(self, json: Sequence[Any]) -> RowStates:
+    def from_json(self, json: Any) -> RowStates:  # noqa: ANN401 - JSON
         """Of JSON; raises SpecError if it is damaged."""
         return RowStates.from_json(json)
 

@@ -100,7 +100,7 @@ class Asked:
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Asked:
         """What `to_json` gave."""
-        known = {
+        known: dict[str, Any] = {
             name: tuple(each) if isinstance(each, list) else each for name, each in json.items()
         }
         return Asked(**known)

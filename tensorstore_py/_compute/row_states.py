@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorstore_py._compute.measure import Piece, state_from_json, state_json
 from tensorstore_py._compute.reductions import MEASURES
+from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,14 +61,17 @@ class RowStates(NamedTuple):
         Raises:
             SpecError: it is damaged.
         """
-        return RowStates(
-            {
-                tuple((low, high) for low, high in box): {
-                    name: state_from_json(each) for name, each in known.items()
+        try:
+            return RowStates(
+                {
+                    tuple((low, high) for low, high in box): {
+                        name: state_from_json(each) for name, each in known.items()
+                    }
+                    for box, known in json
                 }
-                for box, known in json
-            }
-        )
+            )
+        except (AttributeError, TypeError, ValueError) as error:
+            raise SpecError(f"a partial result is damaged: {error}") from error
 
 
 def states_of(
