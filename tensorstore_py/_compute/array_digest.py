@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from tensorstore_py._api.blocks import Blocks
 from tensorstore_py._api.blockwise import limits, selected

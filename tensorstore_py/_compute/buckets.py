@@ -154,4 +154,4 @@ def _between(low: Array, high: Array, part: Array) -> Array:
     with np.errstate(all="ignore"):
         apart = high - low
         found = np.where(part < 0.5, low + apart * part, high - apart * (1 - part))
-    return np.where(low == high, low, found)  # of infinite ones, too
+    return np.where((low == high) | (part == 0), low, found)  # of infinite ones, too

@@ -73,7 +73,7 @@ class MergeFindings:
     def to_json(self, result: object) -> Json:
         """As JSON."""
         assert isinstance(result, Findings)
-        blocks = [
+        blocks: list[Any] = [
             [number, *block[:5], [_value_json(each) for each in (*block.values, block.largest)]]
             for number, block in result.blocks.items()
         ]
