@@ -6,7 +6,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 
     cli | testing                          the command line; door 3, for test authors
     zarr | typing                          zarr-python's names; types of specs
-    _conversion                            copies and migrations of arrays and hierarchies
+    _compute | _conversion                 reductions, digests; copies, migrations of hierarchies
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
     plugin                                 door 2, for plug-in authors
     _chunked | _hierarchy                  the engine: plans, reads, writes; groups, attributes
@@ -40,6 +40,12 @@ from tensorstore_py._chunked.virtual import (
     VirtualChunkedReadParameters,
     VirtualChunkedWriteParameters,
 )
+from tensorstore_py._compute.array_digest import Digest
+from tensorstore_py._compute.bins import Histogram
+from tensorstore_py._compute.diff import diff
+from tensorstore_py._compute.difference import Difference, DifferingBlock, DifferingMember
+from tensorstore_py._compute.digest import digest
+from tensorstore_py._compute.reduce import reduce
 from tensorstore_py._conversion.copy import copy, rechunk
 from tensorstore_py._conversion.migrate import migrate
 from tensorstore_py._conversion.migration import Migration, MigrationStep
@@ -168,6 +174,10 @@ __all__ = [
     "CopySummary",
     "DTypeLike",
     "DataLossError",
+    "Difference",
+    "DifferingBlock",
+    "DifferingMember",
+    "Digest",
     "Dim",
     "DimExpression",
     "DimSelection",
@@ -177,6 +187,7 @@ __all__ = [
     "Future",
     "FutureLike",
     "Group",
+    "Histogram",
     "IndexDomain",
     "IndexTransform",
     "Indexable",
@@ -224,6 +235,8 @@ __all__ = [
     "concat",
     "copy",
     "d",
+    "diff",
+    "digest",
     "download",
     "downsample",
     "dtype",
@@ -254,6 +267,7 @@ __all__ = [
     "overlay",
     "plan",
     "rechunk",
+    "reduce",
     "stack",
     "string",
     "uint8",

@@ -7,14 +7,16 @@ each body runs where it belongs, and this one waits for it without holding a loo
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tensorstore_py._api.blocks import Block, Blocks
 from tensorstore_py._api.blockwise import each_block, limits, selected
+from tensorstore_py._api.reread import check_stored, read_anew, read_surely
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, propagate_bounds
-from tensorstore_py._runtime.fan_out import within
+from tensorstore_py._runtime.fan_out import offload, within
 from tensorstore_py.errors import MismatchError
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class ArrayCopy(NamedTuple):
         inline: the temperament of copying.
         blocks: what to copy.
         memory: the budget that blocks count in; None: there is none.
+        verify: read again what was written, and compare.
     """
 
     source: Driver
@@ -66,10 +69,16 @@ class ArrayCopy(NamedTuple):
     inline: bool
     blocks: Blocks
     memory: Bytes | None
+    verify: bool = False
 
     @staticmethod
     def of(
-        source: Driver, source_view: IndexTransform, target: Driver, target_view: IndexTransform
+        source: Driver,
+        source_view: IndexTransform,
+        target: Driver,
+        target_view: IndexTransform,
+        *,
+        verify: bool = False,
     ) -> ArrayCopy:
         """The copy of what one view selects to where another one says.
 
@@ -79,6 +88,7 @@ class ArrayCopy(NamedTuple):
                 else from the last one back; their extents must be equal, or 1 to broadcast.
             target: where to.
             target_view: see above.
+            verify: read again what was written, and compare.
 
         Raises:
             MismatchError: the shapes do not broadcast; names the dimension. Or elements cannot be
@@ -89,15 +99,18 @@ class ArrayCopy(NamedTuple):
         to = propagate_bounds(target.domain.mark_bounds_implicit[False], target_view)
         seen = _aligned(from_, to)
         memory = target.memory or source.memory
-        sizes = limits(_item_bytes(source, target), memory)
+        held = _item_bytes(source, target)
+        held += target.data_type.array_dtype.itemsize if verify else 0
+        sizes = limits(held, memory)
         blocks = Blocks.of_copy(target, to, source, seen, **sizes)
         inline = source.inline and target.inline
-        return ArrayCopy(source, seen, target, to, inline, blocks, memory)
+        return ArrayCopy(source, seen, target, to, inline, blocks, memory, verify)
 
     @property
     def item_bytes(self) -> int:
         """How much memory an element takes on its way."""
-        return _item_bytes(self.source, self.target)
+        here = self.target.data_type.array_dtype.itemsize if self.verify else 0
+        return _item_bytes(self.source, self.target) + here
 
     @property
     def told_bytes(self) -> int:
@@ -108,10 +121,13 @@ class ArrayCopy(NamedTuple):
         """Copy one block."""
         source, target = self.source, self.target
         part = self.seen[_within_bounds(block.bounds, self.seen)]
-        data = await within(self.inline, source.inline, lambda: source.read(part, "C"))
+        data = await within(self.inline, source.inline, lambda: read_surely(source, part))
         place = self.to[selected(block.bounds)]
         data = data.astype(target.data_type.record.array_dtype, copy=False)
         await within(self.inline, target.inline, lambda: target.write(place, data))
+        if self.verify:
+            stored = await within(self.inline, target.inline, lambda: read_anew(target, place))
+            await offload(self.inline, partial(check_stored, target, block, data, stored))
 
 
 async def copy_array(

@@ -291,6 +291,9 @@ class ChunkedDriver(Driver, Generic[M]):
         if (pool := self._known.pool) is not None:
             pool.forget(self._known.array, axes)
 
+    def forget_cached(self, transform: IndexTransform) -> None:
+        self.forget(select(propagate_bounds(self._known.bounds, transform)).axes)
+
     async def resize(self, request: ResizeRequest) -> None:
         before, _ = await self._reshape(lambda layout: new_shape(layout, request))
         if not request.metadata_only:
@@ -341,7 +344,7 @@ class ChunkedDriver(Driver, Generic[M]):
         self._file.learn(state, written)
         self._current()
         if self._transaction is not None:
-            self._overlay.afterwards(self._outside().refresh)
+            self._overlay.afterwards(self._outside()._refresh)
         return state, written
 
     async def storage_statistics(
@@ -361,10 +364,6 @@ class ChunkedDriver(Driver, Generic[M]):
         if known.state.time < needed_since(bound, self._opened):
             await self._refresh()
         return self._known
-
-    async def refresh(self) -> None:
-        """Learn of a change that a transaction made."""
-        await self._refresh()
 
     async def _refresh(self) -> MetadataState[M]:
         """Ask the store for the metadata, which costs no body when nothing changed."""

@@ -232,6 +232,12 @@ class VirtualChunked(Driver):
             selection.put(view, out)
         return out
 
+    def forget_cached(self, transform: IndexTransform) -> None:
+        resolved = propagate_bounds(self._domain, transform)
+        origin, grid = self._grid(resolved)
+        for step in make_plan(select(shifted(resolved, origin)).axes, grid).steps():
+            self._cache.drop((self._scope, self._cell(step, origin, grid).inclusive_min))
+
     async def write(self, transform: IndexTransform, source: Array) -> None:
         resolved = propagate_bounds(self._domain, transform)
         whole = np.broadcast_to(source, resolved.input_shape)

@@ -22,7 +22,7 @@ __all__ = ["copy_blocks", "form_digest", "way"]
 
 
 async def copy_blocks(
-    source: SourceArray, target: TensorStore, form: NewForm, told: Told
+    source: SourceArray, target: TensorStore, form: NewForm, told: Told, *, verify: bool = False
 ) -> tuple[int, int]:
     """Copy an array.
 
@@ -31,11 +31,12 @@ async def copy_blocks(
         target: the array that was made for it.
         form: how it was to be made.
         told: who is told of all arrays.
+        verify: read again what was written, and compare.
 
     Returns:
         How many bytes of elements were copied, and how many chunks.
     """
-    copy = way(source, target, form)
+    copy = way(source, target, form, verify=verify)
     await each_block(
         copy.inline,
         copy.blocks,
@@ -60,9 +61,11 @@ def form_digest(source: SourceArray, form: NewForm) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
 
-def way(source: SourceArray, target: TensorStore, form: NewForm) -> ArrayCopy | ChunkCopy:
+def way(
+    source: SourceArray, target: TensorStore, form: NewForm, *, verify: bool = False
+) -> ArrayCopy | ChunkCopy:
     """How an array is copied: chunk by chunk where they may stay as they are."""
     here, there = source.driver, target._driver
     if form.same_chunks and isinstance(here, ChunkedDriver) and isinstance(there, ChunkedDriver):
-        return ChunkCopy.of(here, there)
-    return ArrayCopy.of(here, source.array._transform, there, target._transform)
+        return ChunkCopy.of(here, there, verify=verify)
+    return ArrayCopy.of(here, source.array._transform, there, target._transform, verify=verify)

@@ -55,6 +55,7 @@ class Asked(NamedTuple):
         codec: object = None,
         dtype: object = None,
         fill_value: object = None,
+        verify: bool = False,
         context: Context | None = None,
     ) -> Asked:
         """What the arguments of `ts.copy` say.
@@ -84,7 +85,9 @@ class Asked(NamedTuple):
             **_wanted_json(wanted),
         }
         inline = here.inline and there.inline
-        request = Request(here, there, inline, paths, if_exists, wanted, None, identity)
+        request = Request(
+            here, there, inline, paths, if_exists, wanted, None, identity, bool(verify)
+        )
         return Asked(request, zarr_format)
 
     def to_json(self) -> JsonObject:
@@ -102,6 +105,7 @@ class Asked(NamedTuple):
             "if_exists": request.if_exists,
             "zarr_format": self.zarr_format,
             **_wanted_json(request.wanted),
+            "verify": request.verify or None,
         }
         return {name: value for name, value in said.items() if value is not None}
 

@@ -51,6 +51,7 @@ def copy(
     codec: object = None,
     dtype: object = None,
     fill_value: object = None,
+    verify: bool = False,
     manifest: object = None,
     executor: object = None,
     dry_run: bool = False,
@@ -82,6 +83,8 @@ def copy(
         codec: how chunks are encoded: a `ts.CodecSpec`, its JSON, or a name such as `"zstd"`.
         dtype: data type, to which every value must convert without loss.
         fill_value: what is not stored reads as.
+        verify: read each block again after it was written, past every cache, and compare it with
+            what was to be written; chunks that are copied as bytes are compared as such.
         manifest: where to keep what is done, so that the same call after a crash goes on from
             there: a local path, a URL or a `KvStore` with the path of a JSON document.
         executor: who copies: an executor of `concurrent.futures` or one with its methods, a
@@ -104,7 +107,8 @@ def copy(
             a group would have to be.
         FailedPreconditionError: (by the Future) the manifest is that of another copy, or the
             source has changed since it began.
-        DataLossError: (by the Future) chunks of the source are damaged; with an executor, all else
+        DataLossError: (by the Future) what was verified is not as it should be; or chunks of the
+            source are damaged; with an executor, all else
             is copied, and each region that is not is named.
         UnsupportedError: (at once) the executor's library is not installed; (by the Future) an end
             is in this process's memory, and the executor has other processes.
@@ -131,6 +135,7 @@ def copy(
         "codec": codec,
         "dtype": dtype,
         "fill_value": fill_value,
+        "verify": verify,
         "context": context,
     }
     return _copy("copy", source, dest, options, manifest, executor, dry_run, Told(progress, "copy"))
@@ -147,6 +152,7 @@ def rechunk(
     includes: Patterns | None = None,
     excludes: Patterns | None = None,
     if_exists: IfExists = "raise",
+    verify: bool = False,
     manifest: object = None,
     executor: object = None,
     dry_run: bool = False,
@@ -184,6 +190,7 @@ def rechunk(
         "shards": shards,
         "chunk_layout": chunk_layout,
         "codec": codec,
+        "verify": verify,
         "context": context,
     }
     told = Told(progress, "rechunk")

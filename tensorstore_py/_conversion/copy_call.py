@@ -83,7 +83,8 @@ class CopyCall(Call[CopySummary]):
 
     async def _step(self, to: Found, each: PlannedArray) -> Step:
         target = await self._tree.assumed(to, each)
-        operation = way(each.source, target, each.form)
+        verify = self._tree.request.verify
+        operation = way(each.source, target, each.form, verify=verify)
         source, as_they_are = each.source.array, isinstance(operation, ChunkCopy)
 
         def arguments() -> JsonObject:
@@ -91,6 +92,7 @@ class CopyCall(Call[CopySummary]):
                 "source": array_json(source, f'the source "/{each.path}"'),
                 "target": array_json(target, f'the target "/{each.path}"'),
                 "chunks_as_they_are": as_they_are,
+                "verify": verify,
             }
 
         return Step(
@@ -152,7 +154,8 @@ class CopyCall(Call[CopySummary]):
             for number, each in outcome.steps.items():
                 done[left[number].path] = each.bytes, each.chunks
         before = {each.path for each in left if each.action == "resume"} - set(done)
-        return summary([_done_before(each) if each.path in before else each for each in plan], done)
+        plan = [_done_before(each) if each.path in before else each for each in plan]
+        return summary(plan, done, verified=self._tree.request.verify)
 
 
 def _done_before(each: Planned) -> Planned:
@@ -164,10 +167,11 @@ def _done_before(each: Planned) -> Planned:
 async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> Operation:
     source = await open_json(arguments["source"], context, "the source of a copy")
     target = await open_json(arguments["target"], context, "the target of a copy")
+    verify = bool(arguments.get("verify"))
     if arguments.get("chunks_as_they_are"):
-        return _chunks(source, target, blocks)
+        return _chunks(source, target, blocks)._replace(verify=verify)
     copy = ArrayCopy.of(source._driver, source._transform, target._driver, target._transform)
-    return copy._replace(blocks=blocks)
+    return copy._replace(blocks=blocks, verify=verify)
 
 
 def _chunks(source: TensorStore, target: TensorStore, blocks: Blocks) -> ChunkCopy:

@@ -92,6 +92,7 @@ class Request(NamedTuple):
         wanted: how copies differ from their sources.
         begun: of arrays that an earlier copy has begun, their forms; None: there was none.
         identity: what must be the same for a later copy to go on with this one.
+        verify: read again what was written, and compare.
     """
 
     source: End
@@ -102,6 +103,7 @@ class Request(NamedTuple):
     wanted: Wanted
     begun: Mapping[str, str] | None = None
     identity: Mapping[str, object] = MappingProxyType({})
+    verify: bool = False
 
     async def plan(self, from_: Found, to: Found) -> list[Planned]:
         """What becomes of each member that is meant, in the order of their paths.

@@ -13,7 +13,8 @@ from tensorstore_py._api.blocks import Blocks
 from tensorstore_py._api.blockwise import limits
 from tensorstore_py._api.copy_range import copy_key
 from tensorstore_py._index import identity
-from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.fan_out import fan_out, within
+from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.blocks import Block
@@ -33,6 +34,7 @@ class ChunkCopy(NamedTuple):
         inline: the temperament of copying.
         blocks: what to copy.
         memory: the budget that blocks count in.
+        verify: read again what was written, and compare it with what is at the source.
     """
 
     source: ChunkedDriver[object]
@@ -40,15 +42,18 @@ class ChunkCopy(NamedTuple):
     inline: bool
     blocks: Blocks
     memory: Bytes | None
+    verify: bool = False
 
     @staticmethod
-    def of(source: ChunkedDriver[object], target: ChunkedDriver[object]) -> ChunkCopy:
+    def of(
+        source: ChunkedDriver[object], target: ChunkedDriver[object], *, verify: bool = False
+    ) -> ChunkCopy:
         """The copy of all that is stored; the bounds are those of the target."""
         whole = identity(target.domain.mark_bounds_implicit[False])
         sizes = limits(target.data_type.array_dtype.itemsize, target.memory)
         blocks = Blocks.of_write(target, whole, **sizes)
         inline = source.inline and target.inline
-        return ChunkCopy(source, target, inline, blocks, target.memory)
+        return ChunkCopy(source, target, inline, blocks, target.memory, verify)
 
     @property
     def item_bytes(self) -> int:
@@ -66,7 +71,25 @@ class ChunkCopy(NamedTuple):
 
         async def copy(cell: Cell) -> None:
             await copy_key(from_.store, from_.key(cell), to.store, to.key(cell))
+            if self.verify:
+                await self._check(cell)
 
         cells = self.target._known.array.cells(block.bounds)
         width = None if self.inline else max(from_.store.width, to.store.width)
         await fan_out(self.inline, cells, copy, count=block.chunks, width=width)
+
+    async def _check(self, cell: Cell) -> None:
+        """Compare the bytes of a chunk at both ends.
+
+        Raises:
+            DataLossError: they differ; names the key.
+        """
+        from_, to = self.source._known.source, self.target._known.source
+        here = await within(self.inline, from_.inline, lambda: from_.read(cell))
+        there = await within(self.inline, to.inline, lambda: to.read(cell))
+        if here.state != there.state or bytes(here.value) != bytes(there.value):
+            raise DataLossError(
+                f"what was copied from {from_.describe(cell)} to {to.describe(cell)} is not the "
+                f"same there: {len(here.value)} bytes, and {len(there.value)}; check the store, "
+                "and copy it again"
+            )

@@ -55,6 +55,7 @@ class CopySummary(NamedTuple):
         skipped: how many arrays were there or done already.
         dry_run: nothing was done.
         members: each of them.
+        verified: how many chunks were read again and are as they should be.
 
     Example:
         >>> import tensorstore_py as ts
@@ -74,9 +75,12 @@ class CopySummary(NamedTuple):
     skipped: int
     dry_run: bool
     members: tuple[CopiedMember, ...]
+    verified: int = 0
 
     @classmethod
-    def of(cls, members: list[CopiedMember], *, dry_run: bool) -> CopySummary:
+    def of(
+        cls, members: list[CopiedMember], *, dry_run: bool, verified: bool = False
+    ) -> CopySummary:
         """The sums."""
         arrays = [each for each in members if each.kind == "array"]
         copied = [each for each in arrays if each.action != "skip"]
@@ -89,6 +93,7 @@ class CopySummary(NamedTuple):
             skipped=len(arrays) - len(copied),
             dry_run=dry_run,
             members=tuple(members),
+            verified=sum(each.chunks for each in copied) if verified else 0,
         )
 
     def __str__(self) -> str:
@@ -101,16 +106,18 @@ class CopySummary(NamedTuple):
     def __repr__(self) -> str:
         return (
             f"CopySummary(arrays={self.arrays}, groups={self.groups}, bytes={self.bytes}, "
-            f"chunks={self.chunks}, skipped={self.skipped}{', dry_run=True' * self.dry_run})"
+            f"chunks={self.chunks}, skipped={self.skipped}{', dry_run=True' * self.dry_run}"
+            f"{f', verified={self.verified}' if self.verified else ''})"
         )
 
     def _headline(self) -> str:
         verb = "would copy" if self.dry_run else "copied"
         chunks = f" in {_counted(self.chunks, 'chunk')}" if self.chunks else ""
         skipped = f"; {self.skipped} skipped" if self.skipped else ""
+        verified = f"; {_counted(self.verified, 'chunk')} verified" if self.verified else ""
         return (
             f"{verb} {_counted(self.arrays, 'array')} ({self.bytes / 2**20:.1f} MiB{chunks}) "
-            f"and {_counted(self.groups, 'group')}{skipped}"
+            f"and {_counted(self.groups, 'group')}{skipped}{verified}"
         )
 
 

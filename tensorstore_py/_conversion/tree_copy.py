@@ -60,7 +60,7 @@ class TreeCopy(NamedTuple):
         await self.make_groups(to, plan)
         done = await self._copy_arrays(to, left)
         await self.consolidate(to, plan)
-        return summary(plan, done)
+        return summary(plan, done, verified=self.request.verify)
 
     async def look(self) -> tuple[Found, list[Planned]]:
         """What is at the destination, and what becomes of each member."""
@@ -104,7 +104,9 @@ class TreeCopy(NamedTuple):
 
         async def copy(each: PlannedArray) -> None:
             target = await self.target(to, each)
-            done[each.source.path] = await copy_blocks(each.source, target, each.form, self.told)
+            done[each.source.path] = await copy_blocks(
+                each.source, target, each.form, self.told, verify=self.request.verify
+            )
             self.told.advance(0, 0, 1)
 
         small = [each for each in left if each.size_bytes < _SMALL_BYTES]
@@ -181,12 +183,15 @@ def arrays(plan: list[Planned]) -> list[PlannedArray]:
     return [each for each in plan if isinstance(each, PlannedArray) and each.action != "skip"]
 
 
-def summary(plan: list[Planned], done: Mapping[str, tuple[int, int]]) -> CopySummary:
+def summary(
+    plan: list[Planned], done: Mapping[str, tuple[int, int]], *, verified: bool
+) -> CopySummary:
     """What became of all members.
 
     Args:
         plan: what was to become of them.
         done: of each array, by its path, how many bytes and chunks were copied.
+        verified: whether they were read again.
     """
     members = [_member(each) for each in plan]
     finished = [
@@ -195,7 +200,7 @@ def summary(plan: list[Planned], done: Mapping[str, tuple[int, int]]) -> CopySum
         else member
         for member in members
     ]
-    return CopySummary.of(finished, dry_run=False)
+    return CopySummary.of(finished, dry_run=False, verified=verified)
 
 
 def _member(each: PlannedGroup | PlannedArray) -> CopiedMember:

@@ -118,6 +118,11 @@ class Driver(SaysTemperament, ABC):
         """
         return partial(self.read, transform, order)
 
+    def forget_cached(self, transform: IndexTransform) -> None:
+        """Keep nothing of what a transform selects: the next read asks for what is stored."""
+        if self.base is not None:
+            self.base.forget_cached(self.base_view(transform))
+
     async def write(self, transform: IndexTransform, source: Array) -> None:
         """Store `source`, broadcast to the transform's input shape.
 

@@ -87,7 +87,7 @@ class Overlay(KvStore):
         self._staged: dict[str, _Staged] = {}
         self._conditions: dict[str, bytes] = {}
         self._changes: list[Callable[[], None]] = []
-        self._afterwards: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._afterwards: list[Callable[[], Coroutine[Any, Any, object]]] = []
         self._count = 0
         self._mutex = Mutex()
 
@@ -101,7 +101,7 @@ class Overlay(KvStore):
         with self._mutex:
             self._changes.append(step)
 
-    def afterwards(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def afterwards(self, step: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Have `step()` run when everything is stored."""
         with self._mutex:
             self._afterwards.append(step)

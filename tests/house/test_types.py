@@ -25,6 +25,7 @@ UNKNOWN = {
     "Plan.run": "what a call gives",
     "json_schema": "JSON",
     "plan": "what a call gives",
+    "reduce": "scalars, arrays and histograms of whichever type",
 }
 
 

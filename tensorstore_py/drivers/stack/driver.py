@@ -118,6 +118,15 @@ class Stack(Driver):
             selection.put(view, out)
         return out
 
+    def forget_cached(self, transform: IndexTransform) -> None:
+        resolved = propagate_bounds(self._domain, transform)
+        work = self._parts(resolved)
+        if isinstance(work, Layer):
+            work.forget_cached(resolved)
+            return
+        for layer, _, wanted in work[1]:
+            layer.forget_cached(wanted)
+
     async def write(self, transform: IndexTransform, source: Array) -> None:
         resolved = propagate_bounds(self._domain, transform)
         whole = np.broadcast_to(source, resolved.input_shape)

@@ -79,6 +79,11 @@ class Layer:
         wanted = self._transform[transform]
         return await self._of_mine(driver.inline, lambda: driver.read(wanted, "C"))
 
+    def forget_cached(self, transform: IndexTransform) -> None:
+        """Keep nothing of what a transform to the stack's coordinates selects."""
+        if self._driver is not None:
+            self._driver.forget_cached(self._transform[transform])
+
     def batched(self, batch: Batch) -> Layer:
         """The layer, read together with whatever else is in a batch."""
         if self._driver is None:

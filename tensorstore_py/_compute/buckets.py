@@ -1,0 +1,157 @@
+"""A sketch of how the elements of rows are distributed, for quantiles.
+
+Elements are counted by buckets: a number's sign, exponent and first bits. Numbers of 8 and 16 bits
+have a bucket each, so their quantiles are exact. Of others a bucket stands for the number in it
+that is nearest to zero: eleven bits after the first, so less than 2^-11 of an element is lost, and
+a number of up to twelve significant bits is itself. This is the sketch of C. Masson, J. E. Rim and
+H. K. Lee ("DDSketch: A Fast and Fully-Mergeable Quantile Sketch with Relative-Error Guarantees",
+VLDB 2019) with buckets that are even between powers of two, which takes a shift and no logarithm.
+It is a sum, so it is the same however elements are spread and merged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorstore_py._compute.measure import Measure, computable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorstore_py._compute.measure import Array, Piece, State
+
+__all__ = ["Buckets", "quantiles"]
+
+_KEPT_BITS = 11
+_STORED_BITS = {2: 10, 4: 23, 8: 52}
+#: So many entries are gathered before they are put together.
+_GATHERED = 2**18
+
+
+class Buckets(Measure):
+    """See the head of this file.
+
+    Args:
+        dtype: the type of elements.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        known = computable(dtype)
+        self._whole = known.kind in "iu" and known.itemsize <= 2
+        self._least = int(np.iinfo(known).min) if self._whole else 0
+        if not self._whole and known.kind in "iu":
+            known = np.dtype(np.float64)
+        self._dtype = known
+        bits = 8 * known.itemsize
+        self._shift = 0 if bits == 16 or self._whole else _STORED_BITS[known.itemsize] - _KEPT_BITS
+        #: How many bits a bucket's number has; in front of them is that of the row.
+        self.bits = bits - self._shift
+        self._word = np.dtype(f"u{known.itemsize}").type
+
+    def begin(self, rows: int) -> State:
+        return {"keys": np.zeros(0, np.int64), "counts": np.zeros(0, np.int64)}
+
+    def take(self, state: State, rows: slice, piece: Piece) -> None:
+        numbers = self._numbers(piece.values)
+        if rows.start or len(numbers) > 1:
+            numbers |= (np.arange(len(numbers)) + rows.start)[:, None] << self.bits
+        missing = piece.missing
+        keys, counts = _counted(numbers.ravel() if missing is None else numbers[~missing])
+        state["keys"] = np.concatenate([state["keys"], keys])
+        state["counts"] = np.concatenate([state["counts"], counts])
+        if len(keys) * 4 > _GATHERED or len(state["keys"]) > _GATHERED:
+            state.update(_together(state))
+
+    def close(self, state: State) -> State:
+        return _together(state)
+
+    @staticmethod
+    def merge(one: State, other: State) -> State:
+        return _together({name: np.concatenate([one[name], other[name]]) for name in one})
+
+    def _numbers(self, values: Array) -> Array:
+        """The number of each value's bucket; greater ones for greater values."""
+        if self._whole:
+            return values.astype(np.int64) - self._least
+        words = np.ascontiguousarray(values.astype(self._dtype, copy=False)).view(self._word)
+        top = self._word(1 << (words.itemsize * 8 - 1))
+        kept = words >> self._word(self._shift)
+        high = top >> self._word(self._shift)
+        most = self._word((int(high) << 1) - 1)
+        found: Array = np.where(words & top, kept ^ most, kept | high).astype(np.int64)
+        return found
+
+    def values(self, numbers: Array) -> Array:
+        """What buckets stand for."""
+        if self._whole:
+            return (numbers + self._least).astype(np.float64)
+        high = 1 << (self.bits - 1)
+        most = (high << 1) - 1
+        kept = np.where(numbers & high, numbers ^ high, numbers ^ most).astype(self._word)
+        found: Array = (kept << self._word(self._shift)).view(self._dtype).astype(np.float64)
+        found += 0.0  # there is but one zero
+        return found
+
+
+def _counted(numbers: Array) -> tuple[Array, Array]:
+    """Which numbers there are, in ascending order, and how many of each."""
+    if not numbers.size:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low > 4 * numbers.size + 2**16:
+        found = np.unique(numbers, return_counts=True)
+        return found[0], found[1].astype(np.int64)
+    counts = np.bincount(numbers - low)
+    there = np.nonzero(counts)[0]
+    return there + low, counts[there].astype(np.int64)
+
+
+def _together(state: State) -> State:
+    """Each key once, in ascending order."""
+    order = np.argsort(state["keys"], kind="stable")
+    keys, counts = state["keys"][order], state["counts"][order]
+    if not len(keys):
+        return {"keys": keys, "counts": counts}
+    first = np.concatenate([[True], keys[1:] != keys[:-1]])
+    starts = np.nonzero(first)[0]
+    return {"keys": keys[starts], "counts": np.add.reduceat(counts, starts)}
+
+
+def quantiles(sketch: Buckets, state: State, rows: int, asked: Sequence[float]) -> Array:
+    """Quantiles by row, as NumPy interpolates them; NaN for a row without elements.
+
+    Args:
+        sketch: what the state is of.
+        state: closed.
+        rows: how many there are.
+        asked: from 0 to 1.
+
+    Returns:
+        An array of rows and quantiles.
+    """
+    keys, ends = state["keys"], np.cumsum(state["counts"])
+    found = np.full((rows, len(asked)), np.nan)
+    if not len(keys):
+        return found
+    numbers = keys & ((1 << sketch.bits) - 1)
+    borders = np.searchsorted(keys, np.arange(rows + 1) << sketch.bits)
+    before = np.concatenate([[0], ends])[borders]
+    count = np.diff(before)
+    there = np.nonzero(count)[0]
+    for column, share in enumerate(asked):
+        where = share * (count[there] - 1)
+        low = np.floor(where).astype(np.int64)
+        high = np.minimum(low + 1, count[there] - 1)
+        ranks = np.stack([low, high]) + before[there]
+        below, above = sketch.values(numbers[np.searchsorted(ends, ranks, "right")])
+        found[there, column] = _between(below, above, where - low)
+    return found
+
+
+def _between(low: Array, high: Array, part: Array) -> Array:
+    with np.errstate(all="ignore"):
+        apart = high - low
+        found = np.where(part < 0.5, low + apart * part, high - apart * (1 - part))
+    return np.where((low == high) | (part == 0), low, found)  # of infinite ones, too

@@ -1,0 +1,195 @@
+"""`ts.digest`: a hash of what an array or a tree holds, and not of how it is stored.
+
+A tree's digest is made of those of its arrays, and of paths and attributes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._compute.array_digest import Digest, DigestArray, MergeLanes, digest_of
+from tensorstore_py._compute.arrays import array_arguments, contents, end_of
+from tensorstore_py._plan.arrays import open_json
+from tensorstore_py._plan.call import Call, register_call
+from tensorstore_py._plan.operation import register
+from tensorstore_py._plan.running import run_call
+from tensorstore_py._plan.steps import Stage, Step
+from tensorstore_py._runtime.progress import Told
+
+if TYPE_CHECKING:
+    from tensorstore_py._api.blocks import Blocks
+    from tensorstore_py._compute.arrays import Contents
+    from tensorstore_py._compute.fingerprint import Lanes
+    from tensorstore_py._conversion.ends import End
+    from tensorstore_py._conversion.member import SourceArray
+    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._plan.tasks import Outcome
+    from tensorstore_py._runtime.future import Future
+    from tensorstore_py._runtime.progress import ProgressLike
+    from tensorstore_py._spec.context import Context
+
+__all__ = ["DigestCall", "digest", "tree_digest"]
+
+
+def digest(
+    source: object,
+    *,
+    executor: object = None,
+    progress: ProgressLike = None,
+    context: Context | None = None,
+) -> Future[Digest]:
+    """A hash of an array, or of a group with everything in it, that storage has no part in.
+
+    Chunks, shards, codecs, memory order, stores and formats make no difference: a copy that holds
+    the same has the same digest. Of an array the data type, the shape and the elements count; where
+    its domain begins, names and units of dimensions, the fill value and attributes do not. Of a
+    tree paths, kinds and attributes count, too, but for those that formats keep names of
+    dimensions in.
+
+    Elements are compared bit by bit: -0.0 is not 0.0, and NaN has many forms. The digest is that of
+    a sum over all elements, whose keys are known to everybody: it tells what differs by accident
+    (with a probability of error below 2^-100), and is no defence against somebody who looks for
+    two arrays with one digest.
+
+    Args:
+        source: an open array or a view of one, a `Group`, or whatever `ts.copy` takes.
+        executor: who reads and computes, as for `ts.copy`; None: this process.
+        progress: called with a `Progress`; True: draws a bar.
+        context: shared resources; a fresh default `Context` if not given.
+
+    Returns:
+        A Future of a `Digest`, a text that begins with the version of the algorithm.
+
+    Raises:
+        NotFoundError: (by the Future) nothing is there.
+        UnsupportedError: (by the Future) elements are Python objects of any kind.
+        DataLossError: (by the Future) a chunk is corrupt, twice; names its key.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> old = ts.open("memory://|zarr2:", create=True, dtype="int16", shape=[60]).result()
+        >>> old[7] = 5
+        >>> new = ts.Group.open("memory://", create=True).result()
+        >>> _ = ts.copy(old, new.kvstore / "a", zarr_format=3, chunks=7).result()
+        >>> ts.digest(old).result() == ts.digest(new["a"]).result()
+        True
+    """
+    return run_call(_call(source, context=context), executor, Told(progress, "digest"))
+
+
+def _call(
+    source: object,
+    *,
+    executor: object = None,
+    progress: ProgressLike = None,
+    context: Context | None = None,
+) -> DigestCall:
+    """The call; how it is run makes no difference to its plan."""
+    del executor, progress
+    return DigestCall(end_of(source, as_context(context)))
+
+
+class DigestCall(Call[Digest]):
+    """A digest that is asked for.
+
+    Args:
+        end: of what.
+    """
+
+    operation = "digest"
+
+    def __init__(self, end: End) -> None:
+        self._end = end
+        self._seen: tuple[Contents, dict[str, DigestArray]] | None = None
+
+    def request(self) -> JsonObject:
+        """See `Call`."""
+        return {"source": self._end.to_json()}
+
+    def identity(self) -> JsonObject:
+        """See `Call`."""
+        return {"source": self._end.described}
+
+    async def _look(self) -> tuple[Contents, dict[str, DigestArray]]:
+        if self._seen is None:
+            found = await contents(False, self._end)
+            self._seen = (
+                found,
+                {
+                    path: DigestArray(
+                        found.arrays[path].driver, found.arrays[path].array._transform
+                    )
+                    for path in sorted(found.arrays)
+                },
+            )
+        return self._seen
+
+    async def stages(self) -> tuple[Stage, ...]:
+        """See `Call`."""
+        found, operations = await self._look()
+        return (
+            Stage(
+                tuple(
+                    _step(path, found.arrays[path], operation)
+                    for path, operation in operations.items()
+                )
+            ),
+        )
+
+    async def begin(self, *, again: bool) -> None:
+        """Find out what is there: what comes of it depends on that."""
+        del again
+        await self._look()
+
+    def result(self, outcomes: list[Outcome]) -> Digest:
+        """The digest."""
+        assert self._seen is not None
+        found, operations = self._seen
+        lanes: dict[int, Lanes] = {}
+        for outcome in outcomes:
+            for number, done in outcome.steps.items():
+                assert isinstance(done.result, tuple)
+                lanes[number] = done.result
+        digests = {
+            path: operation.result(lanes.get(number))
+            for number, (path, operation) in enumerate(operations.items())
+        }
+        return tree_digest(found, digests) if found.is_tree else digests[""]
+
+
+def _step(path: str, each: SourceArray, operation: DigestArray) -> Step:
+    return Step(
+        "digest",
+        path,
+        lambda: {"source": array_arguments(each.array, path)},
+        operation.blocks,
+        operation.item_bytes,
+        operation.told_bytes,
+        operation,
+    )
+
+
+async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> DigestArray:
+    array = await open_json(arguments["source"], context, "the source of a digest")
+    operation = DigestArray(array._driver, array._transform)
+    operation.blocks = blocks
+    return operation
+
+
+register("digest", _open, MergeLanes())
+register_call(digest, _call)
+
+
+def tree_digest(found: Contents, arrays: dict[str, Digest]) -> Digest:
+    """The digest of a tree.
+
+    Args:
+        found: what is in it.
+        arrays: the digests of its arrays, by path.
+    """
+    members = [
+        [path, found.attributes(path), arrays.get(path)]
+        for path in sorted([*found.groups, *found.arrays])
+    ]
+    return digest_of({"members": members})
