@@ -16,7 +16,7 @@ from tensorstore_py._plan.parts import BEGIN, Parts
 from tensorstore_py._plan.tasks import Done, Outcome, Tasks
 from tensorstore_py._plan.work import Work
 from tensorstore_py._plan.worker import Worker
-from tensorstore_py.errors import NotFoundError, UnsupportedError
+from tensorstore_py.errors import NotFoundError, TensorStoreError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,20 +51,38 @@ async def store_plan(
         UnsupportedError: the store cannot hold a manifest.
     """
     manifest = Manifest(where.store, where.key, Parts(0))
+    stored = await _stored(manifest)
     try:
-        stored: JsonObject | None = await manifest.load()
+        stages = await _agreed(call, manifest, stored, portable)
+    except TensorStoreError:
+        # Somebody may have stored the plan meanwhile, and made what was not expected.
+        if stored is not None or (stored := await _stored(manifest)) is None:
+            raise
+        stages = await _agreed(call, manifest, stored, portable)
+    if stored is not None:
+        begun = (await manifest.read(BEGIN)).record
+        if begun is not None and begun.state == "done":
+            await call.check_begun()
+    return stages
+
+
+async def _stored(manifest: Manifest) -> JsonObject | None:
+    try:
+        return await manifest.load()
     except NotFoundError:
-        stored = None
+        return None
+
+
+async def _agreed(
+    call: Call[Any], manifest: Manifest, stored: JsonObject | None, portable: bool
+) -> tuple[Stage, ...]:
+    """What there is to do, which is what the stored plan says, or is stored now."""
     if stored is not None:
         await manifest.ensure({"request": {"operation": call.operation, **call.identity()}})
         call.resume(forms_of(stored))
     stages = await call.stages()
     now = document(call, stages, portable=portable)
     check_same(await manifest.ensure(now), now, manifest.where)
-    if stored is not None:
-        begun = (await manifest.read(BEGIN)).record
-        if begun is not None and begun.state == "done":
-            await call.check_begun()
     return stages
 
 

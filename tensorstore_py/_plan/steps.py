@@ -39,9 +39,13 @@ class Step:
         told_bytes: what an element counts.
         live: the open operation, if it was opened here.
         form: a few letters that are others when what it works on is of another form.
+        inline: the temperament of its tasks; by default that of the open operation.
     """
 
-    __slots__ = ("_arguments", "blocks", "form", "item_bytes", "kind", "live", "name", "told_bytes")
+    __slots__ = (
+        "_arguments", "blocks", "form", "inline", "item_bytes", "kind", "live", "name",
+        "told_bytes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class Step:
         told_bytes: int,
         live: Operation | None = None,
         form: str = "",
+        inline: bool | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
@@ -62,6 +67,7 @@ class Step:
         self.told_bytes = told_bytes
         self.live = live
         self.form = form
+        self.inline = live is not None and live.inline if inline is None else inline
 
     @property
     def arguments(self) -> JsonObject:
@@ -101,6 +107,7 @@ class Step:
             "blocks": self.blocks.to_json(),
             "item_bytes": self.item_bytes,
             "told_bytes": self.told_bytes,
+            "inline": self.inline,
         }
 
     def to_json(self) -> JsonObject:
@@ -117,11 +124,11 @@ class Step:
         match json:
             case {"kind": str(kind), "name": str(name), "form": str(form), "blocks": blocks,
                   "item_bytes": int(item_bytes), "told_bytes": int(told_bytes),
-                  "arguments": dict(arguments)}:  # fmt: skip
+                  "inline": bool(inline), "arguments": dict(arguments)}:  # fmt: skip
                 found(kind)
                 return cls(
                     kind, name, arguments, Blocks.from_json(blocks), item_bytes, told_bytes,
-                    form=form,
+                    form=form, inline=inline,
                 )  # fmt: skip
         raise SpecError("expected a step with kind, name, blocks and arguments")
 

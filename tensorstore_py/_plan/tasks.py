@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tensorstore_py._runtime.attempts import DOUBTS
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.gate import Gate
-from tensorstore_py.errors import DataLossError, TensorStoreError
+from tensorstore_py._runtime.workers import width
+from tensorstore_py.errors import DataLossError, TensorStoreError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from tensorstore_py._api.blocks import Block
     from tensorstore_py._plan.operation import Operation
     from tensorstore_py._plan.steps import Stage, Step
+    from tensorstore_py._runtime.attempts import Attempts
     from tensorstore_py._spec.context import Context
 
 __all__ = ["Damaged", "Done", "Outcome", "Tasks"]
@@ -157,6 +160,17 @@ class Tasks:
             raise
 
     async def _run(self, operation: Operation, block: Block) -> object:
+        """Do one block; again where a store did not answer, since it may be done again."""
+        doubts: Attempts | None = None
+        while True:
+            try:
+                return await self._run_once(operation, block)
+            except UnavailableError as error:
+                if doubts is None:
+                    doubts = DOUBTS.begin("run", lambda: f"block {block.number}", inline=False)
+                await doubts.lost(error=error)
+
+    async def _run_once(self, operation: Operation, block: Block) -> object:
         size = operation.item_bytes * block.size
         budget = None if operation.memory is None or not size else operation.memory.blocks
         if budget is None or not budget.matters(operation.inline, size):
@@ -169,9 +183,11 @@ class Tasks:
 
     def width(self) -> int:
         """How many tasks should run at a time, so that their blocks fit into memory."""
-        largest = max((step.item_bytes * step.blocks.largest for step in self.stage.steps),
-                      default=1)  # fmt: skip
-        return max(2, min(_MOST, _IN_FLIGHT_BYTES // max(1, largest)))
+        steps = self.stage.steps
+        largest = max((step.item_bytes * step.blocks.largest for step in steps), default=1)
+        # Local ones keep a thread busy each; what waits for the network may be many.
+        most = 2 * width() if all(step.inline for step in steps) else _MOST
+        return max(2, min(most, _IN_FLIGHT_BYTES // max(1, largest)))
 
     async def run_all(self, start: int, stop: int, told: Callable[[Done], object]) -> Outcome:
         """Do all tasks from one number up to another.
