@@ -434,7 +434,7 @@ class TestResuming:
         del root["mask"]
         store = store_of(context)
         store.restore()
-        store.left = 18
+        store.left = 30
         with pytest.raises(BrokenError):
             self.copy(context, chunks=chunks)
         store.restore()
