@@ -46,6 +46,6 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the tests out of what is looked through for garbage, which would take a second a time."""
+    """Keep them out of what is looked through for garbage: that would take a second each time."""
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
 """Processes that die or race: a chunk is the old one or the new one, and nothing gets lost.
 
-Nothing is synchronised to the disk: that is for machines that die, and takes a hundred times as long.
+Nothing is synchronised to the disk: that is for machines that die, and takes much longer.
 """
 
 import signal
@@ -106,6 +106,6 @@ def test_processes_that_write_parts_of_one_chunk_lose_nothing(tmp_path, sharded)
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in processes:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=240)
         assert process.returncode == 0, errors
     assert store.read().result().tolist() == list(range(1, 65))
