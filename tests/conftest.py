@@ -9,7 +9,9 @@ its neighbours scales the profile instead of overriding it, so that `nightly` sc
 
 import gc
 import os
+from collections.abc import Generator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.servers.fixtures"]
@@ -33,10 +35,17 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 
-def pytest_collection_finish() -> None:
-    """Keep the collected tests, tens of thousands, out of what the garbage collector looks through.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tens of thousands of tests without looking for garbage again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
-    Otherwise it takes more than a second each time.
-    """
+
+def pytest_collection_finish() -> None:
+    """Keep them out of what is looked through for garbage: that would take a second each time."""
     gc.collect()
     gc.freeze()

@@ -352,7 +352,7 @@ def test_processes_append_to_one_array(tmp_path):
         process.stdin.write("\n")
         process.stdin.flush()
     for process in processes:
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
         assert process.returncode == 0
     found = ts.open(spec).result().read().result().tolist()
     assert sorted(found) == [n for first in (1, 1001, 2001) for n in range(first, first + 40)]

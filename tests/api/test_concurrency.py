@@ -87,8 +87,8 @@ class Inside:
                 self.highest = max(self.highest, self.now)
                 if self.now == hoped_for:
                     self.met.set()
-            # Nobody leaves before as many are inside as may be, or all there are have come by.
-            self.met.wait(0.2)
+            # Nobody leaves before as many are inside as may be.
+            self.met.wait(30)
             try:
                 return plain(*arguments, **options)
             finally:

@@ -223,11 +223,11 @@ def test_no_limit_is_too_small_for_a_copy(data, shape, shared):
         arrays.append(opened(store, path=path, members=members, create=True, context=context))
     source, *targets = arrays
     values = np.arange(1, source.size + 1, dtype="int16").reshape(shape)
-    source.write(values).result(timeout=20)
+    source.write(values).result(timeout=60)
     copies = [target.write(source) for target in targets]
     for each, target in zip(copies, targets, strict=True):
-        each.result(timeout=20)
-        np.testing.assert_array_equal(target.read().result(timeout=20), values)
+        each.result(timeout=60)
+        np.testing.assert_array_equal(target.read().result(timeout=60), values)
     for each in arrays:
         memory = each._driver.memory
         assert (memory.held, memory.blocks.held) == (0, 0)

@@ -80,12 +80,12 @@ def test_a_loop_that_is_left_ends_the_listing(store):
         return first
 
     assert asyncio.run(some()) == b"p/00000001"
-    assert listed.ended.wait(10)
+    assert listed.ended.wait(60)
     listed.ended.clear()
     keys = iter(store.keys())
     assert next(keys) == b"p/00000001"
     keys.close()
-    assert listed.ended.wait(10)
+    assert listed.ended.wait(60)
 
 
 def test_errors_come_in_the_loop():

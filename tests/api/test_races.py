@@ -64,7 +64,7 @@ def together(code, arguments):
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    outcomes = [process.communicate(timeout=60) for process in processes]
+    outcomes = [process.communicate(timeout=240) for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), outcomes
     return [out.strip() for out, _ in outcomes]
 

@@ -37,7 +37,7 @@ def test_is_the_same_for_the_same_array_however_it_was_opened(url):
 
 def test_is_the_same_in_another_process(url):
     found = subprocess.run(
-        [sys.executable, "-c", CODE, url], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", CODE, url], capture_output=True, text=True, check=True, timeout=240
     )
     assert found.stdout.strip() == token_of(ts.open(url).result()[2:])
 

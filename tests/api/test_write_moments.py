@@ -16,7 +16,7 @@ def blocked():
 
     def wait(operation, key):
         if operation == "write" and "/c/" in key:
-            assert go_on.wait(20)
+            assert go_on.wait(60)
 
     store.before = wait
     return store, go_on
@@ -40,7 +40,7 @@ def test_a_large_one_when_all_of_it_is_encoded():
     array = created(store, [2**17], [2**17], members=gzip)
     values = np.ones(2**17, "uint8")
     futures = array.write(values)
-    futures.copy.result(20)
+    futures.copy.result(60)
     assert not futures.done()
     values[:] = 0
     go_on.set()
@@ -55,7 +55,7 @@ def test_or_when_it_is_stored_if_it_is_stored_as_it_is():
     with pytest.raises(TimeoutError):
         futures.copy.result(0.02)
     go_on.set()
-    futures.copy.result(20)
+    futures.copy.result(60)
     futures.result()
 
 

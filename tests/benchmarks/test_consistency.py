@@ -7,7 +7,6 @@ from benchmarks.consistency import Cell, main, options, table
 from benchmarks.losses import WORKLOADS, Outcome
 
 
-@pytest.mark.timeout(80)
 def test_nothing_is_lost_and_the_table_says_so(capsys):
     programs = "answers,forks"
     status = main(["--only", programs, "--libs", "tensorstore_py", "--rounds", "1", "--markdown"])
@@ -23,7 +22,6 @@ def test_nothing_is_lost_and_the_table_says_so(capsys):
     ]
 
 
-@pytest.mark.timeout(80)
 def test_a_peer_runs_the_same_program(capsys):
     pytest.importorskip("tensorstore")
     main(["--only", "threads", "--libs", "tensorstore_py,tensorstore", "--rounds", "1"])

@@ -3,7 +3,6 @@ import pytest
 from benchmarks.hammer import LAYOUTS, Result, hammer, main
 
 
-@pytest.mark.timeout(80)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_write_is_lost(tmp_path, layout) -> None:
     result = hammer(tmp_path, layout, writes=336, processes=4)

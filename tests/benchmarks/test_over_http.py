@@ -1,5 +1,3 @@
-import pytest
-
 from benchmarks.over_http import LIBRARIES, WORKLOADS, Result, measure, table
 
 
@@ -22,7 +20,6 @@ def test_a_ratio_is_ours_over_the_peers() -> None:
     assert theirs.endswith("0.750 s, 0.75 of the ideal")
 
 
-@pytest.mark.timeout(80)
 def test_every_library_reads_all_of_it() -> None:
     found = measure(LIBRARIES, rounds=1, count=5)
 

@@ -42,7 +42,7 @@ class Held(CountingStore):
             return result
         self.entered.set()
         if self.inline:
-            assert self.free.wait(10)
+            assert self.free.wait(60)
         else:
             await asyncio.to_thread(self.free.wait, 10)
         return ReadResult("value", result.value[:2], result.stamp) if self.cut else result
@@ -207,7 +207,7 @@ class TestAtTheSameTime:
         held.hold("a/c/0")
         threads = [threading.Thread(target=lambda: array[:4].read().result()) for _ in range(2)]
         threads[0].start()
-        assert held.entered.wait(10)
+        assert held.entered.wait(60)
         array[0:4] = 99
         threads[1].start()
         held.let_go()

@@ -69,7 +69,7 @@ class TestCounting:
         for _ in range(copying.limit):
             copying.enter()
         reading = opened.start_read()
-        start(False, partial(asyncio.sleep, 0)).result(timeout=10)  # it still turns
+        start(False, partial(asyncio.sleep, 0)).result(timeout=60)  # it still turns
         assert not reading.done()
         for _ in range(copying.limit):
             copying.leave()

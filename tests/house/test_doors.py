@@ -87,7 +87,7 @@ def test_coming_in_starts_no_thread_and_loads_nothing_heavy() -> None:
         "print(json.dumps([sorted(sys.modules), threading.active_count()]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
     )
 
     modules, threads = json.loads(done.stdout)

@@ -296,7 +296,6 @@ class TestProcesses:
             from_dask(to_dask(file_store[7:], (30, 50)) + 1, target[7:], align=False)
         np.testing.assert_array_equal(target[7:], VALUES[7:] + 1)
 
-    @pytest.mark.timeout(180)
     def test_of_distributed(self, file_store, caplog):
         caplog.set_level("CRITICAL")  # what fails on purpose is reported at length
         before = set(multiprocessing.active_children())

@@ -77,7 +77,7 @@ def test_it_begins_when_nobody_has_it():
     read = store.read("a", batch=batch)
     del batch
     gc.collect()
-    assert read.result(timeout=5).state == "missing"
+    assert read.result(timeout=60).state == "missing"
 
 
 def test_who_waits_too_early_begins_alone():

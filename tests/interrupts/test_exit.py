@@ -47,7 +47,7 @@ def ended(code):
     """What a program prints."""
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + textwrap.dedent(code)],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
@@ -84,7 +84,7 @@ def commit(store):
 def poll(store):
     future = store[3, 3].read()
     future.force()
-    return future.done() or future.result(timeout=5) == 0
+    return future.done() or future.result(timeout=60) == 0
 """
 
 

@@ -9,12 +9,12 @@ from tests.interrupts.operations import OPERATIONS
 from tests.runtime.processes import ROOT
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_interrupted_at_each_of_its_lines(name):
     done = subprocess.run(
         [sys.executable, "-m", "tests.interrupts.lines", name],
-        cwd=ROOT, capture_output=True, text=True, timeout=290, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=880, check=False,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr

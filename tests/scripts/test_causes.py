@@ -34,7 +34,7 @@ def log_of(folder: Path, count: int) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-ra", "-c", os.devnull, "--rootdir", folder,
          "-p", "no:cacheprovider", "--color=yes", folder],
-        capture_output=True, text=True, check=False, cwd=folder, timeout=60,
+        capture_output=True, text=True, check=False, cwd=folder, timeout=240,
     )  # fmt: skip
     return done.stdout
 
@@ -95,7 +95,8 @@ def test_the_gate_ends_with_the_causes(tmp_path: Path) -> None:
     (tmp_path / ".installed").write_text("stamp\n", "utf-8")
     done = subprocess.run(
         ["bash", "scripts/test", "--fast"],
-        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
+        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        timeout=240,
         env={name: value for name, value in os.environ.items() if name != "CI"}
         | {"VENV": str(tmp_path)},
     )  # fmt: skip

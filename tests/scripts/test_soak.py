@@ -14,7 +14,7 @@ KINDS = (
 def soak(*arguments):
     return subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "soak"), *map(str, arguments)],
-        capture_output=True, text=True, timeout=80, check=False, cwd=ROOT,
+        capture_output=True, text=True, timeout=280, check=False, cwd=ROOT,
     )  # fmt: skip
 
 

@@ -326,7 +326,7 @@ def wheel(server, code):
     }
     done = subprocess.run(
         [sys.executable, "-c", "import json, tensorstore as ts\n" + textwrap.dedent(code)],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
+        env=environment, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

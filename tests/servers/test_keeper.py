@@ -82,7 +82,7 @@ def test_a_server_can_be_stopped_while_it_starts(where):
         assert kept.stop("gcs", where)
 
         with pytest.raises(StartError, match="stopped while it started"):
-            asked.result(timeout=20)
+            asked.result(timeout=60)
 
     assert not list(where.glob("gcs/told.json"))
 

@@ -41,7 +41,7 @@ ts.copy("memory://", "memory://", progress=True)
 WRONG = [at for at, line in enumerate(PROGRAM.split("\n"), 1) if line.endswith("# wrong")]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
 def test_what_is_wrong_is_shown_where_it_is_written(checker, tmp_path):
     program = tmp_path / "program.py"

@@ -54,7 +54,7 @@ def test_processes_write_regions_that_fit_no_chunks_without_loss(tmp_path):
         subprocess.Popen([sys.executable, "-c", code, str(path), str(start)], cwd=ROOT)
         for start in (0, 30)
     ]
-    codes = [writer.wait(timeout=60) for writer in writers]
+    codes = [writer.wait(timeout=240) for writer in writers]
 
     assert codes == [0, 0]
     np.testing.assert_array_equal(ts.zarr.open_array(path)[:], np.arange(60))

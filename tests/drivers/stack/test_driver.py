@@ -128,7 +128,7 @@ def test_properties():
     assert store.resolve().result().domain == store.domain
     assert store.chunk_layout == ts.ChunkLayout()
     assert (store.base, store.kvstore, store.fill_value) == (None, None, None)
-    assert store.resize().exception(timeout=5).__class__ is ts.UnsupportedError
+    assert store.resize().exception(timeout=60).__class__ is ts.UnsupportedError
     for attempt in (lambda: store.url, store.storage_statistics().result):
         with pytest.raises(NotImplementedError):
             attempt()

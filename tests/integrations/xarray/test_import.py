@@ -11,7 +11,7 @@ def test_a_missing_library_is_named_with_its_extra():
         "    print(error)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
     )
 
     assert 'pip install "tensorstore-py[xarray]"' in done.stdout

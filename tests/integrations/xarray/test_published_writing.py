@@ -58,10 +58,8 @@ EXCLUDED = {
     "test_avoid_excess_metadata_calls": _READING,
 }
 
-pytestmark = [
-    pytest.mark.filterwarnings("default"),  # xarray's tests expect some, and let others pass
-    pytest.mark.timeout(180),
-]
+# xarray's tests expect some, and let others pass
+pytestmark = pytest.mark.filterwarnings("default")
 
 _SAID_IN_SPECS = ("storage_options", "synchronizer", "chunk_store")
 

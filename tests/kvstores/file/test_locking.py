@@ -110,7 +110,7 @@ def test_the_reference_waits_for_our_lock(tmp_path, path):
     written = store.write("a", b"1")
     waited = not written.done()
     os.close(fd)
-    written.result(timeout=10)
+    written.result(timeout=60)
 
     assert waited
     assert store["a"] == b"1"

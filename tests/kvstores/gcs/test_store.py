@@ -390,12 +390,12 @@ class TestLostAnswers:
         server.plan = [Fault("hang", forever)]
         store = kv()
         hanging = store.write("a", b"1", if_equal=NO_VALUE)
-        assert arrived.wait(10)
+        assert arrived.wait(60)
         following = store.write("a", b"2", if_equal=NO_VALUE)
 
         hanging.cancel()
 
-        assert following.result(timeout=10).generation != UNKNOWN
+        assert following.result(timeout=60).generation != UNKNOWN
 
     @pytest.mark.parametrize("size", [10**5, 3 * 10**6])
     def test_values_of_any_size(self, server, kv, size):
@@ -642,13 +642,13 @@ class TestLimits:
         store = kv(gcs_request_concurrency={"limit": 2})
         hanging = [store.read("a"), store.read("a")]
         for _ in hanging:
-            assert arrived.acquire(timeout=10)
+            assert arrived.acquire(timeout=60)
         last = store.read("a")
 
         for future in hanging:
             future.cancel()
 
-        assert last.result(timeout=10).value == b"1"
+        assert last.result(timeout=60).value == b"1"
 
 
 def test_arrays_lie_in_a_bucket(server):

@@ -41,7 +41,7 @@ def make(monkeypatch):
 def get(bucket, key="a", expected=(200,)):
     body = bucket.send
     return start(False, lambda: body("GET", key, {}, frozenset(expected), action="read")).result(
-        timeout=20
+        timeout=60
     )
 
 
@@ -112,7 +112,7 @@ def test_a_redirect_is_followed_and_signed_anew(serve, make, status):
     here = serve(FakeS3().handle, [redirection(status, f"{there.url}/bucket/a%20b")])
     send = make(Address(f"{here.url}/bucket", "us-east-1")).send
     fine = frozenset({200})
-    start(False, lambda: send("PUT", "a b", {}, fine, action="write", body=b"1")).result(timeout=20)
+    start(False, lambda: send("PUT", "a b", {}, fine, action="write", body=b"1")).result(timeout=60)
 
     assert [request.body for request in there.requests] == [b"1"]
     assert there.requests[0].headers["authorization"] != here.requests[0].headers["authorization"]

@@ -286,12 +286,12 @@ def test_an_array_is_written_and_read_through_any_weather(server):
         },
     }
 
-    made = ts.open(spec, create=True).result(timeout=60)
+    made = ts.open(spec, create=True).result(timeout=240)
     writes = [made[start : start + 5, 3:].write(data[start : start + 5, 3:])
               for start in range(0, 20, 5)]  # fmt: skip
     writes += [made[:, :3].write(data[:, :3])]
     for write in writes:
-        write.result(timeout=60)
+        write.result(timeout=240)
 
-    found = ts.open(spec).result(timeout=60).read().result(timeout=60)
+    found = ts.open(spec).result(timeout=240).read().result(timeout=240)
     np.testing.assert_array_equal(found, data)

@@ -104,9 +104,9 @@ def test_the_parts_of_a_write_that_was_cancelled_are_discarded(store, fake, serv
     future = store.write("a", VALUE)
 
     with pytest.raises(asyncio.CancelledError):
-        future.result(timeout=20)
+        future.result(timeout=60)
 
-    assert discarded.wait(timeout=20)
+    assert discarded.wait(timeout=60)
     assert fake.values == {}
 
 

@@ -177,7 +177,7 @@ def counted(server, spec, writers, times):
     command = [sys.executable, str(COUNTING), json.dumps(plain), "n", str(writers // 2), str(times)]
     environment = {**os.environ, **server.environment, "PYTHONPATH": str(ROOT)}
     running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
-    assert [process.wait(timeout=60) for process in running] == [0, 0]
+    assert [process.wait(timeout=240) for process in running] == [0, 0]
     for process in running:
         assert process.stdout is not None
         process.stdout.close()

@@ -83,7 +83,7 @@ def test_ranges_that_lie_close_are_one_request(fake, store, server):
 def ts_result(body):
     from tensorstore_py._runtime.start import start
 
-    return start(False, lambda: body).result(timeout=20)
+    return start(False, lambda: body).result(timeout=60)
 
 
 def test_a_listing_begins_with_the_range_and_ends_with_it(fake, open_store, serve):

@@ -58,7 +58,7 @@ def test_a_forked_child_has_a_loop_of_its_own():
         text=True,
         check=True,
         env={**os.environ},
-        timeout=60,
+        timeout=240,
     )
 
     assert ran.stdout.strip() == "28"
