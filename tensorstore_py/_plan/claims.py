@@ -305,7 +305,7 @@ class Claims:
             held: the part.
             early: a task has just ended, so there is something new to say.
         """
-        wait_s = self._lease_s / _WRITES_A_LEASE / (2 if early else 1)
+        wait_s = held.record.lease_s / _WRITES_A_LEASE / (2 if early else 1)
         if held.lost or self._clock.now() - held.stored_at < wait_s:
             return
         async with held.lock:
