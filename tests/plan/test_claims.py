@@ -84,9 +84,12 @@ def test_who_finds_its_part_taken_stops():
         await asyncio.sleep(1.5)
         line.broken = UnavailableError("parted")
         with CountedWaits():
-            other = await cluster.run("other", work=cluster.work("other", task_s=0.1))
-            line.broken = None
-            return other, await slow
+            other = asyncio.ensure_future(
+                cluster.run("other", work=cluster.work("other", task_s=0.1))
+            )
+            await until(lambda: "other" in cluster.by.values())
+        line.broken = None
+        return await other, await slow
 
     cluster.task_s = 20
     other, slow = simulated(main())
