@@ -1,5 +1,5 @@
-"""The plan room: work as numbered tasks, and what any number of workers record of them.
+"""The plan room: what a call does as numbered tasks, who runs them, and what is recorded of them.
 
-A task is a number, picklable and idempotent; tasks never meet. A manifest on any store that writes
-on condition says which are done, and by whom the others are about to be.
+A task is a number, picklable and idempotent; tasks never meet. Any engine runs them. A manifest on
+any store that writes on condition says which are done, and by whom the others are about to be.
 """

@@ -10,6 +10,7 @@ import asyncio
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._plan.record import MOST_FAILURES, Failure, Record
 
 if TYPE_CHECKING:
@@ -51,11 +52,12 @@ class Held:
         stored_at: when that was, by this worker's clock.
         lost: somebody else has taken it.
         running: how many of its tasks are being run.
+        again: whether somebody had it before.
     """
 
     __slots__ = (
-        "_left", "_result", "drained", "generation", "lock", "lost", "part", "record", "running",
-        "stored_at",
+        "_left", "_result", "again", "drained", "generation", "lock", "lost", "part", "record",
+        "running", "stored_at",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +66,7 @@ class Held:
         self.part = part
         self.record = record
         self.generation = generation
+        self.again = generation != NO_VALUE
         self.lock = asyncio.Lock()
         self.stored_at = 0.0
         self.lost = False

@@ -84,6 +84,7 @@ class Manifest:
         parts: the plan's parts.
         clock: time and chance.
         lease_s: see `LEASE_S`.
+        stage: of a plan of several, which one the parts are of.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Manifest:
         *,
         clock: Clock | None = None,
         lease_s: float = LEASE_S,
+        stage: int = 0,
     ) -> None:
         self._store = store
         self._key = key
@@ -101,6 +103,7 @@ class Manifest:
         self.parts = parts
         self.clock = Clock() if clock is None else clock
         self.lease_s = lease_s
+        self._stage = stage
 
     @property
     def where(self) -> str:
@@ -183,7 +186,8 @@ class Manifest:
         identity = plan.get(_IDENTITY)
         if not isinstance(identity, str) or "/" in identity:
             identity = sha256(bytes(found.value)).hexdigest()[:12]
-        self._prefix = f"{self._key}.parts/{identity}/"
+        below = identity if self._stage == 0 else f"{identity}-{self._stage}"
+        self._prefix = f"{self._key}.parts/{below}/"
         return plan
 
     def _compare(self, stored: object, wanted: object) -> None:

@@ -44,7 +44,7 @@ class Work:
         merge: makes one partial result of two; None: there are none.
         to_json: of a partial result, for the manifest.
         from_json: the reverse.
-        begin: what is done before all tasks, by one worker.
+        begin: what is done before all tasks, by one worker; gets whether another one has begun to.
         end: what is done after them, by one worker; gets the merged result, None if there is none,
             and is called again when what had failed is done in a later run.
         region: names what a task works on to a person.
@@ -57,7 +57,7 @@ class Work:
     merge: Callable[[Any, Any], object] | None = None
     to_json: Callable[[Any], object] = _unchanged
     from_json: Callable[[Any], object] = _unchanged
-    begin: Callable[[], Awaitable[object]] | None = None
+    begin: Callable[[bool], Awaitable[object]] | None = None
     end: Callable[[object], Awaitable[object]] | None = None
     region: Callable[[int], str] = _task
     size: Callable[[int], int] = _no_bytes

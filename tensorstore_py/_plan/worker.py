@@ -50,6 +50,7 @@ class Worker:
         share: which of how many equal shares to begin with; by default it begins anywhere.
         wait: whether to wait for what other workers are at, in case they are lost; False: return
             as soon as all that is left is in the hands of others.
+        only_begin: do what comes before all tasks, if nobody has, and none of them.
         told: called with how many more tasks are known to be done, by whomever; on the event loop.
         owner: by default a worker of this process.
     """
@@ -62,6 +63,7 @@ class Worker:
         width: int = 1,
         share: tuple[int, int] | None = None,
         wait: bool = True,
+        only_begin: bool = False,
         told: Callable[[int], object] | None = None,
         owner: Owner | None = None,
     ) -> None:
@@ -69,6 +71,7 @@ class Worker:
         self._work = work
         self._width = width
         self._wait = wait
+        self._only_begin = only_begin
         self._owner = Owner.new() if owner is None else owner
         self._told = _nobody if told is None else told
         parts = manifest.parts
@@ -121,7 +124,7 @@ class Worker:
         claims = self._claims
         if await claims.is_over():
             return claims.end
-        if await claims.once(BEGIN, self._begin) is None:
+        if await claims.once(BEGIN, self._begin) is None or self._only_begin:
             return None
         while True:
             await fan_out(False, range(self._width), self._lane, count=self._width,
@@ -136,9 +139,8 @@ class Worker:
                 return None
 
     async def _begin(self, held: Held) -> None:
-        del held
         if self._work.begin is not None:
-            await self._work.begin()
+            await self._work.begin(held.again)
 
     async def _end(self, held: Held) -> None:
         """What is done after all parts, and what all of them have come to."""

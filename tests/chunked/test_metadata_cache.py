@@ -12,6 +12,7 @@ from tensorstore_py._chunked.metadata_cache import MetadataState, SharedMetadata
 from tensorstore_py._interface.generation import UNKNOWN
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError
 from tests.chunked.stores import counting, created, opened, pool
+from tests.runtime.processes import settle
 
 DOCUMENT = "a/zarr.json"
 
@@ -107,6 +108,7 @@ class TestOpening:
         for expected in ((1, True), read):
             _, found = self.requests(store, context=context, recheck_cached_metadata=False)
             del _
+            settle()
             gc.collect()
             assert found == expected
 
@@ -143,6 +145,7 @@ class TestOpening:
             array = opened(store, members=members, context=context, recheck_cached_metadata=False)
             array.read().result()
             del array
+            settle()
             gc.collect()
             assert store.reads[DOCUMENT] == reads
             assert store.reads["a/c/0"] == 1

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import threading
 import weakref
 from contextlib import contextmanager
 
@@ -15,11 +14,11 @@ from tensorstore_py._chunked.small_read import SmallRead
 from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.workers import compute, submissions, width
+from tensorstore_py._runtime.workers import submissions, width
 from tensorstore_py.errors import DataLossError, NotFoundError, OutOfRangeError
 from tensorstore_py.testing import CountingStore, FaultyStore
 from tests.chunked.stores import Hooked, counting, created, once, opened
-from tests.runtime.processes import occupy_loop, occupy_workers
+from tests.runtime.processes import occupy_loop, occupy_workers, settle
 
 VALUES = np.arange(1, 13, dtype="uint8")
 
@@ -178,7 +177,7 @@ class TestNothingIsKept:
         gone = [weakref.ref(read) for read in reads]
         for _ in range(2):
             result(array, reads.pop())
-        start(array._driver.inline, nothing).result()  # whoever ran them has gone on
+        settle()
         gc.collect()
         assert [ref() for ref in gone] == [None, None]
 
@@ -193,21 +192,6 @@ class TestNothingIsKept:
         finally:
             gc.enable()
 
-    @staticmethod
-    def settled():
-        """Whoever ran something has gone on: the loop, who decodes for it, and the workers."""
-        start(False, nothing).result()
-        busy = threading.Barrier(width() + 1)
-
-        def meet():
-            busy.wait()
-
-        for _ in range(width()):
-            compute(meet)
-        busy.wait()
-        occupy_workers().set()
-        start(True, nothing).result(timeout=30)  # what was cancelled is forgotten
-
     @pytest.mark.parametrize("index", [1, slice(1, 2), slice(3, 5), slice(3, 9)], ids=str)
     def test_of_its_result_once_nobody_holds_it(self, store, index):
         array = filled(store, chunks=4)
@@ -215,7 +199,7 @@ class TestNothingIsKept:
             future = array[index].read()
             result = future.result()
             gone = [weakref.ref(each) for each in (future, result)]
-            self.settled()
+            settle()
             del future, result
             assert [ref() for ref in gone] == [None, None]
 
@@ -226,7 +210,7 @@ class TestNothingIsKept:
             gone = [weakref.ref(each) for read in reads for each in (read, read.out)]
             while reads:
                 result(array, reads.pop(0))
-            self.settled()
+            settle()
             assert [ref() for ref in gone] == [None] * 6
 
     def test_of_one_that_failed(self, store):
@@ -251,7 +235,7 @@ class TestNothingIsKept:
             del want, _
             assert future.cancel()
             free.set()
-            self.settled()
+            settle()
             del future
             assert [ref() for ref in gone] == [None] * 3
         assert array._driver._small._wanted == {}

@@ -7,6 +7,7 @@ import tensorstore as reference
 
 import tensorstore_py as ts
 from tensorstore_py.errors import AbortedError, FailedPreconditionError
+from tests.runtime.processes import settle
 
 
 @pytest.fixture
@@ -200,6 +201,7 @@ def test_what_it_held_is_freed(store):
     overlay = weakref.ref(staged.store)
     transaction.abort()
     del staged, transaction
+    settle()
     gc.collect()
     assert overlay() is None
 

@@ -12,6 +12,7 @@ from tensorstore_py._api.kvstore import KvStore as Face
 from tensorstore_py._spec.context import Context
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.testing import KvStoreSuite, drive
+from tests.runtime.processes import settle
 
 
 class TestMemoryStore(KvStoreSuite):
@@ -125,6 +126,7 @@ class TestPickled:
         store = self.array()
         data = pickle.dumps(store)
         del store
+        settle()
         gc.collect()
 
         with pytest.raises(ts.FailedPreconditionError, match="or gone with it"):

@@ -1,6 +1,7 @@
 """The same array in three libraries: ours, the reference implementation's, and zarr-python."""
 
 import json
+import os
 from pathlib import Path
 
 import ml_dtypes  # noqa: F401  # makes NumPy know the names of the small float types
@@ -10,7 +11,7 @@ import zarr
 
 import tensorstore_py as ours
 
-__all__ = ["ours", "same", "sample", "spec_of", "stored", "wheel", "with_zarr"]
+__all__ = ["few", "ours", "same", "sample", "spec_of", "stored", "wheel", "with_zarr"]
 
 #: What zarr-python has too.
 COMMON = [
@@ -23,6 +24,18 @@ SMALL = [
     "float8_e4m3b11fnuz", "float8_e5m2", "float8_e5m2fnuz", "bfloat16",
 ]  # fmt: skip
 ALL = [*COMMON, *SMALL]
+
+
+def few(forms, number):
+    """Two of the forms with their numbers, others for each `number`; all of them at night.
+
+    Where the number is the sum of those of a row and a column, each row and each column of a matrix
+    meets every form, if there are no more forms than rows and columns.
+    """
+    forms = list(enumerate(forms))
+    if os.environ.get("HYPOTHESIS_PROFILE") == "nightly":
+        return forms
+    return [forms[(number + more) % len(forms)] for more in (0, len(forms) // 2)]
 
 
 def numpy_dtype(name):

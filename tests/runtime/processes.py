@@ -7,7 +7,8 @@ import threading
 from pathlib import Path
 
 from tensorstore_py._runtime.loop import library_loop
-from tensorstore_py._runtime.workers import submit, width
+from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.workers import compute, submit, width
 
 ROOT = Path(__file__).absolute().parents[2]
 
@@ -52,3 +53,22 @@ def occupy_workers():
         submit(block)
     busy.wait()
     return free
+
+
+def settle():
+    """Wait until whoever ran something has gone on: the loop, who decodes for it, and the workers.
+
+    A result is there a moment before its thread lets go of what it worked on.
+    """
+
+    async def nothing():
+        pass
+
+    start(False, nothing).result()
+    busy = threading.Barrier(width() + 1)
+
+    for _ in range(width()):
+        compute(busy.wait)
+    busy.wait()
+    occupy_workers().set()
+    start(True, nothing).result(timeout=30)  # what was cancelled is forgotten

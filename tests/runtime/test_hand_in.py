@@ -14,6 +14,7 @@ from tensorstore_py._runtime import hand_in as module
 from tensorstore_py._runtime.hand_in import _Desk, _desk, send_all
 from tensorstore_py._runtime.start import Announced, Job, start
 from tensorstore_py._runtime.workers import submissions, submit, width
+from tests.runtime.processes import settle
 
 
 async def nothing():
@@ -165,6 +166,7 @@ def test_a_finished_job_keeps_no_result_alive():
     future = start(True, work)
     link = weakref.ref(future.result())
     del future
+    settle()
     gc.collect()
 
     assert link() is None

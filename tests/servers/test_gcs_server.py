@@ -14,7 +14,6 @@ import urllib.error
 import urllib.request
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import google_crc32c
 import pytest
@@ -24,13 +23,12 @@ from google.api_core.exceptions import (
     PreconditionFailed,
     TooManyRequests,
 )
-from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import InvalidOperation
-from google.cloud import storage
 from google.cloud.storage.retry import DEFAULT_RETRY
 
 from tensorstore_py.testing.fault_server import RESET, applied_then, reset_within, status
 from tests.servers.gcs_server import GcsServer
+from tests.servers.google_client import google_client
 
 TESTBENCH = os.environ.get("TENSORSTORE_PY_TESTBENCH", "")
 VALUE = bytes(range(256)) * 4
@@ -64,22 +62,9 @@ def server(request):
             yield running
 
 
-@contextmanager
-def official(server):
-    """Google's client of a server."""
-    client = storage.Client(
-        project="p", credentials=AnonymousCredentials(), client_options={"api_endpoint": server.url}
-    )
-    try:
-        yield client
-    finally:
-        client._http.close()
-        client.close()
-
-
 @pytest.fixture
 def bucket(server):
-    with official(server) as client:
+    with google_client(server.url) as client:
         yield client.create_bucket(f"bucket-{os.urandom(6).hex()}")
 
 
@@ -185,7 +170,7 @@ def test_what_google_s_client_changes_and_copies(bucket):
 
 
 def test_a_missing_bucket_is_said_to_be_missing(server):
-    with official(server) as client, pytest.raises(NotFound):
+    with google_client(server.url) as client, pytest.raises(NotFound):
         client.bucket("no-such-bucket").blob("a").upload_from_string(b"")
 
 
@@ -194,7 +179,7 @@ def test_a_missing_bucket_is_said_to_be_missing(server):
 
 @pytest.fixture
 def own(gcs_server):
-    with official(gcs_server) as client:
+    with google_client(gcs_server.url) as client:
         yield gcs_server, client.bucket("bucket")
 
 
@@ -247,7 +232,7 @@ def test_a_stored_gzip_is_unpacked_for_who_does_not_know_it(own):
 
 
 def test_tokens_are_asked_for():
-    with GcsServer(tokens={"right"}) as server, official(server) as client:
+    with GcsServer(tokens={"right"}) as server, google_client(server.url) as client:
         server.make_bucket()
         with pytest.raises(InvalidOperation, match="refreshed"):
             client.bucket("bucket").blob("a").upload_from_string(b"1")
@@ -271,7 +256,7 @@ def test_somebody_must_pay(own):
 
 
 def test_writes_of_one_object_are_paced():
-    with GcsServer(pace_s=60) as server, official(server) as client:
+    with GcsServer(pace_s=60) as server, google_client(server.url) as client:
         bucket = client.bucket(server.make_bucket())
         bucket.blob("a").upload_from_string(b"1")
         bucket.blob("b").upload_from_string(b"1")

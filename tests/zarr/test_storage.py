@@ -11,6 +11,7 @@ import zarr
 
 import tensorstore_py as ts
 from tensorstore_py.zarr.storage import store_of
+from tests.runtime.processes import settle
 
 
 def test_a_directory_is_one(tmp_path, monkeypatch):
@@ -38,6 +39,7 @@ def test_a_temporary_directory_goes_with_its_store():
     assert path.name.endswith(".zarr")
     assert (path / "zarr.json").exists()
     del store
+    settle()
     gc.collect()
     assert not path.exists()
 

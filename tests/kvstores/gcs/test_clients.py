@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import tensorstore as reference
 from google.api_core.exceptions import PreconditionFailed
-from google.auth.credentials import AnonymousCredentials
-from google.cloud import storage
 
 import tensorstore_py as ts
 from tensorstore_py.plugin import NO_VALUE, UNKNOWN
+from tests.servers.google_client import google_client
 
 VALUE = bytes(range(256)) * 40
 KEYS = ["a", "a/b c", "ü/日本", "q?d#e", "%2F", "a+b&c=d", "../x", "end/"]
@@ -34,12 +33,8 @@ def _dropped_connections():
 @pytest.fixture
 def official(server):
     """Google's own client: a bucket."""
-    client = storage.Client(
-        project="p", credentials=AnonymousCredentials(), client_options={"api_endpoint": server.url}
-    )
-    yield client.bucket("bucket")
-    client._http.close()
-    client.close()
+    with google_client(server.url) as client:
+        yield client.bucket("bucket")
 
 
 @pytest.fixture
