@@ -1,0 +1,35 @@
+"""Processes are killed while they work: all is done, and nothing is done again without need."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.plan.killed_workers import SIZE, TASKS
+
+PROGRAM = Path(__file__).with_name("killed_workers.py")
+ROOT = PROGRAM.parents[2]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_task_is_run_again_unless_its_process_was_killed(tmp_path, seed):
+    (tmp_path / "ran").mkdir()
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(tmp_path), f"{seed}", "12"],
+        cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True,
+        timeout=80, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    killed = set(map(str, told["killed"]))
+    ran = [(tmp_path / "ran" / f"{task}").read_text().split() for task in range(TASKS)]
+
+    assert not done.stderr
+    assert set(told["statuses"]) == {0}
+    assert len(killed) >= 3
+    for runs in ran:
+        assert len([pid for pid in runs if pid not in killed]) <= 1
+    again = sum(map(len, ran)) - TASKS
+    assert again <= len(killed) * 2 * SIZE
