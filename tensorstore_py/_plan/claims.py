@@ -251,7 +251,9 @@ class Claims:
     def _is_final(self, record: Record | None) -> bool:
         if record is None:
             return False
-        return record.state == "done" or (record.state == "failed" and record.at >= self.began)
+        # What had failed may be done by now.
+        fails = record.state == "failed" and record.at >= self.began
+        return record.state == "done" or (fails and bool(self._search.unfinished()))
 
     async def once(self, part: int, body: Callable[[Held], Awaitable[None]]) -> Record | None:
         """Have done what is done once, before or after all tasks; by whomever.
@@ -305,7 +307,7 @@ class Claims:
             held: the part.
             early: a task has just ended, so there is something new to say.
         """
-        wait_s = self._lease_s / _WRITES_A_LEASE / (2 if early else 1)
+        wait_s = held.record.lease_s / _WRITES_A_LEASE / (2 if early else 1)
         if held.lost or self._clock.now() - held.stored_at < wait_s:
             return
         async with held.lock:
@@ -331,7 +333,7 @@ class Claims:
             if self.held.get(held.part) is not held:
                 return False
             stored = not held.lost and await self._store(held, state)
-            del self.held[held.part]
+            self.held.pop(held.part, None)
         part = held.part
         if stored and part >= 0:
             await self._manifest.mark(part, state)
@@ -362,6 +364,8 @@ class Claims:
         generation = await self._manifest.put(held.part, record, held.generation)
         if generation is None:
             held.lost = True
+            if self.held.get(held.part) is held:  # so that it is waited for like any other's
+                del self.held[held.part]
             return False
         held.generation, held.stored_at = generation, began
         return True

@@ -44,7 +44,8 @@ class Search:
         self._chance = chance
         self._states = bytearray(count)
         self._conflicts: dict[int, int] = {}  # since the listing of a page
-        self._wary = False  # there are others
+        self._wary = False  # there are others, or were
+        self._crowded = False  # there are others
         self._at = share.start + int(chance() * len(share) * anywhere)
         if self._at >= count:
             self._at, self._wary = int(chance() * count), True
@@ -59,7 +60,7 @@ class Search:
             found = self._within(high, self._count, 0)
             if found < 0:
                 return None
-            if self._wary:
+            if self._crowded:
                 self._jump(*self.page(found))
                 return self.next_free()
         self._at = found
@@ -99,7 +100,7 @@ class Search:
         self.note(part, TAKEN)
         self._at = (part + 1) % self._count
         if part + 1 == self._share.stop and len(self._share) < self._count:
-            self._wary = True
+            self._wary = self._crowded = True
 
     def refused(self, part: int) -> None:
         """Somebody else has it."""
@@ -112,6 +113,7 @@ class Search:
     def move_on(self) -> None:
         """Go on elsewhere, after one was refused, and its page is listed."""
         if self._states[self._at] != DONE:
+            self._crowded = True
             self._jump(*self.page(self._at))
 
     def _jump(self, low: int, high: int) -> None:

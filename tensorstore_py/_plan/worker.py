@@ -101,7 +101,7 @@ class Worker:
             self._manifest, owner, self._search, self._work, wait=self._wait, told=self._told
         )
         self._taking = asyncio.Lock()
-        keeping = asyncio.ensure_future(claims.keep())
+        keeping = asyncio.ensure_future(self._keep())
         try:
             end = await self._all()
         except BaseException as error:
@@ -118,6 +118,13 @@ class Worker:
             raise failed_tasks(end.failures, end.failed, parts.tasks, where)
         result = None if end.result is None else self._work.from_json(end.result)
         return Outcome("done", *claims.done[:2], seconds, result)
+
+    async def _keep(self) -> None:
+        """Renew what is held, for ever."""
+        try:
+            await self._claims.keep()
+        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+            self._stop(error)
 
     async def _all(self) -> Record | None:
         """Everything; returns the record of its end, None if others are at it."""

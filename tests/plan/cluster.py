@@ -12,9 +12,9 @@ from tensorstore_py._plan.parts import Parts
 from tensorstore_py._plan.work import Work
 from tensorstore_py._plan.worker import Worker
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore
+from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore, StoreAround
 
-__all__ = ["Cluster", "MachineClock", "machine", "simulated"]
+__all__ = ["Cluster", "Line", "MachineClock", "machine", "simulated", "until"]
 
 REQUEST: dict[str, object] = {"request": {"source": "memory://a/"}}
 
@@ -42,6 +42,23 @@ class MachineClock(Clock):
 def machine(name):
     """A worker on another machine, of which nobody here knows whether it is alive."""
     return Owner(name, name, 1, name, "")
+
+
+async def until(condition):
+    """Wait for something that becomes so."""
+    while not condition():  # noqa: ASYNC110 - nobody says so
+        await asyncio.sleep(0.01)
+
+
+class Line(StoreAround):
+    """The store as one machine sees it, as long as the line is not broken."""
+
+    broken: Exception | None = None
+
+    async def write(self, key, value, *, if_equal=None):
+        if self.broken is not None:
+            raise self.broken
+        return await super().write(key, value, if_equal=if_equal)
 
 
 class Cluster:
@@ -95,10 +112,9 @@ class Cluster:
 
     async def lose(self, name, after_s, **options):
         """A worker that is gone after a while, without a word."""
-        store = FaultyStore(self.store)
-        store.inline = False
-        running = asyncio.ensure_future(self.run(name, store=store, **options))
+        line = Line(self.store)
+        running = asyncio.ensure_future(self.run(name, store=line, **options))
         await asyncio.sleep(after_s)
-        store.fail("write", OSError("unplugged"), times=1000)
+        line.broken = OSError("unplugged")
         running.cancel()
         await asyncio.wait((running,))

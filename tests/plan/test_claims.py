@@ -10,7 +10,7 @@ from tensorstore_py._plan.work import Work
 from tensorstore_py._plan.worker import Worker
 from tensorstore_py.errors import UnavailableError
 from tensorstore_py.testing import CountedWaits, FaultyStore
-from tests.plan.cluster import REQUEST, Cluster, MachineClock, simulated
+from tests.plan.cluster import REQUEST, Cluster, Line, MachineClock, simulated, until
 
 
 def now():
@@ -77,17 +77,19 @@ def test_a_lease_is_what_its_owner_says():
 
 def test_who_finds_its_part_taken_stops():
     cluster = Cluster(40, size=40)
-    stalled = FaultyStore(cluster.store)
-    stalled.inline = False
+    line = Line(cluster.store)
 
     async def main():
-        slow = asyncio.ensure_future(cluster.run("cut off", store=stalled))
+        slow = asyncio.ensure_future(cluster.run("cut off", store=line))
         await asyncio.sleep(1.5)
-        # its writes get lost, on a network that is parted for a while
-        stalled.fail("write", UnavailableError("parted"), times=9 * 6)
+        line.broken = UnavailableError("parted")
         with CountedWaits():
-            other = await cluster.run("other", work=cluster.work("other", task_s=0.1))
-            return other, await slow
+            other = asyncio.ensure_future(
+                cluster.run("other", work=cluster.work("other", task_s=0.1))
+            )
+            await until(lambda: "other" in cluster.by.values())
+        line.broken = None
+        return await other, await slow
 
     cluster.task_s = 20
     other, slow = simulated(main())
@@ -137,18 +139,12 @@ def test_a_marker_that_was_never_stored_is_made_up_for():
     cluster = Cluster(4, size=2)
 
     async def main():
-        store = FaultyStore(cluster.store)
-        store.inline = False
-        running = asyncio.ensure_future(cluster.run("a", store=store, share=(0, 1)))
-        while not cluster.ran[1]:
-            await asyncio.sleep(0.1)
+        running = asyncio.ensure_future(cluster.run("a", share=(0, 1)))
+        await until(lambda: cluster.ran[0])
         key = next(key for key in cluster.counting.writes if key.endswith("0000.json"))
-        cluster.counting.writes.clear()
-        while not cluster.counting.writes[key]:  # the record says that it is done
-            await asyncio.sleep(0)
-        store.fail("write", OSError("unplugged"), times=100)
-        running.cancel()
-        await asyncio.wait((running,))
+        cluster.faulty.fail("write", OSError("unplugged"), key=key[:-4] + "done")
+        with pytest.raises(OSError, match="unplugged"):
+            await running
         began = now()
         await cluster.run("b")
         return now() - began

@@ -1,15 +1,35 @@
-"""Workers and callers killed at random: what comes of it is whole, and nothing is done for nothing.
+"""Processes are killed while they work: all is done, and nothing is done again without need."""
 
-The small form; scripts/soak does the same for as long as is wanted.
-"""
+import json
+import subprocess
+import sys
+from pathlib import Path
 
-from tests.plan.killing import Killing
+import pytest
+
+from tests.plan.killed_workers import SIZE, TASKS
+
+PROGRAM = Path(__file__).with_name("killed_workers.py")
+ROOT = PROGRAM.parents[2]
 
 
-def test_killed_at_random_the_target_is_bit_equal(tmp_path):
-    trial = Killing(tmp_path, seed=7, kills=6)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_task_is_run_again_unless_its_process_was_killed(tmp_path, seed):
+    (tmp_path / "ran").mkdir()
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(tmp_path), f"{seed}", "12"],
+        cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True,
+        timeout=80, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    killed = set(map(str, told["killed"]))
+    ran = [(tmp_path / "ran" / f"{task}").read_text().split() for task in range(TASKS)]
 
-    trial.run()
-
-    assert trial.killed == 6
-    trial.check()
+    assert not done.stderr
+    assert set(told["statuses"]) == {0}
+    assert len(killed) >= 3
+    for runs in ran:
+        assert len([pid for pid in runs if pid not in killed]) <= 1
+    again = sum(map(len, ran)) - TASKS
+    assert again <= len(killed) * 2 * SIZE
