@@ -42,7 +42,7 @@ def test_a_part_of_a_tree():
 def test_an_empty_group_is_no_array():
     root = ts.Group.open("memory://", create=True).result()
 
-    with pytest.raises(ts.MismatchError, match="x takes one array, .* it has no arrays"):
+    with pytest.raises(ts.MismatchError, match=r"x takes one array, .* it has no arrays"):
         one_array(found(root), "x")
 
 
