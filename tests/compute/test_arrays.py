@@ -60,3 +60,23 @@ def test_what_is_in_a_transaction_stays_here():
     with ts.Transaction() as transaction, pytest.raises(ts.UnsupportedError, match='"/a/b"'):
         array_arguments(array.with_transaction(transaction), "a/b")
     np.testing.assert_array_equal(array, [0, 0])
+
+
+@pytest.mark.parametrize("driver", ["zarr", "zarr3", "n5"])
+def test_a_local_path_of_any_format(driver, tmp_path):
+    spec = {"driver": driver, "kvstore": tmp_path / "a"}
+    ts.open(spec, create=True, dtype="int8", shape=[4]).result()
+
+    assert one_array(found(tmp_path / "a"), "x").array.shape == (4,)
+    assert one_array(found(f"file://{tmp_path}/a/"), "x").array.shape == (4,)
+
+
+def test_nothing_is_there(tmp_path):
+    (tmp_path / "a").mkdir()
+    for nothing in (
+        tmp_path / "a",
+        f"file://{tmp_path}/b/",
+        ts.KvStore.open("memory://a/").result(),
+    ):
+        with pytest.raises(ts.NotFoundError, match=r"^no array or group is at"):
+            found(nothing)
