@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -47,7 +49,13 @@ def test_an_empty_group_is_no_array():
 
 
 def test_an_array_that_cannot_be_read():
-    options = {"create": True, "dtype": "int8", "shape": [2], "read": False, "write": True}
+    options: dict[str, Any] = {
+        "create": True,
+        "dtype": "int8",
+        "shape": [2],
+        "read": False,
+        "write": True,
+    }
     array = ts.open("memory://|zarr3:", **options)
 
     with pytest.raises(ts.PermissionDeniedError, match="not opened for reading"):

@@ -131,7 +131,7 @@ def test_a_tree_that_differs(change):
 
 def test_other_processes_and_progress(tmp_path):
     root = tree(tmp_path / "a")
-    seen = []
+    seen: list[ts.Progress] = []
 
     here = ts.digest(tmp_path / "a", progress=seen.append).result()
     with concurrent.futures.ProcessPoolExecutor(1) as pool:

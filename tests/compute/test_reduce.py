@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import pathlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import tensorstore_py as ts
 from tests.chunked.stores import counting, created
 
-NUMPY = {
+NUMPY: dict[Any, Any] = {
     "min": np.min, "max": np.max, "sum": np.sum, "mean": np.mean, "std": np.std, "var": np.var,
     "median": np.median,
 }  # fmt: skip
@@ -247,7 +248,7 @@ def test_histogram_along_dimensions():
 
 def test_progress_and_plan():
     store = stored(np.arange(5000, dtype="i4"), (100,))
-    seen = []
+    seen: list[ts.Progress] = []
 
     plan = ts.plan(ts.reduce, store, ["sum"]).result()
     found = ts.reduce(store, "sum", progress=seen.append).result()
@@ -266,8 +267,8 @@ def test_other_processes_compute(tmp_path: pathlib.Path):
     store = ts.open(spec, create=True, dtype="float32", shape=data.shape, context=context,
                     chunk_layout=ts.ChunkLayout(chunk_shape=[5, 30])).result()  # fmt: skip
     store[...] = data
-    names = ["min", "max", "std", "quantiles", "histogram"]
-    asked = {"dims": 0, "bins": 3, "range": (0, 600)}
+    names: list[Any] = ["min", "max", "std", "quantiles", "histogram"]
+    asked: dict[str, Any] = {"dims": 0, "bins": 3, "range": (0, 600)}
     here = ts.reduce(store[:, ::2], names, **asked).result()
 
     with concurrent.futures.ProcessPoolExecutor(1) as pool:
