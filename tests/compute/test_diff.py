@@ -153,8 +153,8 @@ def test_other_processes_progress_and_plan(tmp_path):
 
 @pytest.mark.parametrize("option", ["rtol", "atol", "max_blocks"])
 def test_what_is_wrong_is_said_at_once(option):
+    asked: dict[str, Any] = {option: -1}
     with pytest.raises(ts.SpecError, match=option):
-        asked: dict[str, Any] = {option: -1}
         ts.diff(ts.array([1]), ts.array([1]), **asked)
 
 
