@@ -92,7 +92,7 @@ class MergeLanes:
         assert isinstance(result, tuple)
         return list(result)
 
-    def from_json(self, json: Any) -> Lanes:
+    def from_json(self, json: Any) -> Lanes:  # noqa: ANN401 - JSON
         """Of JSON.
 
         Raises:

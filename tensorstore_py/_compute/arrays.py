@@ -7,23 +7,63 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tensorstore_py._conversion.ends import source
+from tensorstore_py._api.open import as_model, opened
+from tensorstore_py._conversion.ends import Found, source
 from tensorstore_py._conversion.member import SourceArray, node_attributes, open_source
 from tensorstore_py._conversion.version3 import plain_attributes
 from tensorstore_py._hierarchy.walk import Walk
 from tensorstore_py._plan.arrays import array_json
 from tensorstore_py._runtime.fan_out import fan_out, within
-from tensorstore_py.errors import MismatchError, PermissionDeniedError
+from tensorstore_py._spec.binding import bind
+from tensorstore_py.errors import (
+    MismatchError,
+    NotFoundError,
+    PermissionDeniedError,
+    SpecError,
+)
 
 if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._conversion.ends import End, Found
+    from tensorstore_py._conversion.ends import End
     from tensorstore_py._hierarchy.node import Node
     from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._spec.context import Context
 
 __all__ = ["Contents", "array_arguments", "contents", "end_of", "one_array"]
 
-end_of = source
+
+def end_of(given: object, context: Context) -> End:
+    """The place that a user names: what `ts.copy` takes, and what `ts.open` finds by itself.
+
+    Args:
+        given: see above.
+        context: what specs are bound to.
+
+    Raises:
+        SpecError: something is wrong with it; names the JSON path.
+    """
+    end = source(given, context)
+
+    async def find() -> Found:
+        try:
+            return await end.find()
+        except NotFoundError as error:
+            array = await _array_of_any_format(given, end, context)
+            if array is None:
+                raise NotFoundError(str(error).removeprefix("nothing to copy: ")) from error
+            return Found(None, array=array)
+
+    return end._replace(find=find)
+
+
+async def _array_of_any_format(given: object, end: End, context: Context) -> TensorStore | None:
+    """The array at a place that is none of a hierarchy that members are listed of."""
+    try:
+        model = bind(as_model(given), context)
+        driver = await within(end.inline, model.inline, model.open)
+    except (NotFoundError, SpecError, TypeError):
+        return None
+    return opened(driver, model, readable=True, writable=True)
 
 
 class Contents(NamedTuple):

@@ -51,7 +51,7 @@ class Buckets(Measure):
         self._word = np.dtype(f"u{known.itemsize}").type
 
     def begin(self, rows: int) -> State:
-        return {"keys": np.zeros(0, np.int64), "counts": np.zeros(0, np.int64)}
+        return _Gathered()
 
     def take(self, state: State, rows: slice, piece: Piece) -> None:
         numbers = self._numbers(piece.values)
@@ -59,13 +59,13 @@ class Buckets(Measure):
             numbers |= (np.arange(len(numbers)) + rows.start)[:, None] << self.bits
         missing = piece.missing
         keys, counts = _counted(numbers.ravel() if missing is None else numbers[~missing])
-        state["keys"] = np.concatenate([state["keys"], keys])
-        state["counts"] = np.concatenate([state["counts"], counts])
-        if len(keys) * 4 > _GATHERED or len(state["keys"]) > _GATHERED:
-            state.update(_together(state))
+        assert isinstance(state, _Gathered)
+        state.add(keys, counts)
 
     def close(self, state: State) -> State:
-        return _together(state)
+        assert isinstance(state, _Gathered)
+        state.settle()
+        return dict(state)
 
     @staticmethod
     def merge(one: State, other: State) -> State:
@@ -93,6 +93,29 @@ class Buckets(Measure):
         found: Array = (kept << self._word(self._shift)).view(self._dtype).astype(np.float64)
         found += 0.0  # there is but one zero
         return found
+
+
+class _Gathered(dict[str, "Array"]):
+    """A state that entries are added to; they are put together when as many are new as old."""
+
+    def __init__(self) -> None:
+        super().__init__(keys=np.zeros(0, np.int64), counts=np.zeros(0, np.int64))
+        self._new: list[tuple[Array, Array]] = []
+        self._count = 0
+
+    def add(self, keys: Array, counts: Array) -> None:
+        """Add some entries."""
+        self._new.append((keys, counts))
+        self._count += len(keys)
+        if self._count > max(_GATHERED, len(self["keys"])):
+            self.settle()
+
+    def settle(self) -> None:
+        """Put together what is there."""
+        parts = [(self["keys"], self["counts"]), *self._new]
+        self._new, self._count = [], 0
+        keys, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+        self.update(_together({"keys": keys, "counts": counts}))
 
 
 def _counted(numbers: Array) -> tuple[Array, Array]:

@@ -167,7 +167,7 @@ class DiffCall(Call[Difference]):
             operation.told_bytes, operation,
         )  # fmt: skip
 
-    async def begin(self, *, again: bool) -> None:
+    async def begin(self, again: bool) -> None:
         """Find out what is there: what comes of it depends on that."""
         del again
         await self._look()

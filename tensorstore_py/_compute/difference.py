@@ -76,7 +76,8 @@ class DifferingMember(NamedTuple):
             side = "first" if self.other is None else "second"
             return f"/{self.path}: {self.one or self.other}, only in the {side}"
         verb = "are" if self.what == "attributes" else "is"
-        return f"/{self.path}: {self.what} {verb} {_shown(self.one)}, and {_shown(self.other)}"
+        one, other = (_cut(str(value)) for value in (self.one, self.other))
+        return f"/{self.path}: {self.what} {verb} {one}, and {other}"
 
 
 class Difference(NamedTuple):
@@ -143,5 +144,8 @@ def _box(bounds: tuple[tuple[int, int], ...]) -> str:
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - of whichever type
-    text = str(value) if not isinstance(value, bytes | str) else repr(value)
+    return _cut(repr(value) if isinstance(value, bytes | str) else str(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN_VALUE else f"{text[: _SHOWN_VALUE - 1]}…"

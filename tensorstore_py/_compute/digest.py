@@ -137,7 +137,7 @@ class DigestCall(Call[Digest]):
             ),
         )
 
-    async def begin(self, *, again: bool) -> None:
+    async def begin(self, again: bool) -> None:
         """Find out what is there: what comes of it depends on that."""
         del again
         await self._look()

@@ -192,7 +192,7 @@ class ReduceCall(Call[dict[str, Any]]):
         )  # fmt: skip
         return (Stage((step,)),)
 
-    async def begin(self, *, again: bool) -> None:
+    async def begin(self, again: bool) -> None:
         """Find out what is there: what comes of it depends on that."""
         del again
         await self._look()

@@ -156,14 +156,7 @@ def test_chunks_of_a_function():
         array[...] = len(made)
 
     layout = ts.ChunkLayout(chunk_shape=[2])
-    array = ts.virtual_chunked(
-        read,
-        dtype="int64",
-        shape=[6],
-        chunk_layout=layout,
-        context=pool(),
-        recheck_cached_data=False,
-    )
+    array = ts.virtual_chunked(read, dtype="int64", shape=[6], chunk_layout=layout, context=pool())
     first = array.read().result()
     assert array.read().result().tolist() == first.tolist()
 

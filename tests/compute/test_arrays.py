@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,12 +44,18 @@ def test_a_part_of_a_tree():
 def test_an_empty_group_is_no_array():
     root = ts.Group.open("memory://", create=True).result()
 
-    with pytest.raises(ts.MismatchError, match="x takes one array, .* it has no arrays"):
+    with pytest.raises(ts.MismatchError, match=r"x takes one array, .* it has no arrays"):
         one_array(found(root), "x")
 
 
 def test_an_array_that_cannot_be_read():
-    options = {"create": True, "dtype": "int8", "shape": [2], "read": False, "write": True}
+    options: dict[str, Any] = {
+        "create": True,
+        "dtype": "int8",
+        "shape": [2],
+        "read": False,
+        "write": True,
+    }
     array = ts.open("memory://|zarr3:", **options)
 
     with pytest.raises(ts.PermissionDeniedError, match="not opened for reading"):
@@ -60,3 +68,23 @@ def test_what_is_in_a_transaction_stays_here():
     with ts.Transaction() as transaction, pytest.raises(ts.UnsupportedError, match='"/a/b"'):
         array_arguments(array.with_transaction(transaction), "a/b")
     np.testing.assert_array_equal(array, [0, 0])
+
+
+@pytest.mark.parametrize("driver", ["zarr", "zarr3", "n5"])
+def test_a_local_path_of_any_format(driver, tmp_path):
+    spec = {"driver": driver, "kvstore": tmp_path / "a"}
+    ts.open(spec, create=True, dtype="int8", shape=[4]).result()
+
+    assert one_array(found(tmp_path / "a"), "x").array.shape == (4,)
+    assert one_array(found(f"file://{tmp_path}/a/"), "x").array.shape == (4,)
+
+
+def test_nothing_is_there(tmp_path):
+    (tmp_path / "a").mkdir()
+    for nothing in (
+        tmp_path / "a",
+        f"file://{tmp_path}/b/",
+        ts.KvStore.open("memory://a/").result(),
+    ):
+        with pytest.raises(ts.NotFoundError, match=r"^no array or group is at"):
+            found(nothing)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,7 @@ def found_quantiles(data, cut):
 def drawn(draw, dtype):
     elements = None
     if dtype[0] == "f":
-        width = 8 * int(dtype[1])
+        width: Any = 8 * int(dtype[1])
         most = None if width < 64 else 1e300
         elements = st.floats(
             -most if most else None, most, width=width, allow_nan=False, allow_infinity=False

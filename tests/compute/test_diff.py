@@ -1,6 +1,7 @@
 """What users of `ts.diff` see."""
 
 import concurrent.futures
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def test_a_tree_and_an_array():
 def test_other_processes_progress_and_plan(tmp_path):
     one, other = tree(tmp_path / "a"), tree(tmp_path / "b")
     other["raw/image"][5, 5] = 9
-    seen = []
+    seen: list[ts.Progress] = []
 
     here = ts.diff(one, other, progress=seen.append).result()
     with concurrent.futures.ProcessPoolExecutor(1) as pool:
@@ -152,8 +153,9 @@ def test_other_processes_progress_and_plan(tmp_path):
 
 @pytest.mark.parametrize("option", ["rtol", "atol", "max_blocks"])
 def test_what_is_wrong_is_said_at_once(option):
+    asked: dict[str, Any] = {option: -1}
     with pytest.raises(ts.SpecError, match=option):
-        ts.diff(ts.array([1]), ts.array([1]), **{option: -1})
+        ts.diff(ts.array([1]), ts.array([1]), **asked)
 
 
 def test_nothing_to_compare():

@@ -23,7 +23,7 @@ def operation(one, other, most=100):
     return DiffArrays(*args, Tolerance(), most, "a/b")
 
 
-def merged(task, most=100):
+def merged(task):
     merging = MergeFindings()
     partial = None
     for block in reversed(list(task.blocks)):

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import pathlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import tensorstore_py as ts
 from tests.chunked.stores import counting, created
 
-NUMPY = {
+NUMPY: dict[Any, Any] = {
     "min": np.min, "max": np.max, "sum": np.sum, "mean": np.mean, "std": np.std, "var": np.var,
     "median": np.median,
 }  # fmt: skip
@@ -36,8 +37,8 @@ def numbers(seed, dtype, shape):
     if dtype in WHOLE:
         info = np.iinfo(dtype)
         wide = info.bits > 32
-        return rng.integers(info.min // 2**16 if wide else info.min,
-                            info.max // 2**16 if wide else info.max, size=shape, dtype=dtype)  # fmt: skip
+        low, high = (edge // 2**16 if wide else edge for edge in (info.min, info.max))
+        return rng.integers(low, high, size=shape, dtype=dtype)
     return rng.normal(100, 3, size=shape).astype(dtype)
 
 
@@ -95,7 +96,7 @@ def test_views(seed, index, dims):
     [
         lambda data: stored(data, (4, 4), "zarr2"),
         lambda data: stored(data, (4, 4), "n5"),
-        lambda data: ts.array(data),
+        ts.array,
         lambda data: ts.cast(stored(data.astype("i2"), (4, 4)), "int64"),
         lambda data: ts.stack([ts.array(row) for row in data]),
         lambda data: ts.downsample(stored(np.repeat(data, 2, 0), (3, 3)), [2, 1], "stride"),
@@ -247,7 +248,7 @@ def test_histogram_along_dimensions():
 
 def test_progress_and_plan():
     store = stored(np.arange(5000, dtype="i4"), (100,))
-    seen = []
+    seen: list[ts.Progress] = []
 
     plan = ts.plan(ts.reduce, store, ["sum"]).result()
     found = ts.reduce(store, "sum", progress=seen.append).result()
@@ -262,12 +263,12 @@ def test_progress_and_plan():
 def test_other_processes_compute(tmp_path: pathlib.Path):
     data = np.arange(600, dtype="f4").reshape(20, 30)
     spec = {"driver": "zarr3", "kvstore": f"file://{tmp_path}/a/"}
-    store = ts.open(spec, create=True, dtype="float32", shape=data.shape,
-                    chunk_layout=ts.ChunkLayout(chunk_shape=[5, 30]),
-                    context=ts.Context({"memory_limit": {"limit_bytes": 5000}})).result()  # fmt: skip
+    context = ts.Context({"memory_limit": {"limit_bytes": 5000}})
+    store = ts.open(spec, create=True, dtype="float32", shape=data.shape, context=context,
+                    chunk_layout=ts.ChunkLayout(chunk_shape=[5, 30])).result()  # fmt: skip
     store[...] = data
-    names = ["min", "max", "std", "quantiles", "histogram"]
-    asked = {"dims": 0, "bins": 3, "range": (0, 600)}
+    names: list[Any] = ["min", "max", "std", "quantiles", "histogram"]
+    asked: dict[str, Any] = {"dims": 0, "bins": 3, "range": (0, 600)}
     here = ts.reduce(store[:, ::2], names, **asked).result()
 
     with concurrent.futures.ProcessPoolExecutor(1) as pool:
