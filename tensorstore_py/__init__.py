@@ -40,6 +40,7 @@ from tensorstore_py._chunked.virtual import (
     VirtualChunkedReadParameters,
     VirtualChunkedWriteParameters,
 )
+from tensorstore_py._compute.map_blocks import map_blocks
 from tensorstore_py._conversion.copy import copy, rechunk
 from tensorstore_py._conversion.migrate import migrate
 from tensorstore_py._conversion.migration import Migration, MigrationStep
@@ -248,6 +249,7 @@ __all__ = [
     "json",
     "json_schema",
     "load_spec",
+    "map_blocks",
     "migrate",
     "newaxis",
     "open",
