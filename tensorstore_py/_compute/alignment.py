@@ -81,9 +81,7 @@ class Alignment(NamedTuple):
         )  # fmt: skip
         if target is not None and not drop and not new:
             output = _derived(space, target)
-            extents = [
-                target.shape[at] if dim is None else space.shape[dim] for dim, at in output
-            ]
+            extents = [target.shape[at] if dim is None else space.shape[dim] for dim, at in output]
             labels = [target.labels[at] if dim is None else space.labels[dim] for dim, at in output]
             places = [at for _, at in output]
             order = tuple(places.index(at) for at in range(len(places)))
@@ -198,7 +196,9 @@ def _asked(
     for label, extent in new.items():
         if isinstance(label, int):
             if not -rank <= label < rank:
-                raise SpecError(f"there are {rank} dimensions, and none of number {label}", ("new",))
+                raise SpecError(
+                    f"there are {rank} dimensions, and none of number {label}", ("new",)
+                )
             continue
         if label in labels:
             raise SpecError(f'a dimension is named "{label}" already; use another name', ("new",))
@@ -221,7 +221,9 @@ def _into(made: Frame, target: Frame) -> tuple[int, ...]:
 
 def _listed(frame: Frame) -> str:
     sizes = zip(frame.labels, frame.shape, strict=True)
-    return "(" + ", ".join(f"{label}: {size}" if label else str(size) for label, size in sizes) + ")"
+    return (
+        "(" + ", ".join(f"{label}: {size}" if label else str(size) for label, size in sizes) + ")"
+    )
 
 
 def _named(dim: int, labels: Sequence[str]) -> str:

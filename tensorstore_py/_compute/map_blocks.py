@@ -5,7 +5,8 @@ What callers say becomes a `MapRequest`, and that a `MapBlocksCall`, which runs 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+import json
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from tensorstore_py._compute.block_function import BlockFunction
 from tensorstore_py._compute.map_blocks_call import MapBlocksCall, MapRequest
 from tensorstore_py._compute.map_blocks_options import MapOptions
 from tensorstore_py._conversion.asked import as_chunks
-from tensorstore_py._conversion.copy_plan import IfExists
 from tensorstore_py._conversion.ends import destination, source
 from tensorstore_py._conversion.new_form import Chunks, Wanted
 from tensorstore_py._plan.call import register_call
@@ -24,7 +24,7 @@ from tensorstore_py._runtime.progress import Told
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
-from tensorstore_py.errors import SpecError, did_you_mean
+from tensorstore_py.errors import SpecError, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
     import asyncio
@@ -57,7 +57,7 @@ def map_blocks(
     codec: object = None,
     fill_value: object = None,
     kwargs: Mapping[str, object] | None = None,
-    if_exists: IfExists = "raise",
+    if_exists: Literal["raise", "replace"] = "raise",
     loop: asyncio.AbstractEventLoop | None = None,
     executor: object = None,
     progress: ProgressLike = None,
@@ -130,8 +130,9 @@ def map_blocks(
         array([[0, 0, 0, 0],
                [4, 4, 4, 4],
                [8, 8, 8, 8]], dtype=int16)
-        >>> rows = ts.map_blocks(lambda block: block.sum(axis=1), image,
-        ...                      target="memory://|zarr3:", drop=1).result()
+        >>> rows = ts.map_blocks(
+        ...     lambda block: block.sum(axis=1), image, target="memory://|zarr3:", drop=1
+        ... ).result()
         >>> rows.read().result()
         array([ 6, 22, 38])
     """
@@ -152,7 +153,7 @@ def _call(
     new: object,
     kwargs: Mapping[str, object] | None,
     loop: asyncio.AbstractEventLoop | None,
-    if_exists: str,
+    if_exists: Literal["raise", "replace"],
     wanted: Wanted,
     chunk_layout: object,
     context: Context | None,
@@ -164,11 +165,8 @@ def _call(
     """
     if not sources:
         raise SpecError("give at least one source", ("sources",))
-    allowed = [each for each in get_args(IfExists) if each != "skip"]
-    if if_exists not in allowed:
-        hint = did_you_mean(if_exists, allowed)
-        raise SpecError(f"expected one of {tuple(allowed)}, not {if_exists!r}{hint}",
-                        ("if_exists",))  # fmt: skip
+    if if_exists not in ("raise", "replace"):
+        raise SpecError(f'expected "raise" or "replace", not {if_exists!r}', ("if_exists",))
     shared = as_context(context)
     called = BlockFunction(function, len(sources), kwargs or {}, loop)
     options = MapOptions.of(drop, new, halo, boundary)
@@ -195,7 +193,7 @@ def _call(
     def arguments() -> JsonObject:
         said: JsonObject = {
             "function": called.to_json(),
-            "kwargs": called.kwargs or None,
+            "kwargs": _checked_json(called.kwargs) or None,
             "sources": [end.to_json() for end in ends],
             "target": to.to_json(),
             **options.to_json(),
@@ -205,6 +203,21 @@ def _call(
         return {name: value for name, value in said.items() if value is not None}
 
     return MapBlocksCall(request, arguments)
+
+
+def _checked_json(kwargs: Mapping[str, object]) -> Mapping[str, object]:
+    """The function's arguments, if a document can hold them.
+
+    Raises:
+        UnsupportedError: it can't.
+    """
+    try:
+        json.dumps(kwargs)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedError(
+            f"kwargs cannot be part of a document: {error}; pass what JSON can say"
+        ) from error
+    return kwargs
 
 
 def _wanted_json(wanted: Wanted) -> JsonObject:

@@ -6,7 +6,7 @@ also a source, a function that cannot travel.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tensorstore_py._compute.alignment import Alignment, Frame
 from tensorstore_py._compute.block_function import BlockFunction, PickledFunction
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from tensorstore_py._api.blocks import Blocks
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._conversion.copy_plan import IfExists
     from tensorstore_py._conversion.ends import Destination, End, Found
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.kvstore import KvStoreSpec
@@ -69,7 +68,7 @@ class MapRequest(NamedTuple):
     target: Destination
     options: MapOptions
     wanted: Wanted
-    if_exists: IfExists
+    if_exists: Literal["raise", "replace"]
     identity: JsonObject
 
 
@@ -155,9 +154,7 @@ class MapBlocksCall(Call["TensorStore"]):
         operation = MapBlocks.of(request.function, alignment, halo, sources, assumed)
         return _Seen(sources, to, planned, operation, assumed)
 
-    def _planned(
-        self, source: TensorStore, options: dict[str, object], to: Found
-    ) -> PlannedArray:
+    def _planned(self, source: TensorStore, options: dict[str, object], to: Found) -> PlannedArray:
         action = self._request.if_exists if to.node is not None or to.place is None else "raise"
         return PlannedArray(
             SourceArray("", source, None, None, {}),
@@ -173,7 +170,9 @@ class MapBlocksCall(Call["TensorStore"]):
         open_ = to.array if to.place is None else None
         if open_ is not None:
             if not open_.writable:
-                raise PermissionDeniedError("the target was not opened for writing; pass write=True")
+                raise PermissionDeniedError(
+                    "the target was not opened for writing; pass write=True"
+                )
             if request.wanted.changes:
                 name = request.wanted.changes[0]
                 raise SpecError("the target is an open array, which is as it is", (name,))

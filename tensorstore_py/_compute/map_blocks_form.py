@@ -91,9 +91,7 @@ def _layout(
     return ChunkLayout({"read_chunk": {"shape": read}, "write_chunk": {"shape": write}})
 
 
-def _present(
-    shapes: Sequence[tuple[int | None, ...] | None], alignment: Alignment
-) -> list[int]:
+def _present(shapes: Sequence[tuple[int | None, ...] | None], alignment: Alignment) -> list[int]:
     """The extent of chunks along each dimension that is made; 0: nobody says."""
     found = []
     for dim, extent in zip(alignment.output, alignment.made.shape, strict=True):
@@ -110,7 +108,7 @@ def _resolved(name: str, wanted: Chunks, made: Frame, present: list[int]) -> lis
     """The extent along each dimension; what is not told stays, or is all of it."""
     whole = [size or extent for size, extent in zip(present, made.shape, strict=True)]
     if isinstance(wanted, Mapping):
-        given = named({**wanted}, made.labels, name)
+        given = named(dict[int | str, int](wanted.items()), made.labels, name)
         found = [given.get(dim, size) for dim, size in enumerate(whole)]
     else:
         found = [wanted] * len(whole) if isinstance(wanted, int) else [*wanted]

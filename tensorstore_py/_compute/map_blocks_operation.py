@@ -7,7 +7,6 @@ checked before it is.
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -148,14 +147,18 @@ class MapBlocks(NamedTuple):
         theirs = chunk_edges(first.driver, first.view[self._in_first()], read)
         whole = [dim is None for dim in dims]
         reach = [0 if dim is None else sum(self.halo[dim][:2]) for dim in dims]
-        cut = partial(Blocks, to, mine, theirs, whole=whole, reach=reach)
+
+        def cut(item: int) -> Blocks:
+            sizes = limits(item, self.memory)
+            return Blocks(to, mine, theirs, sizes["least"], sizes["most"], whole=whole, reach=reach)
+
         most, item = limits(1, self.memory)["most"], self._item_bytes(to.input_shape)
-        blocks = cut(**limits(item, self.memory)) if given is None else given
+        blocks = cut(item) if given is None else given
         for _ in range(_TRIES):
             if given is not None or self._block_bytes(blocks.extents) <= most:
                 break
             item *= 2  # the halo takes more than was thought
-            blocks = cut(**limits(item, self.memory))
+            blocks = cut(item)
         return self._replace(blocks=blocks, item_bytes=self._item_bytes(blocks.extents))
 
     def _item_bytes(self, extents: Sequence[int]) -> int:
@@ -302,10 +305,10 @@ def made_of(
     ):
         what = "None" if found is None else f"an array of shape {data.shape}"
         names = f" ({', '.join(labels)})" if any(labels) else ""
-        halo = f", or {tuple(wide)} with the halo," if wide != [*extents] else ""
+        halo = f", or {tuple(wide)} with the halo" if wide != [*extents] else ""
         raise MismatchError(
-            f"{name} gave {what}, but the block's shape{names} is {tuple(extents)}{halo} is "
-            "expected; dimensions that the function removes are named by drop=, and those that it "
+            f"{name} gave {what}, but the block{names} is of shape {tuple(extents)}{halo}; "
+            "dimensions that the function removes are named by drop=, and those that it "
             "makes by new="
         )
     return data[
