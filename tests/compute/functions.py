@@ -27,7 +27,7 @@ async def plus_one(block):
     return block + 1
 
 
-def refuse(block):
+def refuse(_):
     raise ValueError("no luck")
 
 

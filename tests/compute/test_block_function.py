@@ -47,7 +47,9 @@ def test_anything_else_is_pickled_and_part_of_no_document(function):
 
 def test_without_cloudpickle_a_lambda_stays_here(monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
-    with pytest.raises(ts.UnsupportedError, match="<lambda> cannot be sent.*pip install cloudpick"):
+    with pytest.raises(
+        ts.UnsupportedError, match=r"<lambda> cannot be sent.*pip install cloudpick"
+    ):
         BlockFunction(lambda block: block, 1, {}).portable()
     partial = functools.partial(functions.scaled, factor=3)
     assert BlockFunction(partial, 1, {}).portable().open()(2) == 6
@@ -55,9 +57,9 @@ def test_without_cloudpickle_a_lambda_stays_here(monkeypatch):
 
 def test_a_function_whose_module_is_not_there():
     gone = pickle.dumps(functions.double).replace(b"functions", b"functionz")
-    with pytest.raises(ts.UnsupportedError, match="cannot import the function a:b.*PYTHONPATH"):
+    with pytest.raises(ts.UnsupportedError, match=r"cannot import the function a:b.*PYTHONPATH"):
         PickledFunction("a:b", gone).open()
-    with pytest.raises(ts.UnsupportedError, match="cannot import the function no.such:thing"):
+    with pytest.raises(ts.UnsupportedError, match=r"cannot import the function no\.such:thing"):
         BlockFunction("no.such:thing", 1, {})
 
 
@@ -79,11 +81,11 @@ def test_a_document_that_is_not_trusted_names_no_code():
         assert BlockFunction("tests.compute.functions:double", 1, {}).inline
 
 
-def told(block, domain):
+def told(_, domain):
     return domain.shape
 
 
-def told_by_keyword(block, *, domain=None):
+def told_by_keyword(_, *, domain=None):
     return domain.shape
 
 
@@ -108,4 +110,4 @@ def test_coroutine_functions_are_no_work_for_threads(function):
 
 
 def test_what_a_plain_function_gives_may_have_to_be_awaited():
-    assert called(lambda block: functions.plus_one(block), 4) == 5
+    assert called(lambda block: functions.plus_one(block + 1), 3) == 5
