@@ -45,6 +45,7 @@ from tensorstore_py._compute.bins import Histogram
 from tensorstore_py._compute.diff import diff
 from tensorstore_py._compute.difference import Difference, DifferingBlock, DifferingMember
 from tensorstore_py._compute.digest import digest
+from tensorstore_py._compute.map_blocks import map_blocks
 from tensorstore_py._compute.reduce import reduce
 from tensorstore_py._conversion.copy import copy, rechunk
 from tensorstore_py._conversion.migrate import migrate
@@ -261,6 +262,7 @@ __all__ = [
     "json",
     "json_schema",
     "load_spec",
+    "map_blocks",
     "migrate",
     "newaxis",
     "open",

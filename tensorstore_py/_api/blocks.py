@@ -29,6 +29,8 @@ __all__ = ["Block", "Blocks", "chunk_edges"]
 
 #: A block is made grown to at most so many chunks along a dimension to save decoding.
 _MOST_TOGETHER: Final = 64
+#: What is read beyond a block's bounds is small if it is such a part of its extent.
+_SMALL_PART: Final = 4
 
 
 class Block(NamedTuple):
@@ -60,6 +62,9 @@ class Blocks:
             there is only one.
         least: of how many elements a block should be, at least.
         most: of how many it is at most, unless a single chunk has more.
+        whole: dimensions of which a block has all.
+        reach: how far beyond its bounds a block is read along each dimension: it grows until that
+            is a small part of it.
 
     Attributes:
         count: how many blocks there are.
@@ -75,12 +80,19 @@ class Blocks:
         theirs: Sequence[Sequence[int] | None],
         least: int,
         most: int,
+        *,
+        whole: Sequence[bool] = (),
+        reach: Sequence[int] = (),
     ) -> None:
         bounds = zip(domain.input_origin, domain.input_shape, strict=True)
         cuts = [
             Cut(low, low + extent, edges, others)
             for (low, extent), edges, others in zip(bounds, mine, theirs, strict=True)
         ]
+        for cut, all_of_it in zip(cuts, whole, strict=False):
+            if all_of_it:
+                cut.join()
+        _widen(list(zip(cuts, reach, strict=False)), cuts, most)
         _group(cuts, most)
         _gather(cuts, min(least, most))
         _split(cuts, most)
@@ -92,6 +104,11 @@ class Blocks:
         self.chunks = prod(cut.chunks for cut in cuts)
         self.size = prod(cut.high - cut.low for cut in cuts)
         self.largest = prod(cut.longest for cut in cuts)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Those of the largest block."""
+        return tuple(cut.longest for cut in self._cuts)
 
     @staticmethod
     def of_copy(
@@ -209,6 +226,23 @@ class Blocks:
             size_above *= high - low
             chunks_above *= of
         return size, chunks
+
+
+def _widen(reaching: Sequence[tuple[Cut, int]], cuts: Sequence[Cut], most: int) -> None:
+    """Make blocks longer where much more than they have is read."""
+    while True:
+        left = [
+            (reach / cut.longest, cut)
+            for cut, reach in reaching
+            if reach * _SMALL_PART > cut.longest and cut.together < cut.chunks
+        ]
+        if not left:
+            return
+        _, cut = max(left, key=lambda each: each[0])
+        size = prod(each.longest for each in cuts)
+        if size // cut.longest * cut.length(2 * cut.together) > most:
+            return
+        cut.together *= 2
 
 
 def _group(cuts: Sequence[Cut], most: int) -> None:

@@ -106,6 +106,8 @@ class Cut:
 
     def length(self, together: int) -> int:
         """Extent of the longest part of so many chunks."""
+        if together >= self.chunks:
+            return self.high - self.low
         edges = self._sampled
         last = len(edges) - 1
         return max(
@@ -117,6 +119,10 @@ class Cut:
         """In how many blocks theirs are on average if so many of mine are one part."""
         inner = self._sampled[together:-1:together]
         return (self._cells + sum(edge not in self._theirs for edge in inner)) / self._cells
+
+    def join(self) -> None:
+        """Make it one part, which is never cut."""
+        self.chunked, self.together = True, max(1, self.chunks)
 
     def split(self, longest: int) -> None:
         """Cut further, wherever."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py._api.blocks import Blocks
+from tensorstore_py._api.blocks import Blocks, chunk_edges
 from tests.chunked.stores import counting, created, opened
 
 
@@ -240,3 +240,24 @@ def test_fourteen_million_blocks_are_a_few_numbers():
     assert middle.bounds == ((7_000_000, 7_000_001),)
     assert peak < 2**21
     assert len(text) < 200
+
+
+def reaching(shape, chunk, most, **options):
+    target = array(shape, chunk)
+    edges = chunk_edges(target._driver, target._transform, chunk)
+    return Blocks(target._transform, edges, edges, 1, most, **options)
+
+
+def test_dimensions_that_blocks_have_all_of():
+    found = reaching([10, 12], [3, 4], 1, whole=[False, True])
+
+    assert found.extents == (3, 12)
+    assert shapes(found) == [(3, 12), (3, 12), (3, 12), (1, 12)]
+    assert found.chunks == 12
+
+
+def test_blocks_grow_until_what_is_read_beyond_them_is_little():
+    assert reaching([1000, 1000], [4, 4], 10**6, reach=[8, 0]).extents == (32, 4)
+    assert reaching([1000, 1000], [4, 4], 10**6, reach=[8, 2]).extents == (32, 8)
+    assert reaching([1000, 1000], [4, 4], 100, reach=[8, 8]).extents == (8, 8)
+    assert reaching([6, 6], [4, 4], 10**6, reach=[100, 0]).extents == (6, 4)

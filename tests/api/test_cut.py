@@ -58,3 +58,10 @@ def test_json_and_back(edges):
 def test_what_is_no_cut_is_refused(wrong):
     with pytest.raises(ts.SpecError, match="how a dimension is cut"):
         Cut.from_json(wrong)
+
+
+def test_joined_it_is_one_part_however_many_chunks_there_are():
+    cut = Cut(0, 10**7, range(1, 10**7), None)
+    cut.join()
+
+    assert (cut.parts, cut.chunks, cut.longest) == (1, 10**7, 10**7)
