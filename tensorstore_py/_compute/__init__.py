@@ -1,0 +1,1 @@
+"""What is computed of whole arrays, block by block: plain arithmetic over the engine."""
