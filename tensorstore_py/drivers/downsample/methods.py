@@ -94,10 +94,12 @@ def _mean(groups: Array) -> Array:
     count = prod(groups.shape[axis] for axis in axes)
     if kind in "biu":
         return _integral_mean(groups, axes, count)
-    double = (kind == "f" and itemsize > 8) or (kind == "c" and itemsize > 16)
-    wide = None if double else np.dtype(np.float64 if kind == "f" else np.complex128)
     with np.errstate(all="ignore"):
-        return np.asarray(_folded(groups, partial(np.add, dtype=wide)) / count)
+        if itemsize < (8 if kind == "f" else 16):
+            wide = np.float64 if kind == "f" else np.complex128
+            return np.asarray(_folded(groups, partial(np.add, dtype=wide)) / count)
+        # in no wider type, so that the order of additions matters
+        return np.asarray(groups.mean(axes))
 
 
 def _integral_mean(groups: Array, axes: tuple[int, ...], count: int) -> Array:
