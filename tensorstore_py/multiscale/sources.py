@@ -1,0 +1,123 @@
+"""What a pyramid is made of: an array of any kind, or the largest level of an image.
+
+Arrays of other libraries are read where they are, chunk by chunk, by their own means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tensorstore_py._api.array import array
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.group import Group
+from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._api.virtual_chunked import virtual_chunked
+from tensorstore_py._conversion.ends import source as source_end
+from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py.errors import NotFoundError, SpecError
+from tensorstore_py.multiscale.image import Multiscale
+from tensorstore_py.multiscale.opening import found_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from tensorstore_py._index import IndexDomain
+    from tensorstore_py._spec.context import Context
+    from tensorstore_py.multiscale.metadata import ImageMetadata
+
+__all__ = ["PyramidSource", "pyramid_source"]
+
+
+class PyramidSource(NamedTuple):
+    """What is read.
+
+    Attributes:
+        store: the array.
+        image: what is said of the image that it is the largest level of; None: it is none.
+    """
+
+    store: TensorStore
+    image: ImageMetadata | None = None
+
+
+def pyramid_source(
+    given: object, context: Context
+) -> tuple[bool, Callable[[], Coroutine[Any, Any, PyramidSource]]]:
+    """What a caller names as the source, to be found.
+
+    Args:
+        given: whatever `ts.open` takes, an open array, an image, or an array of NumPy, dask and
+            whoever else has a shape, a type and slices.
+        context: what specs are bound to.
+
+    Returns:
+        The temperament of finding it, and how.
+
+    Raises:
+        SpecError: something is wrong with it.
+    """
+    if isinstance(given, Multiscale):
+        given = given.group
+    if _is_array(given):
+        store = array(given) if isinstance(given, np.ndarray) else _foreign(given, context)
+
+        async def held() -> PyramidSource:
+            return PyramidSource(store)
+
+        return store._driver.inline, held
+    end = source_end(given, context)
+
+    async def find() -> PyramidSource:
+        try:
+            found = await end.find()
+        except NotFoundError as error:
+            raise NotFoundError(str(error).replace("to copy", "to make a pyramid of")) from None
+        if found.array is not None:
+            return PyramidSource(found.array)
+        image = await found_image(found)
+        return PyramidSource(await image._kept(0), image.metadata)
+
+    return end.inline, find
+
+
+def _is_array(given: object) -> bool:
+    if isinstance(given, TensorStore | Group | KvStore):
+        return False
+    return all(hasattr(given, name) for name in ("shape", "dtype", "__getitem__"))
+
+
+def _foreign(given: Any, context: Context) -> TensorStore:  # noqa: ANN401 - of any library
+    """An array that is read by slices, as far as it is wanted."""
+    shape = tuple(int(extent) for extent in given.shape)
+    if not shape:
+        raise SpecError("an array without dimensions is no image", ("source",))
+
+    def read(domain: IndexDomain, chunk: np.ndarray[Any, np.dtype[Any]], _: object) -> None:
+        wanted = tuple(
+            slice(low, high)
+            for low, high in zip(domain.inclusive_min, domain.exclusive_max, strict=True)
+        )
+        chunk[...] = np.asarray(given[wanted])
+
+    sizes = _chunks(given, len(shape))
+    layout = None if sizes is None else ChunkLayout(read_chunk_shape=sizes)
+    return virtual_chunked(
+        read,
+        dtype=np.dtype(given.dtype),
+        shape=shape,
+        chunk_layout=layout,
+        context=context,
+    )
+
+
+def _chunks(given: Any, rank: int) -> list[int] | None:  # noqa: ANN401 - as above
+    """Extents of an array's chunks, as dask, zarr and h5py tell them."""
+    for name in ("chunksize", "chunks"):
+        found = getattr(given, name, None)
+        if isinstance(found, Sequence) and len(found) == rank:
+            if all(isinstance(size, int | np.integer) and size > 0 for size in found):
+                return [int(size) for size in found]
+    return None
