@@ -4,9 +4,10 @@
 """
 
 from tensorstore_py.multiscale.axes import Axis
+from tensorstore_py.multiscale.conversion import convert
 from tensorstore_py.multiscale.image import Levels, Multiscale
 from tensorstore_py.multiscale.metadata import Dataset, ImageMetadata
 from tensorstore_py.multiscale.opening import open  # it opens
 from tensorstore_py.multiscale.pyramid import pyramid
 
-__all__ = ["Axis", "Dataset", "ImageMetadata", "Levels", "Multiscale", "open", "pyramid"]
+__all__ = ["Axis", "Dataset", "ImageMetadata", "Levels", "Multiscale", "convert", "open", "pyramid"]
