@@ -63,6 +63,7 @@ from tensorstore_py._index import (
 )
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._plan.plan import Plan, plan
 from tensorstore_py._runtime.future import Future, FutureLike, Promise
 from tensorstore_py._runtime.mistaken import stands_for as _stands_for
 from tensorstore_py._runtime.progress import Progress
@@ -194,6 +195,7 @@ __all__ = [
     "OutputIndexMaps",
     "OutputIndexMethod",
     "PermissionDeniedError",
+    "Plan",
     "Progress",
     "Promise",
     "RecheckCacheOption",
@@ -250,6 +252,7 @@ __all__ = [
     "newaxis",
     "open",
     "overlay",
+    "plan",
     "rechunk",
     "stack",
     "string",

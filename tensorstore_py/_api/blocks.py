@@ -1,6 +1,7 @@
 """Where work on an array is cut: into blocks of whole chunks, as few as memory allows.
 
-Each dimension is cut by itself, so a plan of any number of blocks holds a few lists of edges. A
+Each dimension is cut by itself, and evenly spaced edges are a `range`, so a plan of any number of
+blocks holds a few numbers. A
 block is at least one chunk. It grows to several, along the dimensions where that saves the most, as
 long as what is read would else be decoded for more than one block, and until it is worth its
 trouble; only a single chunk may be larger than the bytes allowed. The one invariant: no two blocks
@@ -10,24 +11,24 @@ touch the same chunk of what is written, where a view has chunks at all.
 from __future__ import annotations
 
 from hashlib import sha256
-from itertools import pairwise, product
 from math import log, prod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tensorstore_py._api.cut import Cut
 from tensorstore_py._index import OutputIndexMethod
+from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tensorstore_py._index import IndexTransform, OutputIndexMap
     from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._spec.json_value import Json
 
 __all__ = ["Block", "Blocks", "chunk_edges"]
 
 #: A block is made grown to at most so many chunks along a dimension to save decoding.
 _MOST_TOGETHER: Final = 64
-#: How many edges are looked at to judge a cut: the others go on in the same way.
-_SAMPLE: Final = 2048
 
 
 class Block(NamedTuple):
@@ -50,7 +51,7 @@ class Block(NamedTuple):
 
 
 class Blocks:
-    """The blocks of one operation.
+    """The blocks of one operation, made by arithmetic: any number of them is a few numbers.
 
     Args:
         domain: what to cut; bounds are explicit.
@@ -70,23 +71,26 @@ class Blocks:
     def __init__(
         self,
         domain: IndexTransform,
-        mine: Sequence[set[int] | None],
-        theirs: Sequence[set[int] | None],
+        mine: Sequence[Sequence[int] | None],
+        theirs: Sequence[Sequence[int] | None],
         least: int,
         most: int,
     ) -> None:
         bounds = zip(domain.input_origin, domain.input_shape, strict=True)
         cuts = [
-            _Cut(low, low + extent, edges, others)
+            Cut(low, low + extent, edges, others)
             for (low, extent), edges, others in zip(bounds, mine, theirs, strict=True)
         ]
         _group(cuts, most)
         _gather(cuts, min(least, most))
         _split(cuts, most)
+        self._set(cuts)
+
+    def _set(self, cuts: Sequence[Cut]) -> None:
         self._cuts = cuts
-        self.count = prod(len(cut.parts()) for cut in cuts)
+        self.count = prod(cut.parts for cut in cuts)
         self.chunks = prod(cut.chunks for cut in cuts)
-        self.size = prod(domain.input_shape)
+        self.size = prod(cut.high - cut.low for cut in cuts)
         self.largest = prod(cut.longest for cut in cuts)
 
     @staticmethod
@@ -133,79 +137,85 @@ class Blocks:
     @property
     def cut(self) -> str:
         """What is another text for any other cut: their number, and a digest of their bounds."""
-        parts = repr([cut.parts() for cut in self._cuts])
-        return f"{self.count}-{sha256(parts.encode()).hexdigest()[:16]}"
+        return f"{self.count}-{sha256(repr(self.to_json()).encode()).hexdigest()[:16]}"
+
+    @classmethod
+    def from_json(cls, json: object) -> Blocks:
+        """What `to_json` made of some.
+
+        Raises:
+            SpecError: it is something else.
+        """
+        if not isinstance(json, list):
+            raise SpecError(f"expected a list of cuts, but found {json!r}")
+        found = cls.__new__(cls)
+        found._set([Cut.from_json(each) for each in json])
+        return found
+
+    def to_json(self) -> list[Json]:
+        """How each dimension is cut, as JSON."""
+        return [cut.to_json() for cut in self._cuts]
+
+    def __getitem__(self, number: int) -> Block:
+        """One of them.
+
+        Raises:
+            IndexError: there are not so many.
+        """
+        if not 0 <= number < self.count:
+            raise IndexError(f"there are {self.count} blocks, and none of number {number}")
+        bounds, chunks, rest = [], 1, number
+        for cut in reversed(self._cuts):
+            rest, at = divmod(rest, cut.parts)
+            low, high, of = cut.part(at)
+            bounds.append((low, high))
+            chunks *= of
+        return Block(tuple(bounds[::-1]), chunks, number)
 
     def __iter__(self) -> Iterator[Block]:
-        for number, parts in enumerate(product(*(cut.parts() for cut in self._cuts))):
-            bounds = tuple([part[:2] for part in parts])
-            yield Block(bounds, prod(part[2] for part in parts), number)
+        return self.some(0, self.count)
+
+    def some(self, start: int, stop: int) -> Iterator[Block]:
+        """Those from one number up to another."""
+        for number in range(start, stop):
+            yield self[number]
+
+    def measure(self, start: int, stop: int) -> tuple[int, int]:
+        """How many elements and chunks the blocks from one number up to another have."""
+        low, high = self._before(start), self._before(stop)
+        return high[0] - low[0], high[1] - low[1]
+
+    def _before(self, number: int) -> tuple[int, int]:
+        """How many elements and chunks the first so many blocks have.
+
+        Those before (a, b, c) are all with a smaller first position, then those with the same one
+        and a smaller second one, and so on: each group is a product.
+        """
+        if number >= self.count:
+            return self.size, self.chunks
+        at = []
+        for cut in reversed(self._cuts):
+            number, here = divmod(number, cut.parts)
+            at.append(here)
+        size = chunks = 0
+        size_above = chunks_above = 1
+        size_below, chunks_below = self.size, self.chunks
+        for cut, here in zip(self._cuts, reversed(at), strict=True):
+            size_below //= cut.high - cut.low
+            chunks_below //= cut.chunks
+            low, high, of = cut.part(here)
+            size += size_above * (low - cut.low) * size_below
+            chunks += chunks_above * here * cut.together * chunks_below
+            size_above *= high - low
+            chunks_above *= of
+        return size, chunks
 
 
-class _Cut:
-    """How one dimension is cut.
-
-    Args:
-        low, high: its bounds.
-        mine: where chunks begin in between; None if it has none.
-        theirs: where parts begin that should not be in several blocks.
-    """
-
-    def __init__(self, low: int, high: int, mine: set[int] | None, theirs: set[int] | None) -> None:
-        within = range(low + 1, high)
-        theirs = {edge for edge in theirs or () if edge in within}
-        chosen = theirs if mine is None else {edge for edge in mine if edge in within}
-        self.edges = sorted({low, high, *chosen})
-        self.chunked = mine is not None
-        self.together = 1
-        self._theirs = theirs
-        sample = self.edges[-1] if len(self.edges) <= _SAMPLE else self.edges[_SAMPLE - 1]
-        self._sampled = [edge for edge in self.edges if edge <= sample]
-        self._cells = 1 + sum(edge < sample for edge in theirs)
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks there are."""
-        return len(self.edges) - 1
-
-    @property
-    def longest(self) -> int:
-        """Extent of the longest part."""
-        return self.length(self.together)
-
-    def length(self, together: int) -> int:
-        """Extent of the longest part of so many chunks."""
-        edges = self._sampled
-        last = len(edges) - 1
-        return max(
-            (edges[min(at + together, last)] - edges[at] for at in range(0, last, together)),
-            default=0,
-        )
-
-    def decoded(self, together: int) -> float:
-        """In how many blocks theirs are on average if so many of mine are one part."""
-        inner = self._sampled[together:-1:together]
-        return (self._cells + sum(edge not in self._theirs for edge in inner)) / self._cells
-
-    def parts(self) -> Sequence[tuple[int, int, int]]:
-        """Bounds of each part, and its number of chunks."""
-        edges, last, step = self.edges, len(self.edges) - 1, self.together
-        ends = [(at, min(at + step, last)) for at in range(0, last, step)]
-        return [(edges[at], edges[end], end - at) for at, end in ends]
-
-    def split(self, longest: int) -> None:
-        """Cut further, wherever."""
-        edges = {self.edges[-1]}
-        for low, high in pairwise(self.edges):
-            edges.update(range(low, high, longest))
-        self.edges = self._sampled = sorted(edges)
-
-
-def _group(cuts: Sequence[_Cut], most: int) -> None:
+def _group(cuts: Sequence[Cut], most: int) -> None:
     """Make blocks of several chunks, as long as that saves decoding."""
     while True:
         size = prod(cut.longest for cut in cuts)
-        best: tuple[float, _Cut, int] | None = None
+        best: tuple[float, Cut, int] | None = None
         for cut in cuts:
             now, length = cut.decoded(cut.together), cut.longest
             if now <= 1:
@@ -224,7 +234,7 @@ def _group(cuts: Sequence[_Cut], most: int) -> None:
         cut.together = together
 
 
-def _gather(cuts: Sequence[_Cut], least: int) -> None:
+def _gather(cuts: Sequence[Cut], least: int) -> None:
     """Make blocks of several chunks until that many are worth the trouble of a block."""
     for cut in reversed(cuts):
         size = prod(each.longest for each in cuts)
@@ -232,7 +242,7 @@ def _gather(cuts: Sequence[_Cut], least: int) -> None:
             cut.together = min(cut.together * (least // size), max(1, cut.chunks))
 
 
-def _split(cuts: Sequence[_Cut], most: int) -> None:
+def _split(cuts: Sequence[Cut], most: int) -> None:
     """Cut dimensions along which there are no chunks until blocks are small enough."""
     for cut in cuts:
         size = prod(each.longest for each in cuts)
@@ -242,9 +252,12 @@ def _split(cuts: Sequence[_Cut], most: int) -> None:
 
 def chunk_edges(
     driver: Driver, transform: IndexTransform, sizes: Sequence[int | None] | None
-) -> list[set[int] | None]:
-    """Where, along each input dimension, chunks begin or, backwards, end; None: there are none."""
-    found: list[set[int] | None] = [None] * transform.input_rank
+) -> list[Sequence[int] | None]:
+    """Where, along each input dimension, chunks begin or, backwards, end; None: there are none.
+
+    A `range` wherever they are evenly spaced.
+    """
+    found: list[Sequence[int] | None] = [None] * transform.input_rank
     origin = driver.schema.chunk_layout.grid_origin or (None,) * transform.output_rank
     for output, each in enumerate(transform.maps):
         dim = each.input_dimension
@@ -256,9 +269,18 @@ def chunk_edges(
         size = sizes[output] if sizes is not None else None
         starts = _starts(driver, output, _reach(each, low, low + extent), size, origin[output] or 0)
         if starts is not None:
-            edges = {_where(each, start) for start in starts}
-            found[dim] = edges | (found[dim] or set())
+            edges, before = _edges(each, starts), found[dim]
+            found[dim] = edges if before is None else sorted({*edges, *before})
     return found
+
+
+def _edges(each: OutputIndexMap, starts: Sequence[int]) -> Sequence[int]:
+    """The edges of chunks, seen from the input positions, in order."""
+    stride = _stride(each)
+    if isinstance(starts, range) and starts and starts.step % stride == 0:
+        ends = _where(each, starts[0]), _where(each, starts[-1])
+        return range(min(ends), max(ends) + 1, starts.step // abs(stride))
+    return sorted({_where(each, start) for start in starts})
 
 
 def _reach(each: OutputIndexMap, low: int, high: int) -> tuple[int, int]:

@@ -104,7 +104,7 @@ class ArrayCopy(NamedTuple):
         """What an element counts."""
         return self.target.data_type.array_dtype.itemsize
 
-    async def copy(self, block: Block) -> None:
+    async def run(self, block: Block) -> None:
         """Copy one block."""
         source, target = self.source, self.target
         part = self.seen[_within_bounds(block.bounds, self.seen)]
@@ -129,7 +129,7 @@ async def copy_array(
     await each_block(
         found.inline,
         found.blocks,
-        found.copy,
+        found.run,
         item_bytes=found.item_bytes,
         memory=found.memory,
         told=told,

@@ -251,7 +251,7 @@ class NumpyView(ArrayComputing, NDArrayOperatorsMixin):
         sizes: Sequence[int | None] = getattr(layout, kind).shape or (None,) * self.ndim
         origins = layout.grid_origin or (None,) * self.ndim
         driver, view = self.ts._driver, self.ts._transform
-        edges: list[set[int] | None] | None = None
+        edges: list[Sequence[int] | None] | None = None
         found: list[int | Shape] = []
         chunked = False
         for dim, (extent, size, origin) in enumerate(zip(self.shape, sizes, origins, strict=True)):
@@ -297,7 +297,7 @@ def _has_ellipsis(item: object) -> bool:
     return any(isinstance(term, EllipsisType) for term in terms)
 
 
-def _as_extents(extent: int, edges: set[int] | tuple[()]) -> int | Shape:
+def _as_extents(extent: int, edges: Sequence[int]) -> int | Shape:
     """How far it is from edge to edge; one number if that says it."""
     ends = sorted({extent, *(edge for edge in edges if 0 < edge < extent)})
     found = [high - low for low, high in zip([0, *ends], ends, strict=False)]

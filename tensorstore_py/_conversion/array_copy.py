@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tensorstore_py._conversion.new_form import NewForm
     from tensorstore_py._runtime.progress import Told
 
-__all__ = ["Left", "copy_blocks", "form_digest"]
+__all__ = ["Left", "copy_blocks", "form_digest", "way"]
 
 
 class Left:
@@ -87,7 +87,7 @@ async def copy_blocks(
     Raises:
         FailedPreconditionError: blocks are not what they were when the copy began.
     """
-    copy = _way(source, target, form)
+    copy = way(source, target, form)
     cut = copy.blocks.cut
     if record.blocks not in (None, cut):
         raise FailedPreconditionError(
@@ -102,7 +102,7 @@ async def copy_blocks(
     part.advance((copy.blocks.size - left.size) * copy.told_bytes, copy.blocks.chunks - left.chunks)
 
     async def work(block: Block) -> None:
-        await copy.copy(block)
+        await copy.run(block)
         if manifest is not None:
             await manifest.change(source.path, record, block.number)
 
@@ -133,7 +133,8 @@ def form_digest(source: SourceArray, form: NewForm) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
 
-def _way(source: SourceArray, target: TensorStore, form: NewForm) -> ArrayCopy | ChunkCopy:
+def way(source: SourceArray, target: TensorStore, form: NewForm) -> ArrayCopy | ChunkCopy:
+    """How an array is copied: chunk by chunk where they may stay as they are."""
     here, there = source.driver, target._driver
     if form.same_chunks and isinstance(here, ChunkedDriver) and isinstance(there, ChunkedDriver):
         return ChunkCopy.of(here, there)

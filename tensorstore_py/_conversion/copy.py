@@ -1,35 +1,37 @@
 """`ts.copy` and `ts.rechunk`: from any store, format, chunking and codec to any other.
 
-What callers say is checked here, where the call is, and becomes one `TreeCopy`; that does it.
+What callers say becomes a `Request` (`Asked`), and that a `TreeCopy`, which does it in this
+process, or a `CopyCall`, which has it done by an executor.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import as_context
-from tensorstore_py._conversion.copy_plan import IfExists, Request
-from tensorstore_py._conversion.ends import destination, source
+from tensorstore_py._conversion.asked import Asked
+from tensorstore_py._conversion.copy_call import CopyCall
 from tensorstore_py._conversion.manifest import Manifest
-from tensorstore_py._conversion.member_paths import MemberPaths
-from tensorstore_py._conversion.new_form import Chunks, Wanted
 from tensorstore_py._conversion.tree_copy import TreeCopy
-from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._plan.call import register_call
+from tensorstore_py._plan.running import run_call
 from tensorstore_py._runtime.progress import Told
-from tensorstore_py._runtime.progress_bar import Bar
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
 from tensorstore_py._spec.binding import bind
-from tensorstore_py._spec.chunk_layout import ChunkLayout
-from tensorstore_py.errors import SpecError, did_you_mean
+from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tensorstore_py._conversion.copy_plan import IfExists
+    from tensorstore_py._conversion.new_form import Chunks
     from tensorstore_py._conversion.summary import CopySummary
-    from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.kvstore import KvStore as KvStorePromise
+    from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
@@ -54,6 +56,7 @@ def copy(
     dtype: object = None,
     fill_value: object = None,
     manifest: object = None,
+    executor: object = None,
     dry_run: bool = False,
     progress: ProgressLike = None,
     context: Context | None = None,
@@ -85,7 +88,10 @@ def copy(
         fill_value: what is not stored reads as.
         manifest: where to keep what is done, so that the same call after a crash goes on from
             there: a local path, a URL or a `KvStore` with the path of a JSON document.
-        dry_run: only find out what would be done.
+        executor: who copies: an executor of `concurrent.futures` or one with its methods, a
+            `dask.distributed.Client`, or `"ray"`. Each worker opens source and destination by
+            itself, with the credentials that it has. None: this process.
+        dry_run: only find out what would be done; `ts.plan` tells more.
         progress: called with a `Progress`, of bytes, chunks and arrays; True: draws a bar, with
             tqdm or rich if one is installed.
         context: shared resources; a fresh default `Context` if not given.
@@ -102,6 +108,10 @@ def copy(
             a group would have to be.
         FailedPreconditionError: (by the Future) the manifest is that of another copy, or the
             source has changed since it began.
+        DataLossError: (by the Future) chunks of the source are damaged; with an executor, all else
+            is copied, and each region that is not is named.
+        UnsupportedError: (at once) the executor's library is not installed; (by the Future) an end
+            is in this process's memory, and the executor has other processes.
 
     Example:
         >>> import tensorstore_py as ts
@@ -114,36 +124,20 @@ def copy(
         >>> new["raw/image"].chunk_layout.read_chunk.shape, new["raw/image"][9, 9].read().result()
         ((50, 50), array(7, dtype=uint16))
     """
-    shared = as_context(context)
-    if if_exists not in get_args(IfExists):
-        hint = did_you_mean(str(if_exists), get_args(IfExists))
-        raise SpecError(f"expected one of {get_args(IfExists)}, not {if_exists!r}{hint}",
-                        ("if_exists",))  # fmt: skip
-    if zarr_format not in (None, 2, 3):
-        raise SpecError(f"expected 2 or 3, not {zarr_format!r}", ("zarr_format",))
-    paths = MemberPaths.of(includes, excludes)
-    layout = None if chunk_layout is None else ChunkLayout(chunk_layout)
-    wanted = Wanted(_as_chunks(chunks), _as_chunks(shards), layout, codec, dtype, fill_value)
-    from_ = _source(source, shared)
-    to = destination(dest, shared, zarr_format)
-    inline = from_.inline and to.inline
-    kept = None
-    if manifest is not None:
-        where, store = _document(manifest, shared)
-        inline = inline and store.inline
-        request: JsonObject = {
-            "source": from_.described,
-            "dest": to.described,
-            "includes": list(paths.includes),
-            "excludes": list(paths.excludes),
-            "zarr_format": zarr_format,
-            **{name: repr(getattr(wanted, name)) for name in wanted.changes},
-        }
-        kept = Manifest(store, where.path, inline, request)
-    asked = Request(from_, to, inline, paths, if_exists, wanted, kept)
-    told = Told(progress, "copy")
-    whole = TreeCopy(asked, told)
-    return told.until(start(inline, lambda: whole.run(dry_run=dry_run), when_left=WhenLeft.STOPS))
+    options = {
+        "includes": includes,
+        "excludes": excludes,
+        "if_exists": if_exists,
+        "zarr_format": zarr_format,
+        "chunks": chunks,
+        "shards": shards,
+        "chunk_layout": chunk_layout,
+        "codec": codec,
+        "dtype": dtype,
+        "fill_value": fill_value,
+        "context": context,
+    }
+    return _copy("copy", source, dest, options, manifest, executor, dry_run, Told(progress, "copy"))
 
 
 def rechunk(
@@ -158,6 +152,7 @@ def rechunk(
     excludes: Patterns | None = None,
     if_exists: IfExists = "raise",
     manifest: object = None,
+    executor: object = None,
     dry_run: bool = False,
     progress: ProgressLike = None,
     context: Context | None = None,
@@ -185,39 +180,68 @@ def rechunk(
     """
     if chunks is None and shards is None and chunk_layout is None:
         raise SpecError("nothing says how chunks are to be; pass chunks, shards or chunk_layout")
-    return copy(
-        source,
-        dest,
-        includes=includes,
-        excludes=excludes,
-        if_exists=if_exists,
-        chunks=chunks,
-        shards=shards,
-        chunk_layout=chunk_layout,
-        codec=codec,
-        manifest=manifest,
-        dry_run=dry_run,
-        progress=Bar("rechunk") if progress is True else progress,
-        context=context,
+    options = {
+        "includes": includes,
+        "excludes": excludes,
+        "if_exists": if_exists,
+        "chunks": chunks,
+        "shards": shards,
+        "chunk_layout": chunk_layout,
+        "codec": codec,
+        "context": context,
+    }
+    told = Told(progress, "rechunk")
+    return _copy("rechunk", source, dest, options, manifest, executor, dry_run, told)
+
+
+def _copy(
+    operation: str,
+    source: object,
+    dest: object,
+    options: Mapping[str, Any],
+    manifest: object,
+    executor: object,
+    dry_run: bool,
+    told: Told,
+) -> Future[CopySummary]:
+    """Copy in this process, or by an executor."""
+    asked = Asked.of(source, dest, **options)
+    if executor is not None and not dry_run:
+        return run_call(CopyCall(operation, asked.request, asked.to_json), executor, told)
+    kept, request = None, asked.request
+    if manifest is not None:
+        where, store = _document(manifest, as_context(options["context"]))
+        inline = request.inline and store.inline
+        kept = Manifest(store, where.path, inline, dict(request.identity))
+        request = request._replace(inline=inline, manifest=kept)
+    whole = TreeCopy(request, told)
+    return told.until(
+        start(request.inline, lambda: whole.run(dry_run=dry_run), when_left=WhenLeft.STOPS)
     )
 
 
-_source = source  # the argument has the better right to the name
+def _planner(operation: str) -> Callable[..., CopyCall]:
+    def planned(
+        source: object,
+        dest: object,
+        chunks: Chunks | None = None,
+        *,
+        manifest: object = None,
+        executor: object = None,
+        dry_run: bool = False,
+        progress: ProgressLike = None,
+        **options: Any,
+    ) -> CopyCall:
+        """The call; how it is run makes no difference to its plan."""
+        del manifest, executor, dry_run, progress
+        asked = Asked.of(source, dest, chunks=chunks, **options)
+        return CopyCall(operation, asked.request, asked.to_json)
+
+    return planned
 
 
-def _as_chunks(given: object) -> Chunks | None:
-    """What a caller says of chunks.
-
-    Raises:
-        TypeError: it is no extent, nor a list or mapping of such.
-    """
-    if given is None or (isinstance(given, int) and not isinstance(given, bool)):
-        return given
-    if isinstance(given, dict):
-        return {str(name): int(size) for name, size in given.items()}
-    if isinstance(given, Iterable) and not isinstance(given, str):
-        return tuple(int(size) for size in given)
-    raise TypeError(f"chunks are a number, a tuple or a dict, not {type(given).__name__}")
+register_call(copy, _planner("copy"))
+register_call(rechunk, _planner("rechunk"))
 
 
 def _document(given: object, context: Context) -> tuple[KvStoreSpec, KvStorePromise]:

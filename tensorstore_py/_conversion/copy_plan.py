@@ -6,6 +6,7 @@ tells, is known here, too.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tensorstore_py._api.copy import check_types
@@ -28,7 +29,7 @@ from tensorstore_py.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tensorstore_py._conversion.ends import Destination, End, Found
     from tensorstore_py._conversion.manifest import Manifest
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from tensorstore_py._conversion.summary import Action
     from tensorstore_py._interface.hierarchy import HierarchyFormat, JsonObject
 
-__all__ = ["IfExists", "PlannedArray", "PlannedGroup", "Request"]
+__all__ = ["IfExists", "Planned", "PlannedArray", "PlannedGroup", "Request"]
 
 IfExists = Literal["raise", "skip", "replace"]
 
@@ -95,6 +96,7 @@ class Request(NamedTuple):
         if_exists: what to do about arrays that are there.
         wanted: how copies differ from their sources.
         manifest: keeps what is done; None: nobody does.
+        identity: what must be the same for a later copy to go on with this one.
     """
 
     source: End
@@ -104,6 +106,7 @@ class Request(NamedTuple):
     if_exists: IfExists
     wanted: Wanted
     manifest: Manifest | None
+    identity: Mapping[str, object] = MappingProxyType({})
 
     async def plan(self, from_: Found, to: Found) -> list[Planned]:
         """What becomes of each member that is meant, in the order of their paths.

@@ -7,6 +7,7 @@ keywords are checked at once; finding out what is there may wait, in the tempera
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorstore_py._api.begin import as_transaction
@@ -21,6 +22,7 @@ from tensorstore_py._conversion.suffix import by_suffix
 from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._hierarchy.node import Hierarchy, Node, read_node
 from tensorstore_py._hierarchy.opening import find_group
+from tensorstore_py._plan.arrays import array_json, portable_json
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.binding import bind, spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
@@ -34,7 +36,7 @@ from tensorstore_py.errors import (
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.driver import DriverSpec
-    from tensorstore_py._interface.hierarchy import HierarchyFormat
+    from tensorstore_py._interface.hierarchy import HierarchyFormat, JsonObject
     from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._spec.context import Context
@@ -69,11 +71,13 @@ class End(NamedTuple):
         inline: its temperament.
         find: finds out what is there.
         described: how to name it to a person, and in a manifest.
+        to_json: makes what another process takes for it.
     """
 
     inline: bool
     find: Callable[[], Coroutine[Any, Any, Found]]
     described: str
+    to_json: Callable[[], object]
 
 
 class Destination(NamedTuple):
@@ -83,12 +87,14 @@ class Destination(NamedTuple):
         inline: its temperament.
         find: finds out what is there; takes the source's format, which a new hierarchy gets.
         described: as for `End`.
+        to_json: as for `End`.
         array: the spec of an array by itself, in a format without hierarchies.
     """
 
     inline: bool
     find: Callable[[HierarchyFormat | None], Coroutine[Any, Any, Found]]
     described: str
+    to_json: Callable[[], object]
     array: DriverSpec | None = None
 
 
@@ -125,7 +131,12 @@ def source(given: object, context: Context) -> End:
             raise NotFoundError(f"nothing to copy: no array or group is at {keys}")
         return found
 
-    return End(candidates[0].tree(transaction).store.inline, find, described(candidates[0].where))
+    return End(
+        candidates[0].tree(transaction).store.inline,
+        find,
+        described(candidates[0].where),
+        partial(_model_json, model, transaction),
+    )
 
 
 def destination(given: object, context: Context, zarr_format: int | None) -> Destination:
@@ -157,9 +168,12 @@ def destination(given: object, context: Context, zarr_format: int | None) -> Des
         async def nothing(_: HierarchyFormat | None) -> Found:
             return Found(None)
 
-        return Destination(spec.inline, nothing, described(kept), spec)
-    candidates = places(bind(model, context), context, None)
-    wanted = places(bind(model, context), context, zarr_format)
+        return Destination(
+            spec.inline, nothing, described(kept), partial(_model_json, spec, transaction), spec
+        )
+    model = bind(model, context)
+    candidates = places(model, context, None)
+    wanted = places(model, context, zarr_format)
 
     async def find(form: HierarchyFormat | None) -> Found:
         found = await _find(candidates, transaction)
@@ -174,7 +188,25 @@ def destination(given: object, context: Context, zarr_format: int | None) -> Des
         place = next((each for each in wanted if each.form is form), wanted[0])
         return Found(place.tree(transaction), "", None, place, transaction)
 
-    return Destination(wanted[0].tree(transaction).store.inline, find, described(wanted[0].where))
+    return Destination(
+        wanted[0].tree(transaction).store.inline,
+        find,
+        described(wanted[0].where),
+        partial(_model_json, model, transaction),
+    )
+
+
+def _model_json(model: DriverSpec, transaction: Transaction | None) -> JsonObject:
+    """What another process takes for a place.
+
+    Raises:
+        UnsupportedError: it is seen through a transaction.
+    """
+    if transaction is not None:
+        raise UnsupportedError(
+            "what is seen through a transaction stays in this process; commit it first"
+        )
+    return portable_json(model)
 
 
 def _as_it_is(end: End) -> Destination:
@@ -183,7 +215,7 @@ def _as_it_is(end: End) -> Destination:
     async def find(_: HierarchyFormat | None) -> Found:
         return await end.find()
 
-    return Destination(end.inline, find, end.described)
+    return Destination(end.inline, find, end.described, end.to_json)
 
 
 async def _find(candidates: list[Place], transaction: Transaction | None) -> Found | None:
@@ -210,7 +242,12 @@ def _group_end(group: Group) -> End:
             node = node._replace(consolidated=group._known)
         return Found(tree, path, node, place, group._transaction)
 
-    return End(tree.store.inline, find, described(place.at(path)))
+    return End(
+        tree.store.inline,
+        find,
+        described(place.at(path)),
+        partial(_model_json, place.array(path), group._transaction),
+    )
 
 
 def _open_array_end(array: TensorStore) -> End:
@@ -226,7 +263,12 @@ def _open_array_end(array: TensorStore) -> End:
         return Found(tree, "", node, None, driver.transaction, array)
 
     where = driver.kvstore
-    return End(driver.inline, find, "an open array" if where is None else described(where[0]))
+    return End(
+        driver.inline,
+        find,
+        "an open array" if where is None else described(where[0]),
+        partial(array_json, array, "an open array"),
+    )
 
 
 def _array_spec_end(given: object, context: Context) -> End:
@@ -241,6 +283,7 @@ def _array_spec_end(given: object, context: Context) -> End:
         model.inline,
         find,
         f'an array of driver "{model.driver}"' if where is None else described(where),
+        partial(_model_json, model, None),
     )
 
 

@@ -230,7 +230,7 @@ class InPlace(NamedTuple):
         await each_block(
             copy.inline,
             copy.blocks,
-            copy.copy,
+            copy.run,
             item_bytes=copy.item_bytes,
             memory=copy.memory,
             told=part,

@@ -113,7 +113,7 @@ def migrate(
 
     async def copied() -> Migration:
         old, new, name = await within(inline, here, lambda: _inside(model, shared))
-        source = End(here, lambda: _found(old, new), name)
+        source = End(here, lambda: _found(old, new), name, dict)
         nowhere = MemberPaths.of(None, None)
         request = Request(source, end, inline, nowhere, "raise", Wanted(), None)
         store = new.where.open()

@@ -60,7 +60,7 @@ class ChunkCopy(NamedTuple):
         """What an element counts."""
         return self.item_bytes
 
-    async def copy(self, block: Block) -> None:
+    async def run(self, block: Block) -> None:
         """Copy the chunks of one block."""
         from_, to = self.source._known.source, self.target._known.source
 

@@ -6,13 +6,14 @@ there. Small arrays go together, large ones one after the other: these keep ever
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._api.group_arrays import NewArray, open_array
 from tensorstore_py._api.open import opened
 from tensorstore_py._api.options import updated
 from tensorstore_py._conversion.array_copy import copy_blocks
-from tensorstore_py._conversion.copy_plan import PlannedArray, PlannedGroup
+from tensorstore_py._conversion.copy_plan import Planned, PlannedArray, PlannedGroup
 from tensorstore_py._conversion.summary import CopiedMember, CopySummary
 from tensorstore_py._hierarchy.attributes import AttributesFile
 from tensorstore_py._hierarchy.consolidating import consolidate
@@ -25,12 +26,14 @@ from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.copy_plan import Request
     from tensorstore_py._conversion.ends import Found
     from tensorstore_py._runtime.progress import Told
 
-__all__ = ["TreeCopy"]
+__all__ = ["TreeCopy", "arrays", "summary"]
 
 #: Arrays of fewer bytes are copied together, so many at a time, and so many begun at once.
 _SMALL_BYTES = 2**22
@@ -51,35 +54,32 @@ class TreeCopy(NamedTuple):
 
     async def run(self, *, dry_run: bool) -> CopySummary:
         """Copy, or see what would be copied."""
-        request, inline = self.request, self.request.inline
-        source, destination, manifest = request.source, request.destination, request.manifest
-        from_ = await within(inline, source.inline, source.find)
-        form = None if from_.tree is None else from_.tree.form
-        to = await within(inline, destination.inline, lambda: destination.find(form))
-        if manifest is not None:
-            await manifest.load()
-        plan = await request.plan(from_, to)
+        to, plan = await self.look()
         members = [_member(each) for each in plan]
         if dry_run:
             return CopySummary.of(members, dry_run=True)
-        groups = [each for each in plan if isinstance(each, PlannedGroup)]
-        left = [each for each in plan if isinstance(each, PlannedArray) and each.action != "skip"]
+        left = arrays(plan)
         self.told.begin(sum(each.size_bytes for each in left), 0, len(left))
-        await self._make_groups(to, groups)
+        await self.make_groups(to, plan)
         done = await self._copy_arrays(to, left)
-        for group in groups:
-            if group.consolidated:
-                await self._consolidate(to, group.path)
-        finished = [
-            member._replace(bytes=done[member.path][0], chunks=done[member.path][1])
-            if member.kind == "array" and member.path in done
-            else member
-            for member in members
-        ]
-        return CopySummary.of(finished, dry_run=False)
+        await self.consolidate(to, plan)
+        return summary(plan, done)
 
-    async def _make_groups(self, to: Found, groups: list[PlannedGroup]) -> None:
+    async def look(self) -> tuple[Found, list[Planned]]:
+        """What is at the destination, and what becomes of each member."""
+        request, inline = self.request, self.request.inline
+        source, destination = request.source, request.destination
+        from_ = await within(inline, source.inline, source.find)
+        form = None if from_.tree is None else from_.tree.form
+        to = await within(inline, destination.inline, lambda: destination.find(form))
+        if request.manifest is not None:
+            await request.manifest.load()
+        return to, await request.plan(from_, to)
+
+    async def make_groups(self, to: Found, plan: list[Planned]) -> None:
+        """Make all groups, or change those that are there."""
         tree = to.tree
+        groups = [each for each in plan if isinstance(each, PlannedGroup)]
         if tree is None or not groups:
             return
 
@@ -104,28 +104,26 @@ class TreeCopy(NamedTuple):
 
         await within(self.request.inline, tree.store.inline, make_all)
 
-    async def _copy_arrays(
-        self, to: Found, arrays: list[PlannedArray]
-    ) -> dict[str, tuple[int, int]]:
+    async def _copy_arrays(self, to: Found, left: list[PlannedArray]) -> dict[str, tuple[int, int]]:
         done: dict[str, tuple[int, int]] = {}
 
         async def copy(each: PlannedArray) -> None:
-            target = await self._target(to, each)
+            target = await self.target(to, each)
             done[each.source.path] = await copy_blocks(
                 each.source, target, each.form, each.record, self.request.manifest, self.told
             )
             self.told.advance(0, 0, 1)
 
-        small = [each for each in arrays if each.size_bytes < _SMALL_BYTES]
+        small = [each for each in left if each.size_bytes < _SMALL_BYTES]
         batches = [small[at : at + _BEGUN] for at in range(0, len(small), _BEGUN)]
-        batches += [[each] for each in arrays if each.size_bytes >= _SMALL_BYTES]
+        batches += [[each] for each in left if each.size_bytes >= _SMALL_BYTES]
         for batch in batches:
             if self.request.manifest is not None:
                 await self.request.manifest.begin({each.source.path: each.record for each in batch})
             await fan_out(self.request.inline, batch, copy, count=len(batch), width=_TOGETHER)
         return done
 
-    async def _target(self, to: Found, each: PlannedArray) -> TensorStore:
+    async def target(self, to: Found, each: PlannedArray) -> TensorStore:
         """The array that is copied to, made if it is not there."""
         inline = self.request.destination.inline
 
@@ -162,12 +160,60 @@ class TreeCopy(NamedTuple):
         asked = updated(model, {**each.form.options, **mode})
         return opened(await asked.open(), asked, readable=True, writable=True)
 
-    async def _consolidate(self, to: Found, path: str) -> None:
+    async def assumed(self, to: Found, each: PlannedArray) -> TensorStore:
+        """The array that is to be copied to, as it will be; nothing is read or stored."""
+        mode = {"create": False, "open": True, "delete_existing": False, "assume_metadata": True}
+        if to.place is None:
+            if to.array is not None:
+                return to.array
+            model = self.request.destination.array
+            assert model is not None
+            asked = updated(model, {**each.form.options, **mode})
+        else:
+            new = NewArray.of(
+                to.place, join(to.path, each.source.path), each.form.attributes,
+                each.form.options, may_exist=False, deletes=False,
+            )  # fmt: skip
+            asked = updated(new.spec, mode)
+        inline = self.request.destination.inline
+        driver = await within(
+            self.request.inline, inline, lambda: asked.open_within(to.transaction)
+        )
+        return opened(driver, asked, readable=True, writable=True)
+
+    async def consolidate(self, to: Found, plan: list[Planned]) -> None:
+        """Write consolidated metadata for each group whose source has it."""
         tree = to.tree
         if tree is None or tree.form.consolidated_key is None:
             return
-        where = join(to.path, path)
-        await within(self.request.inline, tree.store.inline, lambda: consolidate(tree, where))
+        for each in plan:
+            if isinstance(each, PlannedGroup) and each.consolidated:
+                where = join(to.path, each.path)
+                await within(
+                    self.request.inline, tree.store.inline, partial(consolidate, tree, where)
+                )
+
+
+def arrays(plan: list[Planned]) -> list[PlannedArray]:
+    """The arrays that have to be copied."""
+    return [each for each in plan if isinstance(each, PlannedArray) and each.action != "skip"]
+
+
+def summary(plan: list[Planned], done: Mapping[str, tuple[int, int]]) -> CopySummary:
+    """What became of all members.
+
+    Args:
+        plan: what was to become of them.
+        done: of each array, by its path, how many bytes and chunks were copied.
+    """
+    members = [_member(each) for each in plan]
+    finished = [
+        member._replace(bytes=done[member.path][0], chunks=done[member.path][1])
+        if member.kind == "array" and member.path in done
+        else member
+        for member in members
+    ]
+    return CopySummary.of(finished, dry_run=False)
 
 
 def _member(each: PlannedGroup | PlannedArray) -> CopiedMember:

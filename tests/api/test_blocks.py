@@ -1,5 +1,7 @@
 """Laws of the blocks of a copy: they are the whole of it, and cost as little as they can."""
 
+import json
+import tracemalloc
 from math import prod
 
 import numpy as np
@@ -170,9 +172,71 @@ def test_very_many_are_never_in_memory():
 def test_another_cut_into_as_many_blocks_is_another():
     whole = ts.IndexTransform(input_shape=[4, 4])
 
-    rows = Blocks(whole, ({2}, None), (None, None), least=1, most=8)
-    columns = Blocks(whole, (None, {2}), (None, None), least=1, most=8)
+    rows = Blocks(whole, ([2], None), (None, None), least=1, most=8)
+    columns = Blocks(whole, (None, [2]), (None, None), least=1, most=8)
 
     assert rows.count == columns.count
     assert rows.cut != columns.cut
-    assert rows.cut == Blocks(whole, ({2}, None), (None, None), least=1, most=8).cut
+    assert rows.cut == Blocks(whole, ([2], None), (None, None), least=1, most=8).cut
+
+
+@given(cases(), st.data())
+def test_blocks_are_found_and_measured_by_arithmetic(case, data):
+    shape, (mine, theirs), most = case
+    found = blocks(array(shape, mine), array(shape, theirs), most)
+    listed = list(found)
+
+    assert [found[number] for number in range(found.count)] == listed
+    start = data.draw(st.integers(0, found.count))
+    stop = data.draw(st.integers(start, found.count))
+    some = listed[start:stop]
+    assert list(found.some(start, stop)) == some
+    assert found.measure(start, stop) == (
+        sum(block.size for block in some),
+        sum(block.chunks for block in some),
+    )
+
+
+@given(cases())
+def test_blocks_through_json_are_the_same(case):
+    shape, (mine, theirs), most = case
+    found = blocks(array(shape, mine), array(shape, theirs), most)
+
+    again = Blocks.from_json(json.loads(json.dumps(found.to_json())))
+
+    assert list(again) == list(found)
+    assert again.cut == found.cut
+    assert (again.count, again.chunks, again.size) == (found.count, found.chunks, found.size)
+
+
+@pytest.mark.parametrize("wrong", [3, [{}], [{"bounds": [0, 4], "edges": [2], "together": 0}]])
+def test_json_that_is_no_blocks_is_refused(wrong):
+    with pytest.raises(ts.SpecError, match="expected"):
+        Blocks.from_json(wrong)
+
+
+def test_there_is_no_block_beyond_the_last():
+    found = blocks(array([4], [2]), array([4], [2]), 1)
+
+    with pytest.raises(IndexError, match="2 blocks"):
+        found[2]
+
+
+def test_fourteen_million_blocks_are_a_few_numbers():
+    shape = [14_000_000]
+    target, source = array(shape, [1]), array(shape, [1], "b/")
+    blocks(target, source, 1)
+
+    tracemalloc.start()
+    try:
+        found = blocks(target, source, 1)
+        text = json.dumps(found.to_json())
+        middle = found[7_000_000]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found.count == 14_000_000
+    assert middle.bounds == ((7_000_000, 7_000_001),)
+    assert peak < 2**21
+    assert len(text) < 200

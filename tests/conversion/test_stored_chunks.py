@@ -30,7 +30,7 @@ def test_copies_what_is_stored_whatever_its_name(shape, chunks):
     copy = ChunkCopy.of(old._driver, new._driver)
 
     for block in copy.blocks:
-        run_inline(copy.copy(block))
+        run_inline(copy.run(block))
 
     np.testing.assert_array_equal(new.read().result(), data)
 
@@ -41,7 +41,7 @@ def test_what_is_not_stored_is_not_copied():
     copy = ChunkCopy.of(old._driver, new._driver)
 
     for block in copy.blocks:
-        run_inline(copy.copy(block))
+        run_inline(copy.run(block))
 
     assert sorted(new.kvstore.list().result()) == [b"1", b"zarr.json"]
     assert (copy.item_bytes, copy.told_bytes) == (2, 2)
@@ -60,7 +60,7 @@ def test_a_store_that_copies_by_itself_is_asked_to(monkeypatch):
     copy = ChunkCopy.of(old._driver, new._driver)
 
     for block in copy.blocks:
-        run_inline(copy.copy(block))
+        run_inline(copy.run(block))
 
     assert sorted(copied) == [(f"old/c/{cell}", f"new/{cell}") for cell in range(3)]
     assert new.kvstore.list().result() == [b"zarr.json"]

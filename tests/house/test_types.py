@@ -21,7 +21,10 @@ UNKNOWN = {
     "Batch.add": "what a coroutine is sent",
     "Context.__getitem__": "a resource of whichever kind",
     "Group.__getitem__": "an array or a group, whichever is there",
+    "Plan.__init__": "what a call gives",
+    "Plan.run": "what a call gives",
     "json_schema": "JSON",
+    "plan": "what a call gives",
 }
 
 

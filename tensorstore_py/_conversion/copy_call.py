@@ -1,0 +1,145 @@
+"""`CopyCall`: a copy as a plan: what is made before, the blocks of each array, and what comes last.
+
+What a step of it does is `ArrayCopy`, or `ChunkCopy` where chunks stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tensorstore_py._api.copy import ArrayCopy
+from tensorstore_py._chunked.driver import ChunkedDriver
+from tensorstore_py._conversion.array_copy import way
+from tensorstore_py._conversion.stored_chunks import ChunkCopy
+from tensorstore_py._conversion.summary import CopySummary
+from tensorstore_py._conversion.tree_copy import TreeCopy, arrays, summary
+from tensorstore_py._plan.arrays import array_json, open_json
+from tensorstore_py._plan.call import Call
+from tensorstore_py._plan.operation import register
+from tensorstore_py._plan.steps import Stage, Step
+from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.progress import Told
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorstore_py._api.blocks import Blocks
+    from tensorstore_py._api.tensorstore import TensorStore
+    from tensorstore_py._conversion.copy_plan import Planned, PlannedArray, Request
+    from tensorstore_py._conversion.ends import Found
+    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._plan.operation import Operation
+    from tensorstore_py._plan.tasks import Outcome
+    from tensorstore_py._spec.context import Context
+
+__all__ = ["CopyCall"]
+
+#: So many arrays are made at a time.
+_TOGETHER = 16
+
+
+class CopyCall(Call[CopySummary]):
+    """A copy that is asked for.
+
+    Args:
+        operation: the name of the function.
+        request: what is asked for.
+        arguments: makes the call's arguments as JSON.
+    """
+
+    def __init__(
+        self, operation: str, request: Request, arguments: Callable[[], JsonObject]
+    ) -> None:
+        self.operation = operation
+        self._tree = TreeCopy(request._replace(inline=False), Told(None))
+        self._arguments = arguments
+        self._seen: tuple[Found, list[Planned]] | None = None
+
+    def request(self) -> JsonObject:
+        """See `Call`."""
+        return self._arguments()
+
+    def identity(self) -> JsonObject:
+        """See `Call`."""
+        return dict(self._tree.request.identity)
+
+    async def _look(self) -> tuple[Found, list[Planned]]:
+        if self._seen is None:
+            self._seen = await self._tree.look()
+        return self._seen
+
+    async def stages(self) -> tuple[Stage, ...]:
+        """See `Call`."""
+        to, plan = await self._look()
+        steps = [await self._step(to, each) for each in arrays(plan)]
+        return (Stage(tuple(steps)),)
+
+    async def _step(self, to: Found, each: PlannedArray) -> Step:
+        target = await self._tree.assumed(to, each)
+        operation = way(each.source, target, each.form)
+        source, as_they_are = each.source.array, isinstance(operation, ChunkCopy)
+
+        def arguments() -> JsonObject:
+            return {
+                "source": array_json(source, f'the source "/{each.path}"'),
+                "target": array_json(target, f'the target "/{each.path}"'),
+                "chunks_as_they_are": as_they_are,
+            }
+
+        return Step(
+            "copy",
+            each.path,
+            arguments,
+            operation.blocks,
+            operation.item_bytes,
+            operation.told_bytes,
+            operation,
+        )
+
+    async def begin(self, *, again: bool) -> None:
+        """Make groups and arrays."""
+        to, plan = await self._look()
+        await self._tree.make_groups(to, plan)
+        left = arrays(plan)
+
+        async def make(each: PlannedArray) -> None:
+            await self._tree.target(to, each._replace(action="replace") if again else each)
+
+        await fan_out(False, left, make, count=len(left), width=_TOGETHER)
+
+    async def end(self) -> None:
+        """Write consolidated metadata where the source has it."""
+        to, plan = await self._look()
+        await self._tree.consolidate(to, plan)
+
+    def result(self, outcomes: list[Outcome]) -> CopySummary:
+        """What was copied."""
+        assert self._seen is not None
+        _, plan = self._seen
+        done: dict[str, tuple[int, int]] = {}
+        left = arrays(plan)
+        for outcome in outcomes:
+            for number, each in outcome.steps.items():
+                done[left[number].path] = each.bytes, each.chunks
+        return summary(plan, done)
+
+
+async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> Operation:
+    source = await open_json(arguments["source"], context, "the source of a copy")
+    target = await open_json(arguments["target"], context, "the target of a copy")
+    if arguments.get("chunks_as_they_are"):
+        return _chunks(source, target, blocks)
+    copy = ArrayCopy.of(source._driver, source._transform, target._driver, target._transform)
+    return copy._replace(blocks=blocks)
+
+
+def _chunks(source: TensorStore, target: TensorStore, blocks: Blocks) -> ChunkCopy:
+    from_, to = source._driver, target._driver
+    if not isinstance(from_, ChunkedDriver) or not isinstance(to, ChunkedDriver):
+        raise SpecError("chunks can stay as they are only between arrays that have them",
+                        ("chunks_as_they_are",))  # fmt: skip
+    return ChunkCopy.of(from_, to)._replace(blocks=blocks)
+
+
+register("copy", _open)

@@ -1,0 +1,105 @@
+"""`Call`: what was asked for, as an object: what is done before, between and after the tasks.
+
+`ts.copy` and the like make one and run it (`running`); `ts.plan` makes one and asks for its stages.
+Each kind of call is registered by its name, so that a document can ask for it, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tensorstore_py.errors import SpecError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._plan.steps import Stage
+    from tensorstore_py._plan.tasks import Outcome
+
+__all__ = ["Call", "call_named", "call_of", "register_call"]
+
+R = TypeVar("R")
+
+
+class Call(ABC, Generic[R]):
+    """What was asked for.
+
+    Attributes:
+        operation: the name of the function that was called.
+    """
+
+    operation: str
+
+    @abstractmethod
+    def request(self) -> JsonObject:
+        """The arguments, as JSON that another process understands (see `call_named`).
+
+        Raises:
+            UnsupportedError: they are things that only this process has.
+        """
+
+    @abstractmethod
+    def identity(self) -> JsonObject:
+        """What must be the same for a second call to go on with what a first one began."""
+
+    @abstractmethod
+    async def stages(self) -> tuple[Stage, ...]:
+        """What there is to do, found out from the library's loop; nothing is changed.
+
+        Stages run one after the other, and the tasks within one in any order.
+        """
+
+    async def begin(self, *, again: bool) -> None:
+        """Make what tasks write to. May run again where it was cut short.
+
+        Args:
+            again: an earlier call with the same identity did this, in part.
+        """
+
+    async def end(self) -> None:
+        """What has to be done when all tasks are. May run again where it was cut short."""
+
+    @abstractmethod
+    def result(self, outcomes: list[Outcome]) -> R:
+        """What the call gives.
+
+        Args:
+            outcomes: of each stage; empty for what was done by others.
+        """
+
+
+_builders: dict[str, tuple[Callable[..., object], Callable[..., Call[Any]]]] = {}
+
+
+def register_call(function: Callable[..., object], builder: Callable[..., Call[Any]]) -> None:
+    """Say what makes the `Call` of a public function, from the same arguments."""
+    _builders[function.__name__] = (function, builder)
+
+
+def call_of(
+    function: Callable[..., object], arguments: tuple[object, ...], options: Mapping[str, object]
+) -> Call[Any]:
+    """The call of a public function with some arguments.
+
+    Raises:
+        SpecError: it is no function whose calls can be planned; or whatever is wrong with them.
+    """
+    for known, builder in _builders.values():
+        if known is function:
+            return builder(*arguments, **options)
+    names = ", ".join(f"ts.{name}" for name in sorted(_builders))
+    raise SpecError(f"expected one of {names}, but found {function!r}", ("operation",))
+
+
+def call_named(name: str, options: Mapping[str, object]) -> Call[Any]:
+    """The call that a document asks for.
+
+    Raises:
+        SpecError: there is no such function; or whatever is wrong with its arguments.
+    """
+    if name not in _builders:
+        hint = did_you_mean(name, sorted(_builders))
+        raise SpecError(f"there is no operation {name!r}{hint}", ("operation",))
+    return _builders[name][1](**options)

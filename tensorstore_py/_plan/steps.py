@@ -1,0 +1,233 @@
+"""`Step`: one operation of a plan, as it travels; and `Stage`: steps that wait for no other.
+
+A step says what it does by JSON: specs, without what only this process has. Where it was made, it
+may hold the open operation (`live`), which stays behind when it is pickled. The one invariant: what
+travels has no credentials and no memory of this process in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorstore_py._api.blocks import Blocks
+from tensorstore_py._plan.operation import found
+from tensorstore_py._spec.pretty import shown
+from tensorstore_py.errors import SpecError, UnsupportedError, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tensorstore_py._api.blocks import Block
+    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._plan.operation import Merging, Operation
+    from tensorstore_py._spec.context import Context
+
+__all__ = ["Run", "Stage", "Step", "check_portable"]
+
+
+class Step:
+    """One operation.
+
+    Args:
+        kind: as it was registered.
+        name: of what it works on, for messages and progress: the path of an array.
+        arguments: JSON, or what makes it when the step has to travel.
+        blocks: what to work on.
+        item_bytes: how much memory an element takes meanwhile.
+        told_bytes: what an element counts.
+        live: the open operation, if it was opened here.
+    """
+
+    __slots__ = ("_arguments", "blocks", "item_bytes", "kind", "live", "name", "told_bytes")
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        arguments: JsonObject | Callable[[], JsonObject],
+        blocks: Blocks,
+        item_bytes: int,
+        told_bytes: int,
+        live: Operation | None = None,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self._arguments = arguments
+        self.blocks = blocks
+        self.item_bytes = item_bytes
+        self.told_bytes = told_bytes
+        self.live = live
+
+    @property
+    def arguments(self) -> JsonObject:
+        """What the operation needs to know, as JSON that another process understands.
+
+        Raises:
+            UnsupportedError: it needs what only this process has.
+            SpecError: it says credentials.
+        """
+        if callable(self._arguments):
+            made = self._arguments()
+            check_portable(made, self.name)
+            self._arguments = made
+        return self._arguments
+
+    @property
+    def merging(self) -> Merging | None:
+        """How its partial results become one; None: it has none."""
+        return found(self.kind)[1]
+
+    async def open(self, context: Context) -> Operation:
+        """The operation.
+
+        Args:
+            context: what specs are bound to.
+        """
+        if self.live is None:
+            self.live = await found(self.kind)[0](self.arguments, context, self.blocks)
+        return self.live
+
+    def to_json(self) -> JsonObject:
+        """It as JSON; raises as `arguments`."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "blocks": self.blocks.to_json(),
+            "item_bytes": self.item_bytes,
+            "told_bytes": self.told_bytes,
+            "arguments": self.arguments,
+        }
+
+    @classmethod
+    def from_json(cls, json: object) -> Step:
+        """What `to_json` made of one.
+
+        Raises:
+            SpecError: it is something else, or of a kind that nobody knows.
+        """
+        match json:
+            case {"kind": str(kind), "name": str(name), "blocks": blocks,
+                  "item_bytes": int(item_bytes), "told_bytes": int(told_bytes),
+                  "arguments": dict(arguments)}:  # fmt: skip
+                found(kind)
+                return cls(kind, name, arguments, Blocks.from_json(blocks), item_bytes, told_bytes)
+        raise SpecError("expected a step with kind, name, blocks and arguments")
+
+    def __reduce__(self) -> tuple[Callable[[object], Step], tuple[JsonObject]]:
+        return Step.from_json, (self.to_json(),)
+
+    def region(self, block: Block) -> str:
+        """How to name a block of it to a person."""
+        bounds = ", ".join(f"{low}:{high}" for low, high in block.bounds)
+        return f'"/{self.name}"[{bounds}]'
+
+
+class Run(NamedTuple):
+    """Tasks that follow each other in one step.
+
+    Attributes:
+        step: its number in the stage.
+        start: the first block.
+        stop: that after the last one.
+        first: the number of the first as a task of the stage.
+    """
+
+    step: int
+    start: int
+    stop: int
+    first: int
+
+
+class Stage:
+    """Steps whose tasks may run in any order.
+
+    Args:
+        steps: in the order in which their tasks are numbered.
+
+    Attributes:
+        steps: as given.
+        count: how many tasks there are.
+    """
+
+    __slots__ = ("_ends", "count", "steps")
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self.steps = steps
+        self._ends = list(accumulate(step.blocks.count for step in steps))
+        self.count = self._ends[-1] if steps else 0
+
+    def task(self, number: int) -> tuple[Step, Block]:
+        """What a task works on.
+
+        Raises:
+            IndexError: there is no such task.
+        """
+        if not 0 <= number < self.count:
+            raise IndexError(f"there are {self.count} tasks, and none of number {number}")
+        at = bisect_right(self._ends, number)
+        step = self.steps[at]
+        return step, step.blocks[number - (self._ends[at] - step.blocks.count)]
+
+    def runs(self, start: int, stop: int) -> Iterator[Run]:
+        """The tasks from one number up to another, step by step."""
+        at = bisect_right(self._ends, start)
+        while start < stop:
+            first = self._ends[at] - self.steps[at].blocks.count
+            end = min(stop, self._ends[at])
+            if end > start:
+                yield Run(at, start - first, end - first, start)
+            start = max(start, end)
+            at += 1
+
+    def some(self, start: int, stop: int) -> tuple[Stage, int, int]:
+        """A stage of only those steps that tasks of some numbers belong to.
+
+        Returns:
+            The stage, the number of its first step, and how many tasks are before that.
+        """
+        runs = list(self.runs(start, stop))
+        if not runs:
+            return Stage(()), 0, start
+        first, last = runs[0], runs[-1]
+        return Stage(self.steps[first.step : last.step + 1]), first.step, first.first - first.start
+
+    def __reduce__(self) -> tuple[type[Stage], tuple[tuple[Step, ...]]]:
+        return Stage, (self.steps,)
+
+
+def check_portable(json: JsonObject, name: str) -> None:
+    """Refuse to send what must not travel, or would mean something else elsewhere.
+
+    Raises:
+        SpecError: there are credentials in it.
+        UnsupportedError: it is in the memory of this process.
+    """
+    _check(json, name, ())
+
+
+def _check(json: object, name: str, path: tuple[str, ...]) -> None:
+    if isinstance(json, dict):
+        if json.get("driver") == "memory":
+            raise UnsupportedError(
+                f'"/{name}" is in the memory of this process, where no other one sees it; store it '
+                "elsewhere, or run in this process (executor=None, or a ThreadPoolExecutor)"
+            )
+        for member, value in json.items():
+            if member == "headers" and shown({member: value}) != {member: value}:
+                raise _credentials(name, (*path, member))
+            _check(value, name, (*path, member))
+    elif isinstance(json, list):
+        for number, value in enumerate(json):
+            _check(value, name, (*path, str(number)))
+    elif isinstance(json, str) and without_secrets(json) != json:
+        raise _credentials(name, path)
+
+
+def _credentials(name: str, path: tuple[str, ...]) -> SpecError:
+    return SpecError(
+        f'the spec of "/{name}" has credentials, which never travel in a plan; have workers find '
+        "them where they run, in their environment or in files",
+        path,
+    )

@@ -1,0 +1,194 @@
+"""`Tasks`: the tasks of a stage, as a process that runs some of them sees it; and their `Outcome`.
+
+An operation is opened when its first task comes, and stays open. All runs on the loop: bodies of
+local stores are handed to threads, as everywhere. A task that meets damaged data is noted, and the
+others go on; any other error ends all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tensorstore_py._runtime.fan_out import fan_out, within
+from tensorstore_py._runtime.gate import Gate
+from tensorstore_py.errors import DataLossError, TensorStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorstore_py._api.blocks import Block
+    from tensorstore_py._plan.operation import Operation
+    from tensorstore_py._plan.steps import Stage, Step
+    from tensorstore_py._spec.context import Context
+
+__all__ = ["Damaged", "Done", "Outcome", "Tasks"]
+
+#: So much is on its way at a time, in two tasks or more, and in so many at most.
+_IN_FLIGHT_BYTES: Final = 2**28
+_MOST: Final = 64
+
+
+class Damaged(NamedTuple):
+    """A task whose source could not be decoded, although it was read again.
+
+    Attributes:
+        step: the name of the step.
+        region: what it works on, as text.
+        message: what was wrong.
+    """
+
+    step: str
+    region: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.region}: {self.message}"
+
+
+class Done(NamedTuple):
+    """What was done of a step.
+
+    Attributes:
+        tasks: how many.
+        bytes: of the elements.
+        chunks: how many.
+        result: the partial results as one; None: there are none.
+    """
+
+    tasks: int = 0
+    bytes: int = 0
+    chunks: int = 0
+    result: object = None
+
+
+class Outcome(NamedTuple):
+    """What was done of a stage.
+
+    Attributes:
+        steps: for each step by its number, what was done.
+        damaged: the tasks that could not be.
+    """
+
+    steps: dict[int, Done]
+    damaged: list[Damaged]
+
+    def add(self, number: int, step: Step, done: Done) -> None:
+        """Count what was done of a step."""
+        before = self.steps.get(number, Done())
+        result = done.result if before.result is None else before.result
+        if before.result is not None and done.result is not None:
+            merging = step.merging
+            assert merging is not None  # or there would be no results
+            result = merging.merge(before.result, done.result)
+        self.steps[number] = Done(
+            before.tasks + done.tasks,
+            before.bytes + done.bytes,
+            before.chunks + done.chunks,
+            result,
+        )
+
+    def merge(self, other: Outcome, stage: Stage) -> None:
+        """Count what was done of the same stage elsewhere."""
+        for number, done in other.steps.items():
+            self.add(number, stage.steps[number], done)
+        self.damaged.extend(other.damaged)
+
+    def check(self) -> None:
+        """Tell of what could not be done.
+
+        Raises:
+            DataLossError: names each region, or the first of many; all else was done.
+        """
+        if self.damaged:
+            shown = "\n".join(f"  {each}" for each in self.damaged[:_SHOWN])
+            more = len(self.damaged) - _SHOWN
+            rest = f"\n  and {more} more" if more > 0 else ""
+            raise DataLossError(
+                f"{len(self.damaged)} region(s) could not be read; everything else is done, so "
+                f"mend the source and run it again:\n{shown}{rest}"
+            )
+
+
+_SHOWN: Final = 20
+
+
+class Tasks:
+    """See the head of this file.
+
+    Args:
+        stage: whose tasks.
+        context: what specs are bound to.
+    """
+
+    def __init__(self, stage: Stage, context: Context) -> None:
+        self.stage = stage
+        self._context = context
+        self._gate = Gate(inline=False)
+
+    async def operation(self, number: int) -> Operation:
+        """The open operation of a step."""
+        step = self.stage.steps[number]
+        if step.live is None:
+            async with self._gate.hold(number):
+                return await step.open(self._context)
+        return step.live
+
+    async def run(self, number: int) -> object:
+        """Do one task; returns its partial result, or None.
+
+        Raises:
+            DataLossError: what it reads is damaged.
+        """
+        (run,) = self.stage.runs(number, number + 1)
+        step = self.stage.steps[run.step]
+        try:
+            operation = await self.operation(run.step)
+            return await self._run(operation, step.blocks[run.start])
+        except TensorStoreError as error:
+            where = step.region(step.blocks[run.start])
+            raise type(error)(f"task {number}, {where}: {error}") from error
+        except OSError as error:
+            error.add_note(f"in task {number}, {step.region(step.blocks[run.start])}")
+            raise
+
+    async def _run(self, operation: Operation, block: Block) -> object:
+        size = operation.item_bytes * block.size
+        budget = None if operation.memory is None or not size else operation.memory.blocks
+        if budget is None or not budget.matters(operation.inline, size):
+            return await within(False, operation.inline, lambda: operation.run(block))
+        await budget.take(False, size)
+        try:
+            return await within(False, operation.inline, lambda: operation.run(block))
+        finally:
+            budget.release(size)
+
+    def width(self) -> int:
+        """How many tasks should run at a time, so that their blocks fit into memory."""
+        largest = max((step.item_bytes * step.blocks.largest for step in self.stage.steps),
+                      default=1)  # fmt: skip
+        return max(2, min(_MOST, _IN_FLIGHT_BYTES // max(1, largest)))
+
+    async def run_all(self, start: int, stop: int, told: Callable[[Done], object]) -> Outcome:
+        """Do all tasks from one number up to another.
+
+        Args:
+            start: the first.
+            stop: that after the last.
+            told: called for each that is done.
+        """
+        outcome = Outcome({}, [])
+
+        async def run(number: int) -> None:
+            step, block = self.stage.task(number)
+            (at,) = self.stage.runs(number, number + 1)
+            try:
+                result = await self.run(number)
+            except DataLossError as error:
+                outcome.damaged.append(Damaged(step.name, step.region(block), str(error)))
+                return
+            done = Done(1, step.told_bytes * block.size, block.chunks, result)
+            outcome.add(at.step, step, done)
+            told(done._replace(result=None))
+
+        await fan_out(False, range(start, stop), run, count=stop - start, width=self.width())
+        return outcome
