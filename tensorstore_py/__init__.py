@@ -5,7 +5,7 @@ Door 1, for users: every public name leaves by here, and TensorStore's names are
 The floors of the house, each importing only from those below (see docs/design.md):
 
     cli | testing                          the command line; door 3, for test authors
-    zarr | typing                          zarr-python's names; types of specs
+    multiscale | zarr | typing             OME-Zarr images; zarr-python's names; types of specs
     _conversion                            copies and migrations of arrays and hierarchies
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
     plugin                                 door 2, for plug-in authors
@@ -20,6 +20,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 import importlib as _importlib
 import typing as _typing
 
+from tensorstore_py import multiscale
 from tensorstore_py._api.array import array
 from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.cast import cast
@@ -125,6 +126,7 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 from tensorstore_py.errors import did_you_mean as _did_you_mean
+from tensorstore_py.multiscale.pyramid import pyramid
 
 #: Functions of zarr and xarray, and where they are here.
 _ELSEWHERE = {
@@ -249,10 +251,12 @@ __all__ = [
     "json_schema",
     "load_spec",
     "migrate",
+    "multiscale",
     "newaxis",
     "open",
     "overlay",
     "plan",
+    "pyramid",
     "rechunk",
     "stack",
     "string",

@@ -1,8 +1,9 @@
 """`PyramidPart`: one step of a pyramid, as an operation on its regions.
 
-A region is read once, cell by cell. Each cell is stored as it is, if the first level is made of it,
-and becomes a part of a cell of the next level; when that is full it is stored, and becomes a part of
-the next. Every level is what `ts.downsample` gives for the level above it, element for element.
+A region is read once, cell by cell. Each cell is stored as it is, if the first level is made of
+it, and becomes a part of a cell of the next level; when that is full it is stored, and becomes a
+part of the next. Every level is what `ts.downsample` gives for the level above it, element for
+element.
 """
 
 from __future__ import annotations
@@ -14,24 +15,31 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from tensorstore_py._api.blockwise import selected
-from tensorstore_py._index import identity
+from tensorstore_py._index import d, identity, propagate_bounds
+from tensorstore_py._plan.arrays import open_json
+from tensorstore_py._plan.operation import register
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
 from tensorstore_py._runtime.workers import width as pool_width
 from tensorstore_py.drivers.downsample.blocks import downsampled
+from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from tensorstore_py._api.blocks import Block, Blocks
-    from tensorstore_py._compute.pyramid_steps import Extents, PyramidStep
+    from tensorstore_py._api.tensorstore import TensorStore
+    from tensorstore_py._compute.pyramid_steps import Extents
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._plan.operation import Operation
     from tensorstore_py._runtime.admission import Bytes
+    from tensorstore_py._spec.context import Context
 
     Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
-__all__ = ["MadeLevel", "PyramidPart"]
+__all__ = ["MadeLevel", "PyramidPart", "seen_from_0"]
 
 Box = tuple[tuple[int, int], ...]
 
@@ -79,29 +87,28 @@ class PyramidPart(NamedTuple):
 
     @staticmethod
     def of(
-        step: PyramidStep,
+        cells: Sequence[Extents],
         base: Driver,
         seen: IndexTransform,
-        made: list[tuple[Driver, Extents]],
+        made: Sequence[tuple[Driver, Extents]],
         method: str,
-        blocks: Blocks | None = None,
+        blocks: Blocks,
     ) -> PyramidPart:
         """A step over open arrays.
 
         Args:
-            step: what to do.
+            cells: extents of what is made at a time, of the base and of each level.
             base: what is read.
             seen: from positions that begin at 0 to the base's.
             made: the arrays of the step's levels, and their factors.
             method: how one element is made of many.
-            blocks: the regions, if they are known already.
+            blocks: the regions.
         """
         levels = [
             MadeLevel(driver, factors, cell)
-            for (driver, factors), cell in zip(made, step.cells[1:], strict=True)
+            for (driver, factors), cell in zip(made, cells[1:], strict=True)
         ]
-        blocks = step.blocks if blocks is None else blocks
-        return PyramidPart(base, seen, step.cells[0], tuple(levels), method, blocks)
+        return PyramidPart(base, seen, cells[0], tuple(levels), method, blocks)
 
     @property
     def inline(self) -> bool:
@@ -140,9 +147,7 @@ class PyramidPart(NamedTuple):
     async def _made(self, number: int, box: Box) -> Array:
         """Make a cell of a level and store it."""
         level = self.levels[number]
-        above = self.base.domain.shape if number == 0 else self.levels[number - 1].shape
-        if number == 0:
-            above = self.seen.input_shape
+        above = self.levels[number - 1].shape if number else self.seen.input_shape
         covered = tuple(
             (low * factor, min(high * factor, extent))
             for (low, high), factor, extent in zip(box, level.factors, above, strict=True)
@@ -208,3 +213,27 @@ def _cells(box: Box, size: Extents) -> Iterator[Box]:
         for (low, high), step in zip(box, size, strict=True)
     ]
     yield from product(*cuts)
+
+
+def seen_from_0(store: TensorStore) -> IndexTransform:
+    """An array's driver from positions that begin at 0."""
+    domain = store._driver.domain.mark_bounds_implicit[False]
+    seen = propagate_bounds(domain, store._transform)
+    return seen[d[:].translate_to[0]] if seen.input_rank else seen
+
+
+async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> Operation:
+    match arguments:
+        case {"base": base, "levels": list(levels), "factors": list(factors),
+              "cells": list(cells), "method": str(method)}:  # fmt: skip
+            read = await open_json(base, context, "what a pyramid is made of")
+            stores = [await open_json(each, context, "a level of a pyramid") for each in levels]
+            made = [
+                (store._driver, tuple(each)) for store, each in zip(stores, factors, strict=True)
+            ]
+            sizes = [tuple(cell) for cell in cells]
+            return PyramidPart.of(sizes, read._driver, seen_from_0(read), made, method, blocks)
+    raise SpecError("expected base, levels, factors, cells and method", ("arguments",))
+
+
+register("pyramid", _open)

@@ -72,9 +72,8 @@ class PyramidStep(NamedTuple):
     @property
     def blocks(self) -> Blocks:
         """The regions."""
-        edges: list[set[int] | None] = [
-            set(range(size, extent, size))
-            for size, extent in zip(self.region, self.shape, strict=True)
+        edges = [
+            range(size, extent, size) for size, extent in zip(self.region, self.shape, strict=True)
         ]
         whole = identity(IndexDomain(shape=self.shape))
         return Blocks(whole, edges, edges, 1, 1)

@@ -150,15 +150,12 @@ def by_axis(
         for name in given:
             if name not in names:
                 raise SpecError(f"there is no axis {name!r}; there are {names}", (argument,))
-        return tuple(
-            given.get(name, value) for name, value in zip(names, default, strict=True)
-        )
+        return tuple(given.get(name, value) for name, value in zip(names, default, strict=True))
     if isinstance(given, Iterable) and not isinstance(given, str):
         found = tuple(given)
         if len(found) != len(axes):
             raise SpecError(f"{len(found)} values for {len(axes)} axes", (argument,))
         return found
     return tuple(
-        given if axis.type == "space" else value
-        for axis, value in zip(axes, default, strict=True)
+        given if axis.type == "space" else value for axis, value in zip(axes, default, strict=True)
     )

@@ -46,6 +46,9 @@ from tensorstore_py.multiscale.stored_form import attributes_in, encoded_anew, w
 from tensorstore_py.multiscale.versions import VERSIONS, in_version, version_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.ends import Found
     from tensorstore_py._conversion.member import SourceArray
@@ -95,7 +98,9 @@ def convert(
     Example:
         >>> import numpy as np
         >>> import tensorstore_py as ts
-        >>> old = ts.pyramid(np.ones((300, 300)), "memory://old/", axes="yx", version="0.4").result()
+        >>> old = ts.pyramid(
+        ...     np.ones((300, 300)), "memory://old/", axes="yx", version="0.4"
+        ... ).result()
         >>> new = ts.multiscale.convert(old, "memory://new/", version="0.5").result()
         >>> new.attrs["ome"]["version"], ts.multiscale.open(new).result().levels[0].dtype.name
         ('0.5', 'float64')
@@ -217,7 +222,9 @@ class _Conversion(NamedTuple):
         await self._at_target(self._tell, found)
         return Group._of(place, self.to.path, self.to.transaction, None, tree)
 
-    async def _at_target(self, work, found: _Tree) -> None:  # type: ignore[no-untyped-def]
+    async def _at_target(
+        self, work: Callable[[_Tree], Coroutine[Any, Any, None]], found: _Tree
+    ) -> None:
         await within(self.inline, self.there, lambda: work(found))
 
     async def _make_groups(self, found: _Tree) -> None:
@@ -262,7 +269,9 @@ class _Conversion(NamedTuple):
             if target is not None and await self._copied_as_it_is(source, target, told):
                 return
             where = tree.below(join(self.to.path, source.path))
-            await within(self.inline, self.there, lambda: tree.store.delete_range(KeyRange.prefix(where)))
+            await within(
+                self.inline, self.there, lambda: tree.store.delete_range(KeyRange.prefix(where))
+            )
         options, attributes = encoded_anew(source, tree.form, names)
         target = await self._made(source, options, attributes, ())
         assert target is not None
@@ -271,14 +280,15 @@ class _Conversion(NamedTuple):
         )
         await self._each(copy, told)
 
-    async def _copied_as_it_is(
-        self, source: SourceArray, target: TensorStore, told: Told
-    ) -> bool:
+    async def _copied_as_it_is(self, source: SourceArray, target: TensorStore, told: Told) -> bool:
         """Copy stored chunks; whether they mean the same there."""
         here, there = source.driver, target._driver
         if not isinstance(here, ChunkedDriver) or not isinstance(there, ChunkedDriver):
             return False
-        if here.schema.chunk_layout.write_chunk.shape != there.schema.chunk_layout.write_chunk.shape:
+        if (
+            here.schema.chunk_layout.write_chunk.shape
+            != there.schema.chunk_layout.write_chunk.shape
+        ):
             return False
         await self._each(ChunkCopy.of(here, there), told)
         try:
@@ -292,7 +302,7 @@ class _Conversion(NamedTuple):
         await each_block(
             self.inline,
             copy.blocks,
-            copy.copy,
+            copy.run,
             item_bytes=copy.item_bytes,
             memory=copy.memory,
             told=ToldOfPart(told),
@@ -312,9 +322,7 @@ class _Conversion(NamedTuple):
         assert place is not None
         path = join(self.to.path, source.path)
         try:
-            new = NewArray.of(
-                place, path, attributes, options, may_exist=False, deletes=False
-            )
+            new = NewArray.of(place, path, attributes, options, may_exist=False, deletes=False)
         except but:
             return None
 

@@ -119,7 +119,7 @@ def level_forms(
             raise SpecError(f"more than {_MOST_LEVELS} levels", ("levels",))
     inner = [_clipped(chunk, size) for size in sizes]
     stored = inner if shard is None else [
-        _whole_chunks(shard, small, size) for small, size in zip(inner, sizes, strict=True)
+        _whole_chunks(shard, small, extents) for small, extents in zip(inner, sizes, strict=True)
     ]  # fmt: skip
     forms = [LevelForm(*each) for each in zip(sizes, stored, factors, strict=True)]
     return Forms(tuple(forms), tuple(inner))
@@ -152,7 +152,7 @@ def _extents(given: object, axes: tuple[Axis, ...], shape: Extents, name: str) -
     default = tuple(
         1 if axis.type != "space" else extent for axis, extent in zip(axes, shape, strict=True)
     )
-    if isinstance(given, Iterable) or isinstance(given, int):
+    if isinstance(given, Iterable | int):
         found = by_axis(given, axes, name, default)
         if all(isinstance(each, int) and (each > 0 or each == -1) for each in found):
             return tuple(

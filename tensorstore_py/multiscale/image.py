@@ -57,7 +57,8 @@ class Levels(Sequence["TensorStore"]):
         return (future.result() for future in futures)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} levels: {', '.join(each.path for each in self._image.metadata.datasets)}>"
+        paths = ", ".join(dataset.path for dataset in self._image.metadata.datasets)
+        return f"<{len(self)} levels: {paths}>"
 
 
 class Multiscale:
@@ -203,7 +204,7 @@ class Multiscale:
         return self.group._begin(body)
 
     def label_names(self) -> Future[list[str]]:
-        """The names of its label images, which `ts.multiscale.open(image, path="labels/...")` opens."""
+        """The names of its label images; `open(image, path="labels/cells")` opens one."""
 
         async def body() -> list[str]:
             group = self.group
@@ -242,7 +243,9 @@ class Multiscale:
         for number, dataset in enumerate(self.metadata.datasets):
             store = self._arrays.get(number)
             shape = "not opened" if store is None else times(store.shape)
-            lines.append((dataset.path, shape, times_of(dataset.scale), times_of(dataset.translation)))
+            lines.append(
+                (dataset.path, shape, times_of(dataset.scale), times_of(dataset.translation))
+            )
         table = columns(("Level", "Shape", "Pixel size", "Translation"), lines)
         shown = rows([(name, value) for name, value in facts if value is not None])
         hint = element("div", element("code", ".levels[0]"), " opens a level")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.group_arrays import NewArray
+from tensorstore_py._api.open import opened
+from tensorstore_py._api.options import updated
 from tensorstore_py._hierarchy.attributes import AttributesFile
 from tensorstore_py._hierarchy.creating import create_group, make_parents
 from tensorstore_py._hierarchy.node import read_node
@@ -24,8 +26,7 @@ from tensorstore_py.multiscale.metadata import image_attributes
 if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.ends import Found
-    from tensorstore_py._hierarchy.node import Hierarchy
-    from tensorstore_py._spec.dtype import dtype as DType
+    from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # as it is called
     from tensorstore_py.multiscale.forms import Forms
     from tensorstore_py.multiscale.metadata import ImageMetadata
 
@@ -67,8 +68,8 @@ class NewImage(NamedTuple):
     fill_value: object
     codec: object
 
-    async def make(self, found: Found, if_exists: IfExists) -> tuple[Group, list[TensorStore]]:
-        """Store the group and its empty arrays.
+    async def check(self, found: Found, if_exists: IfExists) -> None:
+        """Refuse what cannot be made.
 
         Args:
             found: where.
@@ -78,34 +79,48 @@ class NewImage(NamedTuple):
             AlreadyExistsError: a level is there, and may not be replaced.
             MismatchError: an array is where the group would have to be.
         """
-        tree, path, place = found.tree, found.path, found.place
-        if tree is None or place is None or (found.node is not None and found.node.kind != "group"):
+        tree = found.tree
+        if tree is None or found.place is None or (found.node and found.node.kind != "group"):
             raise MismatchError("the target is an array; an image is a group of such: name a place")
-        await self._clear(tree, path, if_exists)
-        await make_parents(tree, path)
-        await create_group(tree, path, {}, may_exist=True)
-        stores = [
-            await self._new(found, number).make(
-                tree, path, found.transaction, Lifetime("TensorStore")
-            )
-            for number in range(len(self.forms.levels))
-        ]
-        group = Group._of(place, path, found.transaction, None, tree)
-        await store_metadata(group, self.metadata, self.more)
-        return group, stores
-
-    async def _clear(self, tree: Hierarchy, path: str, if_exists: IfExists) -> None:
-        for dataset in self.metadata.datasets:
-            where = join(path, dataset.path)
-            node = await read_node(tree, where)
-            if node is None:
-                continue
-            if if_exists != "replace":
+        for dataset in self.metadata.datasets if if_exists != "replace" else ():
+            where = join(found.path, dataset.path)
+            if await read_node(tree, where) is not None:
                 raise AlreadyExistsError(
                     f'level "{dataset.path}" exists already, at {tree.describe(where)}; pass '
                     'if_exists="replace" to replace the image'
                 )
-            await tree.store.delete_range(KeyRange.prefix(tree.below(where)))
+
+    async def make(self, found: Found, if_exists: IfExists) -> Group:
+        """Store the group and its empty arrays.
+
+        Args and errors are those of `check`.
+        """
+        await self.check(found, if_exists)
+        tree, path = found.tree, found.path
+        assert tree is not None
+        await make_parents(tree, path)
+        await create_group(tree, path, {}, may_exist=True)
+        for number, dataset in enumerate(self.metadata.datasets):
+            if if_exists == "replace":
+                where = KeyRange.prefix(tree.below(join(path, dataset.path)))
+                await tree.store.delete_range(where)
+            new = self._new(found, number)
+            await new.make(tree, path, found.transaction, Lifetime("TensorStore"))
+        group = self.group(found)
+        await store_metadata(group, self.metadata, self.more)
+        return group
+
+    def group(self, found: Found) -> Group:
+        """The group that is at a place."""
+        assert found.place is not None
+        return Group._of(found.place, found.path, found.transaction, None, found.tree)
+
+    async def assumed(self, found: Found, number: int) -> TensorStore:
+        """The array of a level as it will be; nothing is read or stored."""
+        mode = {"create": False, "open": True, "delete_existing": False, "assume_metadata": True}
+        asked = updated(self._new(found, number).spec, mode)
+        driver = await asked.open_within(found.transaction)
+        return opened(driver, asked, readable=True, writable=True)
 
     def _new(self, found: Found, number: int) -> NewArray:
         assert found.place is not None

@@ -7,7 +7,7 @@ ones say less, and what they leave out is what was meant then.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tensorstore_py.errors import NotFoundError, SpecError, UnsupportedError
 from tensorstore_py.multiscale.axes import Axis, as_axes
@@ -63,7 +63,7 @@ class ImageMetadata(NamedTuple):
     datasets: tuple[Dataset, ...]
     name: str | None = None
     method: str | None = None
-    omero: Json | None = None
+    omero: Mapping[str, Any] | None = None
     known_scales: bool = True
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tensorstore_py._api.array import array
-from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.group import Group
+from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._api.virtual_chunked import virtual_chunked
 from tensorstore_py._conversion.ends import source as source_end
 from tensorstore_py._spec.chunk_layout import ChunkLayout
-from tensorstore_py.errors import NotFoundError, SpecError
+from tensorstore_py.errors import NotFoundError, SpecError, UnsupportedError
 from tensorstore_py.multiscale.image import Multiscale
 from tensorstore_py.multiscale.opening import found_image
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.context import Context
     from tensorstore_py.multiscale.metadata import ImageMetadata
 
-__all__ = ["PyramidSource", "pyramid_source"]
+__all__ = ["PyramidSource", "SourceEnd", "pyramid_source"]
 
 
 class PyramidSource(NamedTuple):
@@ -43,18 +43,31 @@ class PyramidSource(NamedTuple):
     image: ImageMetadata | None = None
 
 
-def pyramid_source(
-    given: object, context: Context
-) -> tuple[bool, Callable[[], Coroutine[Any, Any, PyramidSource]]]:
+class SourceEnd(NamedTuple):
+    """What is to be read, before it is found.
+
+    Attributes:
+        inline: the temperament of finding it.
+        find: finds it.
+        described: how to name it to a person.
+        to_json: makes what another process takes for it.
+        held: whether it is an array that only this process has.
+    """
+
+    inline: bool
+    find: Callable[[], Coroutine[Any, Any, PyramidSource]]
+    described: str
+    to_json: Callable[[], object]
+    held: bool = False
+
+
+def pyramid_source(given: object, context: Context) -> SourceEnd:
     """What a caller names as the source, to be found.
 
     Args:
         given: whatever `ts.open` takes, an open array, an image, or an array of NumPy, dask and
             whoever else has a shape, a type and slices.
         context: what specs are bound to.
-
-    Returns:
-        The temperament of finding it, and how.
 
     Raises:
         SpecError: something is wrong with it.
@@ -67,7 +80,7 @@ def pyramid_source(
         async def held() -> PyramidSource:
             return PyramidSource(store)
 
-        return store._driver.inline, held
+        return SourceEnd(store._driver.inline, held, "an array in memory", _not_json, held=True)
     end = source_end(given, context)
 
     async def find() -> PyramidSource:
@@ -80,7 +93,13 @@ def pyramid_source(
         image = await found_image(found)
         return PyramidSource(await image._kept(0), image.metadata)
 
-    return end.inline, find
+    return SourceEnd(end.inline, find, end.described, end.to_json)
+
+
+def _not_json() -> object:
+    raise UnsupportedError(
+        "the source is an array in this process, which other ones do not see; store it first"
+    )
 
 
 def _is_array(given: object) -> bool:
@@ -117,7 +136,8 @@ def _chunks(given: Any, rank: int) -> list[int] | None:  # noqa: ANN401 - as abo
     """Extents of an array's chunks, as dask, zarr and h5py tell them."""
     for name in ("chunksize", "chunks"):
         found = getattr(given, name, None)
-        if isinstance(found, Sequence) and len(found) == rank:
-            if all(isinstance(size, int | np.integer) and size > 0 for size in found):
-                return [int(size) for size in found]
+        sizes = found if isinstance(found, Sequence) else ()
+        whole = all(isinstance(size, int | np.integer) and size > 0 for size in sizes)
+        if whole and len(sizes) == rank:
+            return [int(size) for size in sizes]
     return None

@@ -92,9 +92,7 @@ def _unversioned(value: object) -> object:
 
 def _versioned(name: str, value: object) -> object:
     if name == "multiscales" and isinstance(value, list):
-        return [
-            {**each, "version": "0.4"} if isinstance(each, Mapping) else each for each in value
-        ]
+        return [{**each, "version": "0.4"} if isinstance(each, Mapping) else each for each in value]
     if name in _VERSIONED and isinstance(value, Mapping):
         return {**value, "version": "0.4"}
     return value

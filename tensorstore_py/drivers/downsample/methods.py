@@ -97,7 +97,7 @@ def _mean(groups: Array) -> Array:
     with np.errstate(all="ignore"):
         if itemsize < (8 if kind == "f" else 16):
             wide = np.float64 if kind == "f" else np.complex128
-            return np.asarray(_folded(groups, partial(np.add, dtype=wide)) / count)
+            return np.asarray(np.true_divide(_folded(groups, partial(np.add, dtype=wide)), count))
         # in no wider type, so that the order of additions matters
         return np.asarray(groups.mean(axes))
 
@@ -123,11 +123,11 @@ def _rounded_shift(total: Array, bits: int) -> Array:
     """Sums divided by a power of two, rounded as in `_integral_mean`."""
     if not bits:
         return total
-    odd = (total >> bits) & 1
-    odd += total
-    odd += (1 << (bits - 1)) - 1
-    odd >>= bits
-    return odd
+    found = np.bitwise_and(np.right_shift(total, bits), 1)
+    found += total
+    found += (1 << (bits - 1)) - 1
+    found >>= bits
+    return np.asarray(found)
 
 
 def _folded(groups: Array, function: Callable[..., Array]) -> Array:
