@@ -35,20 +35,20 @@ __all__ = ["Asked"]
 class Asked(NamedTuple):
     """What a caller asks for; see `ts.pyramid`."""
 
-    axes: object
-    levels: int | None
-    scale: object
-    method: str
-    version: str
-    pixel_size: object
-    units: object
-    translation: object
-    chunks: object
-    shards: object
-    codec: object
-    dtype: DTypeLike | None
-    name: str | None
-    omero: object
+    axes: object = None
+    levels: int | None = None
+    scale: object = 2
+    method: str = "mean"
+    version: str = "0.5"
+    pixel_size: object = None
+    units: object = None
+    translation: object = None
+    chunks: object = None
+    shards: object = None
+    codec: object = None
+    dtype: DTypeLike | None = None
+    name: str | None = None
+    omero: object = None
 
     def check(self) -> None:
         """Refuse what is wrong whatever the source is.

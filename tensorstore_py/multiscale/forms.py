@@ -117,12 +117,12 @@ def level_forms(
         factors.append(factor)
         if len(sizes) > _MOST_LEVELS:
             raise SpecError(f"more than {_MOST_LEVELS} levels", ("levels",))
-    inner = [_clipped(chunk, size) for size in sizes]
-    stored = inner if shard is None else [
-        _whole_chunks(shard, small, extents) for small, extents in zip(inner, sizes, strict=True)
-    ]  # fmt: skip
+    read = [_clipped(chunk, extents) for extents in sizes]
+    stored = read
+    if shard is not None:
+        stored = [_whole_chunks(shard, *each) for each in zip(read, sizes, strict=True)]
     forms = [LevelForm(*each) for each in zip(sizes, stored, factors, strict=True)]
-    return Forms(tuple(forms), tuple(inner))
+    return Forms(tuple(forms), tuple(read))
 
 
 def _factors(given: object, axes: tuple[Axis, ...], shape: Extents) -> Extents:
