@@ -23,7 +23,9 @@ def forms(shape, chunk, factors, count):
 def chunks_of(box, chunk):
     """The chunks that a box touches."""
     return set(
-        product(*(range(low // c, -(-high // c)) for (low, high), c in zip(box, chunk, strict=True)))
+        product(
+            *(range(low // c, -(-high // c)) for (low, high), c in zip(box, chunk, strict=True))
+        )
     )
 
 
@@ -62,8 +64,7 @@ def test_no_two_regions_share_a_chunk_of_any_level(seed):
                 assert not seen & touched
                 seen |= touched
             assert len(seen) == prod(
-                -(-s // c)
-                for s, c in zip(levels[number].shape, levels[number].chunk, strict=True)
+                -(-s // c) for s, c in zip(levels[number].shape, levels[number].chunk, strict=True)
             )
 
 
