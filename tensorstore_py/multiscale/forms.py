@@ -214,7 +214,5 @@ def _whole_chunks(shard: Extents, chunk: Extents, shape: Extents) -> Extents:
     """A shard no larger than the chunks that there are."""
     return tuple(
         min(outer, -(-max(1, extent) // inner) * inner)
-        if outer % inner == 0
-        else -(-outer // inner) * inner
         for outer, inner, extent in zip(shard, chunk, shape, strict=True)
     )

@@ -1,6 +1,7 @@
 """What a step of a pyramid does: levels as `ts.downsample` makes them, each chunk decoded once."""
 
 from collections import Counter
+from itertools import pairwise
 from threading import Lock
 
 import numpy as np
@@ -15,7 +16,7 @@ METHODS = ("stride", "mean", "min", "max", "median", "mode")
 def check_levels(image, method):
     """Each level is what `ts.downsample` makes of the level above it."""
     levels = list(image.levels)
-    for above, level in zip(levels, levels[1:], strict=False):
+    for above, level in pairwise(levels):
         ratios = [-(-a // b) for a, b in zip(above.shape, level.shape, strict=True)]
         expected = ts.downsample(above, ratios, method).read().result()
         np.testing.assert_array_equal(level.read().result(), expected)

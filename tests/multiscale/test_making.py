@@ -20,7 +20,7 @@ def test_fill_value_and_type_are_those_of_the_source():
         "memory://|zarr3:", create=True, dtype="int16", shape=[300, 300], fill_value=-3
     ).result()
 
-    made = ts.pyramid(source, "memory://", axes="yx").result()
+    made = ts.pyramid(source, "memory://", axes="yx", levels=2).result()
 
     assert [level.fill_value for level in made.levels] == [-3, -3]
     assert not any("/c/" in key for key in map(bytes.decode, made.group.kvstore.list().result()))

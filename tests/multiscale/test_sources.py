@@ -54,7 +54,7 @@ def test_an_image_passes_on_what_it_says(tmp_path):
 
 
 def test_an_array_without_dimensions():
-    with pytest.raises(ts.SpecError, match="axes"):
+    with pytest.raises(ts.SpecError, match="without dimensions"):
         ts.pyramid(np.float32(1), "memory://").result()
 
 
