@@ -19,7 +19,6 @@ from tensorstore_py._index import d, identity, propagate_bounds
 from tensorstore_py._plan.arrays import open_json
 from tensorstore_py._plan.operation import register
 from tensorstore_py._runtime.fan_out import fan_out, offload, within
-from tensorstore_py._runtime.workers import width as pool_width
 from tensorstore_py.drivers.downsample.blocks import downsampled
 from tensorstore_py.errors import SpecError
 
@@ -45,6 +44,8 @@ Box = tuple[tuple[int, int], ...]
 
 #: So many cells of the base are on their way in one region, where waiting is what takes the time.
 _AT_A_TIME: Final = 8
+#: And where computing is.
+_AT_A_TIME_HERE: Final = 2
 
 
 class MadeLevel(NamedTuple):
@@ -133,7 +134,7 @@ class PyramidPart(NamedTuple):
 
     @property
     def _width(self) -> int:
-        return min(pool_width(), 2) if self.inline else _AT_A_TIME
+        return _AT_A_TIME_HERE if self.inline else _AT_A_TIME
 
     async def run(self, block: Block) -> None:
         """Read one region, and store what is made of it of every level."""
