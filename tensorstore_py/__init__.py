@@ -5,8 +5,9 @@ Door 1, for users: every public name leaves by here, and TensorStore's names are
 The floors of the house, each importing only from those below (see docs/design.md):
 
     cli | testing                          the command line; door 3, for test authors
-    zarr | typing                          zarr-python's names; types of specs
-    _compute | _conversion                 reductions, digests; copies, migrations of hierarchies
+    multiscale | zarr | typing             OME-Zarr images; zarr-python's names; types of specs
+    _compute | _conversion                 reductions, pyramids; copies, migrations of hierarchies
+    _plan                                  work as tasks: plans, manifests, engines
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
     plugin                                 door 2, for plug-in authors
     _chunked | _hierarchy                  the engine: plans, reads, writes; groups, attributes
@@ -20,6 +21,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 import importlib as _importlib
 import typing as _typing
 
+from tensorstore_py import multiscale
 from tensorstore_py._api.array import array
 from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.cast import cast
@@ -132,6 +134,7 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 from tensorstore_py.errors import did_you_mean as _did_you_mean
+from tensorstore_py.multiscale.pyramid import pyramid
 
 #: Functions of zarr and xarray, and where they are here.
 _ELSEWHERE = {
@@ -264,10 +267,12 @@ __all__ = [
     "load_spec",
     "map_blocks",
     "migrate",
+    "multiscale",
     "newaxis",
     "open",
     "overlay",
     "plan",
+    "pyramid",
     "rechunk",
     "reduce",
     "stack",

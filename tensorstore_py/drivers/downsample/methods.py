@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -90,18 +91,24 @@ def _members(groups: Array) -> tuple[int, ...]:
 def _mean(groups: Array) -> Array:
     axes = _members(groups)
     kind, itemsize = groups.dtype.kind, groups.dtype.itemsize
-    if kind in "biu":
-        return _integral_mean(groups, axes)
-    double = (kind == "f" and itemsize > 8) or (kind == "c" and itemsize > 16)
-    wide = None if double else np.dtype(np.float64 if kind == "f" else np.complex128)
-    with np.errstate(all="ignore"):
-        return np.asarray(groups.mean(axes, dtype=wide))
-
-
-def _integral_mean(groups: Array, axes: tuple[int, ...]) -> Array:
     count = prod(groups.shape[axis] for axis in axes)
+    if kind in "biu":
+        return _integral_mean(groups, axes, count)
+    with np.errstate(all="ignore"):
+        if itemsize < (8 if kind == "f" else 16):
+            wide = np.float64 if kind == "f" else np.complex128
+            return np.asarray(np.true_divide(_folded(groups, partial(np.add, dtype=wide)), count))
+        # in no wider type, so that the order of additions matters
+        return np.asarray(groups.mean(axes))
+
+
+def _integral_mean(groups: Array, axes: tuple[int, ...], count: int) -> Array:
     if groups.dtype.itemsize < 8:
-        whole, rest = np.divmod(groups.sum(axes, dtype=np.int64), count)
+        narrow = groups.dtype.itemsize < 3 and count <= 2**15
+        total = _folded(groups, partial(np.add, dtype=np.int32 if narrow else np.int64))
+        if count & (count - 1) == 0:
+            return _rounded_shift(total, count.bit_length() - 1)
+        whole, rest = np.divmod(total, count)
     else:
         # the sum might not fit, but the sum of the quotients does
         quotients, remainders = np.divmod(groups, groups.dtype.type(count))
@@ -110,6 +117,31 @@ def _integral_mean(groups: Array, axes: tuple[int, ...]) -> Array:
     twice = rest + rest
     up = (twice > count) | ((twice == count) & (whole % 2 == 1))
     return np.asarray(whole + up.astype(whole.dtype))
+
+
+def _rounded_shift(total: Array, bits: int) -> Array:
+    """Sums divided by a power of two, rounded as in `_integral_mean`."""
+    if not bits:
+        return total
+    found = np.bitwise_and(np.right_shift(total, bits), 1)
+    found += total
+    found += (1 << (bits - 1)) - 1
+    found >>= bits
+    return np.asarray(found)
+
+
+def _folded(groups: Array, function: Callable[..., Array]) -> Array:
+    """The members of each group, made one by a function of two, dimension after dimension.
+
+    Each call is of a whole member of every group, so it is quick even if groups are small.
+    """
+    found = groups
+    for dim in range(groups.ndim // 2):
+        members = np.moveaxis(found, dim + 1, 0)
+        found = members[0]
+        for place in range(1, len(members)):
+            found = function(found, members[place])
+    return found
 
 
 def _sorted(groups: Array) -> Array:
@@ -176,7 +208,7 @@ def _greatest(groups: Array) -> Array:
 
 
 def _extreme(groups: Array, pick: np.ufunc, nothing: float) -> Array:
-    found = np.asarray(pick.reduce(groups, axis=_members(groups)))
+    found = np.asarray(_folded(groups, pick))
     if found.dtype.kind == "f":
         # of NaN alone, as the reference: the least of nothing
         found = np.where(np.isnan(found), found.dtype.type(nothing), found)

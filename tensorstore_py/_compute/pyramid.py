@@ -1,0 +1,240 @@
+"""`PyramidPart`: one step of a pyramid, as an operation on its regions.
+
+A region is read once, cell by cell. Each cell is stored as it is, if the first level is made of
+it, and becomes a part of a cell of the next level; when that is full it is stored, and becomes a
+part of the next. Every level is what `ts.downsample` gives for the level above it, element for
+element.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from tensorstore_py._api.blockwise import selected
+from tensorstore_py._index import d, identity, propagate_bounds
+from tensorstore_py._plan.arrays import open_json
+from tensorstore_py._plan.operation import register
+from tensorstore_py._runtime.fan_out import fan_out, offload, within
+from tensorstore_py.drivers.downsample.blocks import downsampled
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from tensorstore_py._api.blocks import Block, Blocks
+    from tensorstore_py._api.tensorstore import TensorStore
+    from tensorstore_py._compute.pyramid_steps import Extents
+    from tensorstore_py._index import IndexTransform
+    from tensorstore_py._interface.driver import Driver
+    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._plan.operation import Operation
+    from tensorstore_py._runtime.admission import Bytes
+    from tensorstore_py._spec.context import Context
+
+    Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+
+__all__ = ["MadeLevel", "PyramidPart", "seen_from_0"]
+
+Box = tuple[tuple[int, int], ...]
+
+#: So many cells of the base are on their way in one region, where waiting is what takes the time.
+_AT_A_TIME: Final = 8
+#: And where computing is.
+_AT_A_TIME_HERE: Final = 2
+
+
+class MadeLevel(NamedTuple):
+    """A level that is made.
+
+    Attributes:
+        driver: its array, which begins at position 0.
+        factors: how many positions of the level above make one of it.
+        cell: extents of what is made at a time.
+    """
+
+    driver: Driver
+    factors: Extents
+    cell: Extents
+
+    @property
+    def shape(self) -> Extents:
+        """Its extents."""
+        return self.driver.domain.shape
+
+
+class PyramidPart(NamedTuple):
+    """One step.
+
+    Attributes:
+        base: what is read.
+        seen: the base from positions that begin at 0.
+        leaf: extents of what is read at a time.
+        levels: what is made of it.
+        method: how one element is made of many.
+        blocks: the regions.
+    """
+
+    base: Driver
+    seen: IndexTransform
+    leaf: Extents
+    levels: tuple[MadeLevel, ...]
+    method: str
+    blocks: Blocks
+
+    @staticmethod
+    def of(
+        cells: Sequence[Extents],
+        base: Driver,
+        seen: IndexTransform,
+        made: Sequence[tuple[Driver, Extents]],
+        method: str,
+        blocks: Blocks,
+    ) -> PyramidPart:
+        """A step over open arrays.
+
+        Args:
+            cells: extents of what is made at a time, of the base and of each level.
+            base: what is read.
+            seen: from positions that begin at 0 to the base's.
+            made: the arrays of the step's levels, and their factors.
+            method: how one element is made of many.
+            blocks: the regions.
+        """
+        levels = [
+            MadeLevel(driver, factors, cell)
+            for (driver, factors), cell in zip(made, cells[1:], strict=True)
+        ]
+        return PyramidPart(base, seen, cells[0], tuple(levels), method, blocks)
+
+    @property
+    def inline(self) -> bool:
+        """The temperament of `run`."""
+        return self.base.inline and all(level.driver.inline for level in self.levels)
+
+    @property
+    def memory(self) -> Bytes | None:
+        """The budget that regions count in."""
+        return self.levels[0].driver.memory or self.base.memory
+
+    @property
+    def told_bytes(self) -> int:
+        """What an element of the base counts."""
+        return self.base.data_type.array_dtype.itemsize
+
+    @property
+    def item_bytes(self) -> int:
+        """How much memory an element of a region takes meanwhile; at least a byte."""
+        held = self._width * prod(self.leaf) + sum(prod(each.cell) for each in self.levels[1:])
+        return max(1, -(-held * self.told_bytes // max(1, self.blocks.largest)))
+
+    @property
+    def _width(self) -> int:
+        return _AT_A_TIME_HERE if self.inline else _AT_A_TIME
+
+    async def run(self, block: Block) -> None:
+        """Read one region, and store what is made of it of every level."""
+        box = block.bounds
+        top = len(self.levels) - 1
+        for level in self.levels:
+            box = _smaller(box, level.factors)
+        for cell in _cells(box, self.levels[top].cell):
+            await self._made(top, cell)
+
+    async def _made(self, number: int, box: Box) -> Array:
+        """Make a cell of a level and store it."""
+        level = self.levels[number]
+        above = self.levels[number - 1].shape if number else self.seen.input_shape
+        covered = tuple(
+            (low * factor, min(high * factor, extent))
+            for (low, high), factor, extent in zip(box, level.factors, above, strict=True)
+        )
+        if max(level.factors) == 1:
+            data = await self._below(number, covered)
+        else:
+            data = await self._gathered(number, box, covered)
+        place = identity(level.driver.domain.mark_bounds_implicit[False])[selected(box)]
+        data = data.astype(level.driver.data_type.record.array_dtype, copy=False)
+        await within(self.inline, level.driver.inline, lambda: level.driver.write(place, data))
+        return data
+
+    async def _gathered(self, number: int, box: Box, covered: Box) -> Array:
+        """The elements of a cell of a level, made of the level above."""
+        level = self.levels[number]
+        size = self.leaf if number == 0 else self.levels[number - 1].cell
+        dtype = self.levels[0].driver.data_type.array_dtype
+        out = np.empty([high - low for low, high in box], dtype)
+
+        async def gather(part: Box) -> None:
+            data = await self._below(number, part)
+            made = _smaller(part, level.factors)
+            place = tuple(
+                slice(low - start, high - start)
+                for (low, high), (start, _) in zip(made, box, strict=True)
+            )
+            out[place] = await offload(
+                self.inline, lambda: _reduced(data, part, made, level.factors, self.method)
+            )
+
+        parts = list(_cells(covered, size))
+        lowest = number == 0 or (number == 1 and max(self.levels[0].factors) == 1)
+        width = self._width if lowest else 1
+        await fan_out(self.inline, parts, gather, count=len(parts), width=width)
+        return out
+
+    async def _below(self, number: int, box: Box) -> Array:
+        """The elements that a cell of a level is made of."""
+        if number:
+            return await self._made(number - 1, box)
+        part = self.seen[selected(box)]
+        return await within(self.inline, self.base.inline, lambda: self.base.read(part, "C"))
+
+
+def _reduced(data: Array, part: Box, made: Box, factors: Extents, method: str) -> Array:
+    if method == "stride":
+        return data[tuple(slice(None, None, factor) for factor in factors)]
+    return downsampled(data, part, made, factors, method)
+
+
+def _smaller(box: Box, factors: Extents) -> Box:
+    return tuple(
+        (low // factor, -(-high // factor))
+        for (low, high), factor in zip(box, factors, strict=True)
+    )
+
+
+def _cells(box: Box, size: Extents) -> Iterator[Box]:
+    """The cells of a box, which begins where one does."""
+    cuts = [
+        [(at, min(at + step, high)) for at in range(low, high, step)]
+        for (low, high), step in zip(box, size, strict=True)
+    ]
+    yield from product(*cuts)
+
+
+def seen_from_0(store: TensorStore) -> IndexTransform:
+    """An array's driver from positions that begin at 0."""
+    domain = store._driver.domain.mark_bounds_implicit[False]
+    seen = propagate_bounds(domain, store._transform)
+    return seen[d[:].translate_to[0]] if seen.input_rank else seen
+
+
+async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> Operation:
+    match arguments:
+        case {"base": base, "levels": list(levels), "factors": list(factors),
+              "cells": list(cells), "method": str(method)}:  # fmt: skip
+            read = await open_json(base, context, "what a pyramid is made of")
+            stores = [await open_json(each, context, "a level of a pyramid") for each in levels]
+            made = [
+                (store._driver, tuple(each)) for store, each in zip(stores, factors, strict=True)
+            ]
+            sizes = [tuple(cell) for cell in cells]
+            return PyramidPart.of(sizes, read._driver, seen_from_0(read), made, method, blocks)
+    raise SpecError("expected base, levels, factors, cells and method", ("arguments",))
+
+
+register("pyramid", _open)
