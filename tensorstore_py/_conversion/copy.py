@@ -6,22 +6,20 @@ process, or a `CopyCall`, which has it done by an executor.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import as_context
 from tensorstore_py._conversion.asked import Asked
 from tensorstore_py._conversion.copy_call import CopyCall
-from tensorstore_py._conversion.manifest import Manifest
 from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._plan.call import register_call
+from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._runtime.progress import Told
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
-from tensorstore_py._spec.binding import bind
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from tensorstore_py._conversion.copy_plan import IfExists
     from tensorstore_py._conversion.new_form import Chunks
     from tensorstore_py._conversion.summary import CopySummary
-    from tensorstore_py._interface.kvstore import KvStore as KvStorePromise
-    from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
@@ -206,18 +202,14 @@ def _copy(
 ) -> Future[CopySummary]:
     """Copy in this process, or by an executor."""
     asked = Asked.of(source, dest, **options)
-    if executor is not None and not dry_run:
-        return run_call(CopyCall(operation, asked.request, asked.to_json), executor, told)
-    kept, request = None, asked.request
+    where = None
     if manifest is not None:
-        where, store = _document(manifest, as_context(options["context"]))
-        inline = request.inline and store.inline
-        kept = Manifest(store, where.path, inline, dict(request.identity))
-        request = request._replace(inline=inline, manifest=kept)
-    whole = TreeCopy(request, told)
-    return told.until(
-        start(request.inline, lambda: whole.run(dry_run=dry_run), when_left=WhenLeft.STOPS)
-    )
+        where = document_place(manifest, as_context(options["context"]))
+    if not dry_run and (executor is not None or where is not None):
+        return run_call(CopyCall(operation, asked.request, asked.to_json), executor, told, where)
+    whole = TreeCopy(asked.request, told)
+    body = partial(whole.run, dry_run=dry_run)
+    return told.until(start(asked.request.inline, body, when_left=WhenLeft.STOPS))
 
 
 def _planner(operation: str) -> Callable[..., CopyCall]:
@@ -242,28 +234,3 @@ def _planner(operation: str) -> Callable[..., CopyCall]:
 
 register_call(copy, _planner("copy"))
 register_call(rechunk, _planner("rechunk"))
-
-
-def _document(given: object, context: Context) -> tuple[KvStoreSpec, KvStorePromise]:
-    """Where a document is: the bound spec with its path, and the store.
-
-    Raises:
-        SpecError: it is no place of one document.
-    """
-    if isinstance(given, KvStore):
-        where, store = given.model, given.store
-    else:
-        if isinstance(given, str) and "://" not in given:
-            raise SpecError(
-                f"{given!r} is no URL; pass a local path as pathlib.Path({given!r})", ("manifest",)
-            )
-        if isinstance(given, os.PathLike):
-            given = f"file://{os.path.abspath(given)}"  # noqa: PTH100 - of any path-like
-        where = bind(KvStore.Spec(given).model, context)
-        store = where.open()
-    if not where.path or where.path.endswith("/"):
-        raise SpecError(
-            "a manifest is one document: give the path of one, such as file:///data/copy.json",
-            ("manifest",),
-        )
-    return where, store

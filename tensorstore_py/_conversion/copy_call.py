@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from tensorstore_py._api.copy import ArrayCopy
 from tensorstore_py._chunked.driver import ChunkedDriver
-from tensorstore_py._conversion.array_copy import way
+from tensorstore_py._conversion.array_copy import form_digest, way
+from tensorstore_py._conversion.copy_plan import PlannedArray
 from tensorstore_py._conversion.stored_chunks import ChunkCopy
 from tensorstore_py._conversion.summary import CopySummary
 from tensorstore_py._conversion.tree_copy import TreeCopy, arrays, summary
@@ -19,14 +20,14 @@ from tensorstore_py._plan.operation import register
 from tensorstore_py._plan.steps import Stage, Step
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.progress import Told
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import FailedPreconditionError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tensorstore_py._api.blocks import Blocks
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._conversion.copy_plan import Planned, PlannedArray, Request
+    from tensorstore_py._conversion.copy_plan import Planned, Request
     from tensorstore_py._conversion.ends import Found
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._plan.operation import Operation
@@ -55,6 +56,11 @@ class CopyCall(Call[CopySummary]):
         self._tree = TreeCopy(request._replace(inline=False), Told(None))
         self._arguments = arguments
         self._seen: tuple[Found, list[Planned]] | None = None
+
+    def resume(self, forms: Mapping[str, str]) -> None:
+        """See `Call`."""
+        self._tree = self._tree._replace(request=self._tree.request._replace(begun=forms))
+        self._seen = None
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -95,18 +101,41 @@ class CopyCall(Call[CopySummary]):
             operation.item_bytes,
             operation.told_bytes,
             operation,
+            form_digest(each.source, each.form),
         )
 
-    async def begin(self, *, again: bool) -> None:
-        """Make groups and arrays."""
+    async def begin(self, again: bool) -> None:
+        """Make groups and arrays.
+
+        Raises:
+            FailedPreconditionError: somebody else has made one since this was planned.
+        """
         to, plan = await self._look()
-        await self._tree.make_groups(to, plan)
         left = arrays(plan)
+        replaced = again or self._tree.request.if_exists == "replace"
+        for each in left:
+            if each.action == "resume" and not replaced:
+                raise FailedPreconditionError(
+                    f'"/{each.path}" was made at the destination by somebody else since this was '
+                    "planned; plan again"
+                )
+        await self._tree.make_groups(to, plan)
 
         async def make(each: PlannedArray) -> None:
-            await self._tree.target(to, each._replace(action="replace") if again else each)
+            there = each.action == "resume"
+            await self._tree.target(to, each._replace(action="replace") if there else each)
 
         await fan_out(False, left, make, count=len(left), width=_TOGETHER)
+
+    async def check_begun(self) -> None:
+        """See `Call`."""
+        _, plan = await self._look()
+        for each in arrays(plan):
+            if each.action == "create" and each.path in (self._tree.request.begun or ()):
+                raise FailedPreconditionError(
+                    f'"/{each.path}" was deleted at the destination since this began; delete the '
+                    "manifest to begin anew"
+                )
 
     async def end(self) -> None:
         """Write consolidated metadata where the source has it."""
@@ -122,7 +151,14 @@ class CopyCall(Call[CopySummary]):
         for outcome in outcomes:
             for number, each in outcome.steps.items():
                 done[left[number].path] = each.bytes, each.chunks
-        return summary(plan, done)
+        before = {each.path for each in left if each.action == "resume"} - set(done)
+        return summary([_done_before(each) if each.path in before else each for each in plan], done)
+
+
+def _done_before(each: Planned) -> Planned:
+    assert isinstance(each, PlannedArray)
+    form = each.form._replace(how="done by an earlier copy")
+    return each._replace(action="skip", form=form, size_bytes=0)
 
 
 async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> Operation:

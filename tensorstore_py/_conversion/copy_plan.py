@@ -1,7 +1,6 @@
 """What a copy is going to do: member by member, found out before anything is stored.
 
-Everything that can be refused is refused here. What is done by an earlier copy, as a manifest
-tells, is known here, too.
+Everything that can be refused is refused here. What an earlier copy has begun is known here, too.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tensorstore_py._api.copy import check_types
 from tensorstore_py._api.options import updated
 from tensorstore_py._conversion.array_copy import form_digest
-from tensorstore_py._conversion.manifest import ArrayRecord
 from tensorstore_py._conversion.member import SourceArray, node_attributes, open_source
 from tensorstore_py._conversion.new_form import NewForm, new_form
 from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._hierarchy.path import check_new, join
 from tensorstore_py._hierarchy.walk import Walk
+from tensorstore_py._plan.document import changed
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py.errors import (
     AlreadyExistsError,
-    FailedPreconditionError,
     MismatchError,
     NotFoundError,
     SpecError,
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tensorstore_py._conversion.ends import Destination, End, Found
-    from tensorstore_py._conversion.manifest import Manifest
     from tensorstore_py._conversion.member_paths import MemberPaths
     from tensorstore_py._conversion.new_form import Wanted
     from tensorstore_py._conversion.summary import Action
@@ -66,14 +63,12 @@ class PlannedArray(NamedTuple):
         source: the array.
         form: how the copy is to be.
         action: see `CopiedMember`.
-        record: what is known of it.
         size_bytes: of the elements, as the copy has them in memory; 0 if it is skipped.
     """
 
     source: SourceArray
     form: NewForm
     action: Action
-    record: ArrayRecord
     size_bytes: int
 
     @property
@@ -95,7 +90,7 @@ class Request(NamedTuple):
         paths: which members are meant.
         if_exists: what to do about arrays that are there.
         wanted: how copies differ from their sources.
-        manifest: keeps what is done; None: nobody does.
+        begun: of arrays that an earlier copy has begun, their forms; None: there was none.
         identity: what must be the same for a later copy to go on with this one.
     """
 
@@ -105,7 +100,7 @@ class Request(NamedTuple):
     paths: MemberPaths
     if_exists: IfExists
     wanted: Wanted
-    manifest: Manifest | None
+    begun: Mapping[str, str] | None = None
     identity: Mapping[str, object] = MappingProxyType({})
 
     async def plan(self, from_: Found, to: Found) -> list[Planned]:
@@ -234,44 +229,17 @@ class Request(NamedTuple):
             data_type = to.array.dtype
         check_types(source.array.dtype, data_type)
         size = source.size * data_type.array_dtype.itemsize
-        digest = form_digest(source, new)
-        record = None if self.manifest is None else self.manifest.record(source.path)
-        if record is not None:
-            return self._resumed(source, new, record, digest, there, size)
-        fresh = ArrayRecord(digest)
+        begun = None if self.begun is None else self.begun.get(source.path)
+        if begun is not None:
+            if begun != form_digest(source, new):
+                raise changed(source.path, "that it keeps")
+            return PlannedArray(source, new, "create" if there is None else "resume", size)
         if there is None:
-            return PlannedArray(source, new, "create", fresh, size)
+            return PlannedArray(source, new, "create", size)
         if self.if_exists == "skip" and there.kind == "array":
-            why = new._replace(how="it is there")
-            return PlannedArray(source, why, "skip", fresh, 0)
+            return PlannedArray(source, new._replace(how="it is there"), "skip", 0)
         self._refuse(to, source.path, there)
-        return PlannedArray(source, new, "replace", fresh, size)
-
-    def _resumed(
-        self,
-        source: SourceArray,
-        new: NewForm,
-        record: ArrayRecord,
-        digest: str,
-        there: Node | None,
-        size: int,
-    ) -> PlannedArray:
-        """What becomes of an array that an earlier copy began."""
-        assert self.manifest is not None
-        if there is None:
-            return PlannedArray(source, new, "create", ArrayRecord(digest), size)
-        if record.form != digest:
-            raise FailedPreconditionError(
-                f'"/{source.path}" is not as it was when the copy began: its form has changed '
-                f"since; delete the manifest {self.manifest.where} to begin anew"
-            )
-        if record.complete:
-            return PlannedArray(
-                source, new._replace(how="done by an earlier copy"), "skip", record, 0
-            )
-        if not len(record.done):  # nor may what was there before be deleted yet
-            return PlannedArray(source, new, "replace", ArrayRecord(digest), size)
-        return PlannedArray(source, new, "resume", record, size)
+        return PlannedArray(source, new, "replace", size)
 
     def _refuse(self, to: Found, path: str, there: Node) -> None:
         """Raises AlreadyExistsError unless what is there may be replaced."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tensorstore_py._api.group_arrays import NewArray, open_array
+from tensorstore_py._api.group_arrays import NewArray
 from tensorstore_py._api.open import opened
 from tensorstore_py._api.options import updated
 from tensorstore_py._conversion.array_copy import copy_blocks
@@ -18,12 +18,10 @@ from tensorstore_py._conversion.summary import CopiedMember, CopySummary
 from tensorstore_py._hierarchy.attributes import AttributesFile
 from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.creating import create_group, make_parents
-from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.path import join
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.lifetime import Lifetime
-from tensorstore_py.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,10 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TreeCopy", "arrays", "summary"]
 
-#: Arrays of fewer bytes are copied together, so many at a time, and so many begun at once.
+#: Arrays of fewer bytes are copied together, so many at a time.
 _SMALL_BYTES = 2**22
 _TOGETHER = 16
-_BEGUN = 1024
 
 
 class TreeCopy(NamedTuple):
@@ -72,8 +69,6 @@ class TreeCopy(NamedTuple):
         from_ = await within(inline, source.inline, source.find)
         form = None if from_.tree is None else from_.tree.form
         to = await within(inline, destination.inline, lambda: destination.find(form))
-        if request.manifest is not None:
-            await request.manifest.load()
         return to, await request.plan(from_, to)
 
     async def make_groups(self, to: Found, plan: list[Planned]) -> None:
@@ -109,18 +104,14 @@ class TreeCopy(NamedTuple):
 
         async def copy(each: PlannedArray) -> None:
             target = await self.target(to, each)
-            done[each.source.path] = await copy_blocks(
-                each.source, target, each.form, each.record, self.request.manifest, self.told
-            )
+            done[each.source.path] = await copy_blocks(each.source, target, each.form, self.told)
             self.told.advance(0, 0, 1)
 
         small = [each for each in left if each.size_bytes < _SMALL_BYTES]
-        batches = [small[at : at + _BEGUN] for at in range(0, len(small), _BEGUN)]
-        batches += [[each] for each in left if each.size_bytes >= _SMALL_BYTES]
-        for batch in batches:
-            if self.request.manifest is not None:
-                await self.request.manifest.begin({each.source.path: each.record for each in batch})
-            await fan_out(self.request.inline, batch, copy, count=len(batch), width=_TOGETHER)
+        await fan_out(self.request.inline, small, copy, count=len(small), width=_TOGETHER)
+        for each in left:
+            if each.size_bytes >= _SMALL_BYTES:
+                await copy(each)
         return done
 
     async def target(self, to: Found, each: PlannedArray) -> TensorStore:
@@ -132,13 +123,6 @@ class TreeCopy(NamedTuple):
                 return to.array if to.array is not None else await self._by_itself(each)
             assert to.tree is not None
             path = join(to.path, each.source.path)
-            if each.action == "resume":
-                node = await read_node(to.tree, path)
-                if node is None:
-                    raise NotFoundError(f'"/{path}" was deleted at {to.tree.describe(path)}')
-                asked = {"dtype": _asked_type(each)}
-                life = Lifetime("TensorStore")
-                return await open_array(to.place, node, to.transaction, asked, life)
             if each.action == "replace":
                 await to.tree.store.delete_range(KeyRange.prefix(to.tree.below(path)))
             new = NewArray.of(
@@ -155,8 +139,6 @@ class TreeCopy(NamedTuple):
         model = self.request.destination.array
         assert model is not None
         mode = {"create": True, "open": False, "delete_existing": each.action == "replace"}
-        if each.action == "resume":
-            mode = {"open": True, "create": False, "delete_existing": False}
         asked = updated(model, {**each.form.options, **mode})
         return opened(await asked.open(), asked, readable=True, writable=True)
 
@@ -220,7 +202,3 @@ def _member(each: PlannedGroup | PlannedArray) -> CopiedMember:
     if isinstance(each, PlannedGroup):
         return CopiedMember(each.path, "group", each.action, "")
     return CopiedMember(each.source.path, "array", each.action, each.form.how, each.size_bytes)
-
-
-def _asked_type(each: PlannedArray) -> object:
-    return each.form.options.get("dtype", each.source.array.dtype)

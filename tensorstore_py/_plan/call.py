@@ -44,6 +44,13 @@ class Call(ABC, Generic[R]):
     def identity(self) -> JsonObject:
         """What must be the same for a second call to go on with what a first one began."""
 
+    def resume(self, forms: Mapping[str, str]) -> None:
+        """An earlier call with the same identity has begun: what it made is part of this one.
+
+        Args:
+            forms: of each of its steps, by their names.
+        """
+
     @abstractmethod
     async def stages(self) -> tuple[Stage, ...]:
         """What there is to do, found out from the library's loop; nothing is changed.
@@ -51,11 +58,18 @@ class Call(ABC, Generic[R]):
         Stages run one after the other, and the tasks within one in any order.
         """
 
-    async def begin(self, *, again: bool) -> None:
+    async def begin(self, again: bool) -> None:
         """Make what tasks write to. May run again where it was cut short.
 
         Args:
             again: an earlier call with the same identity did this, in part.
+        """
+
+    async def check_begun(self) -> None:
+        """See that what an earlier call made is there.
+
+        Raises:
+            FailedPreconditionError: somebody has deleted some of it.
         """
 
     async def end(self) -> None:

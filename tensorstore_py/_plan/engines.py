@@ -39,12 +39,17 @@ class Engine(ABC):
     """Something that runs pieces.
 
     Attributes:
-        width: how many pieces it should have at a time.
+        workers: how many it runs at a time.
         shares_memory: whether its workers are threads of this process.
     """
 
-    width: int
+    workers: int
     shares_memory = False
+
+    @property
+    def width(self) -> int:
+        """How many pieces it should have at a time."""
+        return _AHEAD * self.workers
 
     @abstractmethod
     def submit(self, piece: Runnable, name: str) -> Any:  # noqa: ANN401
@@ -70,7 +75,7 @@ class _OfFutures(Engine):
         self._executor = executor
         self.shares_memory = isinstance(executor, ThreadPoolExecutor)
         workers = getattr(executor, "_max_workers", None) or getattr(executor, "max_workers", None)
-        self.width = _AHEAD * (workers if isinstance(workers, int) else 32)
+        self.workers = workers if isinstance(workers, int) else 16
 
     def submit(self, piece: Runnable, name: str) -> object:
         del name
@@ -99,7 +104,7 @@ class _OfDask(Engine):
 
     def __init__(self, client: Any) -> None:  # noqa: ANN401
         self._client = client
-        self.width = max(32, 4 * _AHEAD * sum(client.nthreads().values()))
+        self.workers = max(1, sum(client.nthreads().values()))
 
     def submit(self, piece: Runnable, name: str) -> object:
         return self._client.submit(_call, piece, key=name, pure=False, retries=_RETRIES, priority=0)
@@ -135,7 +140,7 @@ class _OfRay(Engine):
         self._ray = ray
         self._call = ray.remote(max_retries=_RETRIES)(_call)
         self._references: dict[int, Any] = {}
-        self.width = max(2, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def submit(self, piece: Runnable, name: str) -> object:
         reference = self._call.options(name=name).remote(piece)

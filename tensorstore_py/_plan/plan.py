@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._plan.call import Call, call_named, call_of
+from tensorstore_py._plan.document import document, document_place, stages_of
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._plan.steps import Stage, Step
 from tensorstore_py._runtime.progress import Told
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
+from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import ParamSpec
 
     from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._plan.steps import Stage, Step
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "plan", "size_text"]
 
-_VERSION = "tensorstore_py_plan"
 _SHOWN = 20
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -89,11 +90,14 @@ class Plan:
         """How many bytes the elements of the largest task take while it runs."""
         return max((step.item_bytes * step.blocks.largest for step in self.steps), default=0)
 
-    def run(self, *, executor: object = None, progress: ProgressLike = None) -> Future[Any]:
+    def run(
+        self, *, executor: object = None, manifest: object = None, progress: ProgressLike = None
+    ) -> Future[Any]:
         """Do it.
 
         Args:
             executor: as for the function that was planned.
+            manifest: as for that.
             progress: as for that.
 
         Returns:
@@ -102,7 +106,9 @@ class Plan:
         Raises:
             Whatever the function does.
         """
-        return run_call(self.call, executor, Told(progress, self.operation), self.stages)
+        where = None if manifest is None else document_place(manifest, Context())
+        told = Told(progress, self.operation)
+        return run_call(self.call, executor, told, where, self.stages)
 
     def to_json(self) -> JsonObject:
         """The plan as JSON that another process understands.
@@ -111,13 +117,7 @@ class Plan:
             UnsupportedError: something is in this process's memory.
             SpecError: there are credentials in a spec.
         """
-        stages = [[step.to_json() for step in stage.steps] for stage in self.stages]
-        return {
-            _VERSION: 1,
-            "operation": self.operation,
-            "request": self.call.request(),
-            "stages": stages,
-        }
+        return document(self.call, self.stages)
 
     @classmethod
     def from_json(cls, json: object) -> Plan:
@@ -127,14 +127,9 @@ class Plan:
             SpecError: it is something else.
         """
         match json:
-            case {"tensorstore_py_plan": 1, "operation": str(operation), "request": dict(request),
-                  "stages": list(stages)}:  # fmt: skip
-                found = [
-                    Stage(tuple(Step.from_json(step) for step in each))
-                    for each in stages
-                    if isinstance(each, list)
-                ]
-                return cls(call_named(operation, request), tuple(found))
+            case {"tensorstore_py_plan": 1, "operation": str(operation),
+                  "arguments": dict(arguments), "stages": list(stages)}:  # fmt: skip
+                return cls(call_named(operation, arguments), stages_of(stages))
         raise SpecError('expected a plan, with the member "tensorstore_py_plan": 1')
 
     def __reduce__(self) -> tuple[Callable[[object], Plan], tuple[JsonObject]]:

@@ -1,32 +1,36 @@
-"""Run a call: its stages one after the other, here or on an engine.
+"""Run a call: its stages one after the other, here or on an engine, with a manifest or without.
 
-The one who called begins, runs or hands out the tasks, and ends. A piece is what an engine runs:
-tasks that follow each other, with all that a worker has to know of them.
+Without one, who called begins, hands out the tasks, and ends. With one, all workers are alike.
 """
 
 from __future__ import annotations
 
 from contextlib import aclosing
-from functools import partial
 from secrets import token_hex
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from tensorstore_py._plan.arrays import portable_json
 from tensorstore_py._plan.engines import engine_of, run_pieces
-from tensorstore_py._plan.tasks import Done, Outcome, Tasks
+from tensorstore_py._plan.pieces import Joining, Piece, shared_context
+from tensorstore_py._plan.recorded import store_plan, work_on
+from tensorstore_py._plan.share import Share
+from tensorstore_py._plan.steps import check_portable
+from tensorstore_py._plan.tasks import Outcome, Tasks
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
-from tensorstore_py._spec.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._plan.call import Call
+    from tensorstore_py._plan.document import DocumentPlace
     from tensorstore_py._plan.engines import Engine
     from tensorstore_py._plan.steps import Stage
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import Told
 
-__all__ = ["Piece", "run_call"]
+__all__ = ["run_call"]
 
 R = TypeVar("R")
 
@@ -36,50 +40,12 @@ _PIECES: Final = 8
 _MOST_TASKS: Final = 256
 
 
-class Piece(NamedTuple):
-    """Tasks of a stage that follow each other, for one worker.
-
-    Attributes:
-        stage: with only the steps that they belong to.
-        first: which of the whole stage's steps is its first.
-        start, stop: the numbers of the tasks among those of `stage`.
-    """
-
-    stage: Stage
-    first: int
-    start: int
-    stop: int
-
-    @staticmethod
-    def of(stage: Stage, low: int, high: int) -> Piece:
-        """The tasks of a whole stage from one number up to another."""
-        some, first, before = stage.some(low, high)
-        return Piece(some, first, low - before, high - before)
-
-    def run(self) -> Outcome:
-        """Do them all."""
-        tasks = Tasks(self.stage, _context())
-        body = partial(tasks.run_all, self.start, self.stop, _nobody)
-        done = start(False, body).result()
-        return Outcome({self.first + at: each for at, each in done.steps.items()}, done.damaged)
-
-
-def _nobody(_: Done) -> None:
-    pass
-
-
-_contexts: list[Context] = []
-
-
-def _context() -> Context:
-    """The context that all pieces of a process share: one pool of memory, one of connections."""
-    if not _contexts:
-        _contexts.append(Context())
-    return _contexts[0]
-
-
 def run_call(
-    call: Call[R], executor: object, told: Told, stages: tuple[Stage, ...] | None = None
+    call: Call[R],
+    executor: object,
+    told: Told,
+    manifest: DocumentPlace | None = None,
+    stages: tuple[Stage, ...] | None = None,
 ) -> Future[R]:
     """Run a call.
 
@@ -87,6 +53,7 @@ def run_call(
         call: what was asked for.
         executor: who runs the tasks, see `engine_of`; None: this process.
         told: who is told how far it is.
+        manifest: where to keep what is done; None: nowhere.
         stages: those of the call, if they are known.
 
     Raises:
@@ -95,30 +62,71 @@ def run_call(
     engine = engine_of(executor)
 
     async def run() -> R:
-        found = await call.stages() if stages is None else stages
+        elsewhere = engine is not None and not engine.shares_memory
+        if manifest is not None:
+            found = await store_plan(call, manifest, portable=elsewhere)
+        else:
+            found = await call.stages() if stages is None else stages
         steps = [step for stage in found for step in stage.steps]
         told.begin(
             sum(step.told_bytes * step.blocks.size for step in steps),
             sum(step.blocks.chunks for step in steps),
+            len(steps),
         )
-        if engine is not None and not engine.shares_memory:
+        if manifest is not None:
+            return call.result(await _run_recorded(call, found, engine, manifest, told))
+        if elsewhere:
             for step in steps:
                 _ = step.arguments  # what can't travel is refused before anything is made
-        await call.begin(again=False)
-        outcomes = []
-        for stage in found:
-            outcome = await _run_stage(stage, engine, told, call.operation)
-            outcome.check()
-            outcomes.append(outcome)
-        await call.end()
-        return call.result(outcomes)
+        return call.result(await _run_all(call, found, engine, told))
 
     return told.until(start(False, run, when_left=WhenLeft.STOPS))
 
 
+async def _run_recorded(
+    call: Call[Any],
+    stages: tuple[Stage, ...],
+    engine: Engine | None,
+    manifest: DocumentPlace,
+    told: Told,
+) -> list[Outcome]:
+    """Work on a stored plan, with all workers of an engine, or here."""
+    share = Share(stages, told)
+    theirs: list[list[Outcome]] = []
+    if engine is not None:
+        live = (call, stages, manifest) if engine.shares_memory else None
+        where: JsonObject = {} if live else portable_json(manifest.spec)
+        check_portable(where, "manifest")
+        count = engine.workers
+        pieces = (Joining(where, number, count, live) for number in range(count))
+        async with aclosing(run_pieces(engine, pieces, _unique(call.operation))) as ended:
+            theirs = [found async for found in ended if isinstance(found, list)]
+    # What the engine has left undone is done here; else this only finds that all is done.
+    outcomes = await work_on(call, stages, manifest, shared_context(), told=share.advance)
+    assert outcomes is not None  # since it waited
+    share.finish()
+    for each in theirs:
+        for stage, outcome, done in zip(stages, outcomes, each, strict=True):
+            outcome.merge(done, stage)
+    return outcomes
+
+
+async def _run_all(
+    call: Call[R], stages: tuple[Stage, ...], engine: Engine | None, told: Told
+) -> list[Outcome]:
+    await call.begin(False)
+    outcomes = []
+    for stage in stages:
+        outcome = await _run_stage(stage, engine, told, call.operation)
+        outcome.check()
+        outcomes.append(outcome)
+    await call.end()
+    return outcomes
+
+
 async def _run_stage(stage: Stage, engine: Engine | None, told: Told, name: str) -> Outcome:
     if engine is None:
-        return await Tasks(stage, _context()).run_all(
+        return await Tasks(stage, shared_context()).run_all(
             0, stage.count, lambda done: told.advance(done.bytes, done.chunks)
         )
     outcome = Outcome({}, [])

@@ -38,9 +38,10 @@ class Step:
         item_bytes: how much memory an element takes meanwhile.
         told_bytes: what an element counts.
         live: the open operation, if it was opened here.
+        form: a few letters that are others when what it works on is of another form.
     """
 
-    __slots__ = ("_arguments", "blocks", "item_bytes", "kind", "live", "name", "told_bytes")
+    __slots__ = ("_arguments", "blocks", "form", "item_bytes", "kind", "live", "name", "told_bytes")
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Step:
         item_bytes: int,
         told_bytes: int,
         live: Operation | None = None,
+        form: str = "",
     ) -> None:
         self.kind = kind
         self.name = name
@@ -59,6 +61,7 @@ class Step:
         self.item_bytes = item_bytes
         self.told_bytes = told_bytes
         self.live = live
+        self.form = form
 
     @property
     def arguments(self) -> JsonObject:
@@ -89,16 +92,20 @@ class Step:
             self.live = await found(self.kind)[0](self.arguments, context, self.blocks)
         return self.live
 
-    def to_json(self) -> JsonObject:
-        """It as JSON; raises as `arguments`."""
+    def said(self) -> JsonObject:
+        """What there is to do, as JSON, without what another process needs to do it."""
         return {
             "kind": self.kind,
             "name": self.name,
+            "form": self.form,
             "blocks": self.blocks.to_json(),
             "item_bytes": self.item_bytes,
             "told_bytes": self.told_bytes,
-            "arguments": self.arguments,
         }
+
+    def to_json(self) -> JsonObject:
+        """It as JSON; raises as `arguments`."""
+        return {**self.said(), "arguments": self.arguments}
 
     @classmethod
     def from_json(cls, json: object) -> Step:
@@ -108,11 +115,14 @@ class Step:
             SpecError: it is something else, or of a kind that nobody knows.
         """
         match json:
-            case {"kind": str(kind), "name": str(name), "blocks": blocks,
+            case {"kind": str(kind), "name": str(name), "form": str(form), "blocks": blocks,
                   "item_bytes": int(item_bytes), "told_bytes": int(told_bytes),
                   "arguments": dict(arguments)}:  # fmt: skip
                 found(kind)
-                return cls(kind, name, arguments, Blocks.from_json(blocks), item_bytes, told_bytes)
+                return cls(
+                    kind, name, arguments, Blocks.from_json(blocks), item_bytes, told_bytes,
+                    form=form,
+                )  # fmt: skip
         raise SpecError("expected a step with kind, name, blocks and arguments")
 
     def __reduce__(self) -> tuple[Callable[[object], Step], tuple[JsonObject]]:

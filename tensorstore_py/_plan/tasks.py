@@ -93,6 +93,11 @@ class Outcome(NamedTuple):
             self.add(number, stage.steps[number], done)
         self.damaged.extend(other.damaged)
 
+    def without_results(self) -> Outcome:
+        """The same, without the partial results."""
+        steps = {number: done._replace(result=None) for number, done in self.steps.items()}
+        return Outcome(steps, self.damaged)
+
     def check(self) -> None:
         """Tell of what could not be done.
 

@@ -1,12 +1,11 @@
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._api.blocks import Blocks
-from tensorstore_py._conversion.array_copy import Left, copy_blocks, form_digest
-from tensorstore_py._conversion.block_numbers import BlockNumbers
-from tensorstore_py._conversion.manifest import ArrayRecord
+from tensorstore_py._api.copy import ArrayCopy
+from tensorstore_py._conversion.array_copy import copy_blocks, form_digest, way
 from tensorstore_py._conversion.member import SourceArray
 from tensorstore_py._conversion.new_form import NewForm
+from tensorstore_py._conversion.stored_chunks import ChunkCopy
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.progress import Told
 
@@ -24,52 +23,27 @@ def arrays():
     ]  # fmt: skip
 
 
-def blocks(array):
-    return Blocks.of_write(array._driver, array._transform, least=1, most=1)
+@pytest.mark.parametrize(("same", "kind"), [(True, ChunkCopy), (False, ArrayCopy)])
+def test_chunks_stay_as_they_are_where_they_may(same, kind):
+    old, new = arrays()
+
+    found = way(SourceArray("", old, None, None, {}), new, FORM._replace(same_chunks=same))
+
+    assert isinstance(found, kind)
 
 
-def test_what_is_left():
-    array = arrays()[0]
-
-    left = Left(blocks(array), BlockNumbers([0, 3]))
-
-    assert [block.bounds for block in left] == [((2, 4),), ((4, 6),)]
-    assert (left.count, left.chunks, left.size, left.largest) == (2, 2, 4, 2)
-
-
-def test_nothing_is_done_yet():
-    whole = blocks(arrays()[0])
-
-    left = Left(whole, BlockNumbers())
-
-    assert (left.count, left.chunks, left.size) == (whole.count, whole.chunks, whole.size)
-    assert [*left] == [*whole]
-
-
-def test_done_blocks_are_not_copied():
+def test_all_blocks_are_copied_and_told_of():
     old, new = arrays()
     old[...] = 5
-    record = ArrayRecord("form", done=BlockNumbers([1]))
+    seen: list[ts.Progress] = []
+    told = Told(seen.append)
+    told.begin(7, 0, 1)
 
-    copied = run_inline(
-        copy_blocks(SourceArray("", old, None, None, {}), new, FORM, record, None, Told(None))
-    )
+    copied = run_inline(copy_blocks(SourceArray("", old, None, None, {}), new, FORM, told))
 
-    assert copied == (5, 3)
-    assert new.read().result().tolist() == [5, 5, 0, 0, 5, 5, 5]
-    assert record.complete
-
-
-def test_blocks_must_be_what_they_were():
-    old, new = arrays()
-
-    with pytest.raises(ts.FailedPreconditionError, match="was cut into other blocks"):
-        run_inline(
-            copy_blocks(
-                SourceArray("", old, None, None, {}), new, FORM, ArrayRecord("form", "9-a"), None,
-                Told(None),
-            )
-        )  # fmt: skip
+    assert copied == (7, 4)
+    assert new.read().result().tolist() == [5] * 7
+    assert (seen[-1].bytes_done, seen[-1].chunks_done, seen[-1].chunks_total) == (7, 4, 4)
 
 
 def test_a_digest_is_of_the_source_and_what_is_asked():

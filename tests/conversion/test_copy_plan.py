@@ -12,7 +12,7 @@ from tensorstore_py._runtime.inline import run_inline
 
 def plan(from_, to, context, **options):
     ends = source(from_, context), destination(to, context, options.pop("zarr_format", None))
-    given = {"if_exists": "raise", "wanted": Wanted(), "manifest": None, **options}
+    given = {"if_exists": "raise", "wanted": Wanted(), **options}
     request = Request(*ends, inline=True, paths=MemberPaths.of(None, None), **given)
     here = run_inline(ends[0].find())
     there = run_inline(ends[1].find(None if here.tree is None else here.tree.form))

@@ -1,6 +1,6 @@
-"""Which blocks of a copy are done: numbers, kept as the runs that they form.
+"""Which tasks are done: numbers, kept as the runs that they form.
 
-Blocks are done about in their order, so there are few runs however many blocks there are, and their
+Tasks are done about in their order, so there are few runs however many tasks there are, and their
 text, `0-41,43`, is short. The one invariant: runs are in order and never touch.
 """
 
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["BlockNumbers"]
+__all__ = ["TaskNumbers"]
 
 _RUNS = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
-class BlockNumbers:
+class TaskNumbers:
     """A set of numbers.
 
     Args:
         numbers: what is in it.
 
     Example:
-        >>> numbers = BlockNumbers([0, 1, 2, 5])
+        >>> numbers = TaskNumbers([0, 1, 2, 5])
         >>> numbers.add(3)
         >>> str(numbers), len(numbers), 4 in numbers
         ('0-3,5', 5, False)
@@ -42,7 +42,7 @@ class BlockNumbers:
             self.add(number)
 
     @classmethod
-    def parse(cls, text: object) -> BlockNumbers:
+    def parse(cls, text: object) -> TaskNumbers:
         """What `str` made of one.
 
         Raises:
@@ -78,6 +78,20 @@ class BlockNumbers:
             self._starts.insert(at, number)
             self._ends.insert(at, number + 1)
 
+    def missing(self, tasks: range) -> Iterator[int]:
+        """The numbers of a range that are not in it, in order, as it is when it is asked.
+
+        Example:
+            >>> list(TaskNumbers([2, 3]).missing(range(1, 6)))
+            [1, 4, 5]
+        """
+        at = tasks.start
+        runs = list(zip(self._starts, self._ends, strict=True))
+        for start, end in runs:
+            yield from range(at, min(start, tasks.stop))
+            at = max(at, end)
+        yield from range(at, tasks.stop)
+
     def __contains__(self, number: int) -> bool:
         at = bisect_right(self._starts, number)
         return at > 0 and number < self._ends[at - 1]
@@ -90,4 +104,4 @@ class BlockNumbers:
         return ",".join(f"{low}-{end - 1}" if end - low > 1 else f"{low}" for low, end in runs)
 
     def __repr__(self) -> str:
-        return f"BlockNumbers({str(self)!r})"
+        return f"TaskNumbers({str(self)!r})"
