@@ -14,6 +14,7 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.open import as_model
 from tensorstore_py._api.spec_file import clean_json
 from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._spec.pretty import pretty
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError, without_secrets
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ class Document(NamedTuple):
     def name(self) -> str:
         """How to name it to a person."""
         where = self.where
-        return without_secrets(where if isinstance(where, str | Path) else json.dumps(where))  # type: ignore[arg-type]
+        return without_secrets(
+            str(where) if isinstance(where, str | Path) else pretty("KvStore.Spec", where)
+        )
 
     @property
     def folder(self) -> Path | None:
@@ -81,7 +84,7 @@ class Document(NamedTuple):
         """The document whose name goes on with a suffix."""
         where = self.where
         if isinstance(where, Path):
-            return Document(where.with_name(where.name + suffix))
+            return Document(Path(f"{where}{suffix}"))
         if isinstance(where, str):
             return Document(where + suffix)
         spec = self.spec().to_json()

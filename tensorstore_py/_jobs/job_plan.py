@@ -1,14 +1,14 @@
-"""A job whose steps are planned, as a document: what `tspy plan` writes and workers read.
+"""A job that is planned, as a document: what `tspy plan` writes, and what workers read.
 
-The first step is planned when the document is made. What a later one reads may be what an earlier
-one writes, so it is planned when its turn comes. A plan that `ts.plan` made is a job of one step.
+It is the plan of the first step, as `ts.Plan.to_json` says it, with the rest of the job. What a
+later step reads may be what an earlier one writes, so it is planned when its turn comes, and its
+plan is stored beside. Each of these documents is the manifest of its step, too.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tensorstore_py._jobs.engine import JobEngine
 from tensorstore_py._jobs.job import Job, JobStep
 from tensorstore_py._plan.plan import Plan
 from tensorstore_py._runtime.start import start
@@ -17,29 +17,33 @@ from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._jobs.documents import Document
+    from tensorstore_py._plan.call import Call
     from tensorstore_py._runtime.future import Future
-    from tensorstore_py._spec.context import Context
 
-__all__ = ["JOB_PLAN", "is_plan", "plan_json", "plan_step", "plan_text", "planned", "planned_of_json"]
+__all__ = ["is_plan", "plan_json", "plan_text", "planned", "planned_of_json", "step_document"]
 
-#: The member that tells the plan of a job from other documents: its version.
-JOB_PLAN: Final = "tensorstore_py_job_plan"
+#: The member that tells a plan from other documents: its version.
 _PLAN: Final = "tensorstore_py_plan"
+#: What the plan of a job has besides the plan of its first step.
+_JOB: Final = "job"
+#: Of that: the steps after the first one.
+_LATER: Final = "then"
 
 
 def is_plan(json: JsonObject) -> bool:
-    """Whether a document is a plan, and no job file."""
-    return JOB_PLAN in json or _PLAN in json
+    """Whether a document is a plan."""
+    return _PLAN in json
 
 
-def plan_step(step: JobStep, context: Context | None) -> Future[Plan]:
-    """The plan of a step, made now."""
-    call = step.call(context)
+def step_document(document: Document, number: int) -> Document:
+    """Where the plan and manifest of a step are.
 
-    async def body() -> Plan:
-        return Plan(call, await call.stages())
-
-    return start(False, body, when_left=WhenLeft.STOPS)
+    Args:
+        document: those of the job.
+        number: of the step, from 0 on.
+    """
+    return document.beside(f".steps/{number + 1}.json") if number else document
 
 
 def planned(job: Job) -> Job:
@@ -50,46 +54,47 @@ def planned(job: Job) -> Job:
     """
     context = job.bound_context()
     first, *later = job.steps
-    steps = [JobStep(first.operation, first.options, plan_step(first, context).result())]
-    for each in later:
-        request = each.call(context).request()
-        steps.append(JobStep(each.operation, request))
+    plan = _plan(first.call(context)).result()
+    steps = [JobStep(first.operation, first.options, plan)]
+    steps += [JobStep(each.operation, each.call(context).request()) for each in later]
     return job._replace(steps=tuple(steps), context=None)
 
 
+def _plan(call: Call[object]) -> Future[Plan]:
+    async def body() -> Plan:
+        return Plan(call, await call.stages())
+
+    return start(False, body, when_left=WhenLeft.STOPS)
+
+
 def plan_text(job: Job) -> str:
-    """What it is going to do, for people."""
-    lines = [] if not job.description else [job.description]
+    """What a planned job is going to do, for people."""
+    lines = [job.description] if job.description else []
     for number, step in enumerate(job.steps, 1):
-        told = f"{step.operation}: planned when what is before it is done"
-        text = told if step.plan is None else str(step.plan)
+        later = f"{step.operation}: planned when what is before it is done"
+        text = later if step.plan is None else str(step.plan)
         lines.append(f"{number}. {text}" if len(job.steps) > 1 else text)
     return "\n".join(lines)
 
 
 def plan_json(job: Job) -> JsonObject:
-    """The document of a job that is planned.
+    """The document of a planned job.
 
     Raises:
         UnsupportedError: it needs what only this process has.
         SpecError: it says credentials.
     """
-    report = job.report
-    json: JsonObject = {
-        JOB_PLAN: 1,
-        "description": job.description or None,
+    first, *later = job.steps
+    assert first.plan is not None  # of a planned job
+    rest: JsonObject = {
+        "description": job.description,
         "engine": job.engine.to_json(),
         "progress": job.progress,
-        "report": None if report is None else str(report.where),
-        "steps": [_step_json(each) for each in job.steps],
+        "report": None if job.report is None else str(job.report.where),
+        _LATER: [{"operation": each.operation, "arguments": dict(each.options)} for each in later],
     }
-    return {name: value for name, value in json.items() if value is not None}
-
-
-def _step_json(step: JobStep) -> JsonObject:
-    if step.plan is not None:
-        return step.plan.to_json()
-    return {"operation": step.operation, "request": dict(step.options)}
+    said = {name: value for name, value in rest.items() if value not in (None, "", [])}
+    return {**first.plan.to_json(), _JOB: said}
 
 
 def planned_of_json(json: JsonObject) -> Job:
@@ -98,31 +103,24 @@ def planned_of_json(json: JsonObject) -> Job:
     Raises:
         SpecError: it is something else; has the path to the member.
     """
-    if _PLAN in json:
-        return Job((_step_of(json),))
-    if json.get(JOB_PLAN) != 1:
-        raise SpecError(f"expected 1, the version of plans, not {json.get(JOB_PLAN)!r}",
-                        (JOB_PLAN,))  # fmt: skip
-    # Members of a job file, but for the steps, which are the plan's own.
-    rest = {name: value for name, value in json.items() if name not in (JOB_PLAN, "steps")}
-    job = Job.parse_rest(rest, None, None)
-    found = json.get("steps")
-    if not isinstance(found, list) or not found:
-        raise SpecError("expected a list of at least one step", ("steps",))
-    steps = []
-    for number, each in enumerate(found):
-        try:
-            steps.append(_step_of(each))
-        except SpecError as error:
-            raise error.inside("steps", number) from None
-    return job._replace(steps=tuple(steps), engine=JobEngine.parse(json.get("engine")))
+    plan = Plan.from_json(json)
+    rest = json.get(_JOB, {})
+    if not isinstance(rest, dict):
+        raise SpecError("expected an object", (_JOB,))
+    later = rest.get(_LATER, [])
+    if not isinstance(later, list):
+        raise SpecError("expected a list of steps", (_JOB, _LATER))
+    job = Job.parse_rest({name: each for name, each in rest.items() if name != _LATER}, None, None)
+    return job._replace(
+        steps=(
+            JobStep(plan.operation, {}, plan),
+            *(_step(each, number) for number, each in enumerate(later)),
+        )
+    )
 
 
-def _step_of(json: object) -> JobStep:
-    if isinstance(json, dict) and _PLAN in json:
-        plan = Plan.from_json(json)
-        return JobStep(plan.operation, {}, plan)
+def _step(json: object, number: int) -> JobStep:
     match json:
-        case {"operation": str(operation), "request": dict(request)}:
-            return JobStep(operation, request)
-    raise SpecError("expected a step with operation and request")
+        case {"operation": str(operation), "arguments": dict(arguments)}:
+            return JobStep(operation, arguments)
+    raise SpecError("expected a step with operation and arguments", (_JOB, _LATER, number))

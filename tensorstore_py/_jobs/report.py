@@ -15,7 +15,7 @@ from tensorstore_py._plan.plan import size_text
 if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
 
-__all__ = ["EXIT_CODES", "Report", "State", "StepReport"]
+__all__ = ["EXIT_CODES", "Report", "State", "StepReport", "as_json", "time_text"]
 
 State = Literal["not begun", "running", "done", "partly done", "failed", "interrupted"]
 
@@ -134,3 +134,15 @@ def as_json(value: Any) -> Any:  # noqa: ANN401 - any result of any operation
     if isinstance(value, list | tuple | set | frozenset):
         return [as_json(each) for each in value]
     return str(value)
+
+
+def time_text(seconds: float) -> str:
+    """A duration, for people.
+
+    Example:
+        >>> time_text(59.6), time_text(3700)
+        ('0:01:00', '1:01:40')
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.steps import Stage
     from tensorstore_py._spec.context import Context
 
-__all__ = ["join", "store_plan", "work_on"]
+__all__ = ["join", "store_plan", "stored_plan", "work_on"]
 
 
 async def store_plan(
@@ -135,6 +135,17 @@ async def join(
         UnsupportedError: it can only go on in the process that stored it.
         FailedPreconditionError: a source or a target has changed since.
     """
+    call, stages = await stored_plan(where)
+    return await work_on(call, stages, where, context, told=told, share=share, wait=wait)
+
+
+async def stored_plan(where: DocumentPlace) -> tuple[Call[Any], tuple[Stage, ...]]:
+    """The call that a stored plan is of, and its stages.
+
+    Raises:
+        NotFoundError: there is none.
+        UnsupportedError: it can only go on in the process that stored it.
+    """
     manifest = Manifest(where.store, where.key, Parts(0))
     stored = await manifest.load()
     arguments = stored.get("arguments")
@@ -144,9 +155,8 @@ async def join(
             "same call there again to go on"
         )
     call = call_named(str(stored.get("operation")), arguments)
-    stages = stages_of(stored.get("stages"))
     call.resume(forms_of(stored))
-    return await work_on(call, stages, where, context, told=told, share=share, wait=wait)
+    return call, stages_of(stored.get("stages"))
 
 
 class _Mine:
