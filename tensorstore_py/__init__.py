@@ -25,7 +25,7 @@ from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.cast import cast
 from tensorstore_py._api.downsample import DownsampleMethod, downsample
 from tensorstore_py._api.group import Group
-from tensorstore_py._api.json_schema import json_schema
+from tensorstore_py._jobs.json_schema import json_schema
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.load_spec import load_spec
 from tensorstore_py._api.numpy_view import NumpyView

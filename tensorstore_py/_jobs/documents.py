@@ -73,7 +73,7 @@ class Document(NamedTuple):
         found = KvStore.open(self.spec()).result().read("").result()
         if found.state != "value":
             raise NotFoundError(f"{self.name} does not exist; a job file or a plan is expected")
-        return parsed(found.value, self.name, env=env)
+        return parsed(bytes(found.value), self.name, env=env)
 
     def write(self, content: JsonObject) -> None:
         """Replace what is in it."""

@@ -72,7 +72,7 @@ def _fits(value: object, form: Json) -> bool:
     if "anyOf" in form:
         return any(_fits(value, each) for each in form["anyOf"])
     if "enum" in form:
-        return value in form["enum"] and not isinstance(value, bool)
+        return bool(value in form["enum"]) and not isinstance(value, bool)
     if "type" not in form:
         return True
     if not isinstance(value, _TYPES[form["type"]]):
@@ -83,7 +83,7 @@ def _fits(value: object, form: Json) -> bool:
         return all(_fits(each, form.get("items", {})) for each in value)
     if isinstance(value, dict):
         return all(_fits(each, form.get("additionalProperties", {})) for each in value.values())
-    return not isinstance(value, int | float) or value >= form.get("minimum", value)
+    return not isinstance(value, int | float) or bool(value >= form.get("minimum", value))
 
 
 def _said(form: Json) -> str:

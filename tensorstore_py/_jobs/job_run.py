@@ -152,10 +152,11 @@ class _Step:
         future: Future[Any] | None = None
         try:
             future = self._begin(context, executor)
-            report.result = future.result()
-            report.state = "partly done" if report.result is _LEFT else "done"
-            if report.result is _LEFT:
-                report.result, report.error = None, "the rest is in the hands of other workers"
+            result = future.result()
+            if result is _LEFT:
+                report.state, report.error = "partly done", "other workers are at the rest"
+            else:
+                report.state, report.result = "done", result
         except KeyboardInterrupt:
             report.state, report.error = "interrupted", "interrupted"
             if future is not None:
@@ -176,14 +177,14 @@ class _Step:
         if self._part is None or executor is not None:
             return run_call(self._step.call(context), executor, told, where)
         assert where is not None  # a part has a manifest
-        return start(False, _Share(self._step, where, self._part, told).run,
-                     when_left=WhenLeft.STOPS)  # fmt: skip
+        share = _Share(self._step, where, self._part, told, self._report)
+        return start(False, share.run, when_left=WhenLeft.STOPS)
 
     def _told(self, progress: Progress) -> None:
         self._began = True
-        self._report.bytes = progress.bytes_done
+        self._report.bytes_done = progress.bytes_done
         self._report.bytes_total = progress.bytes_total
-        self._report.chunks = progress.chunks_done
+        self._report.chunks_done = progress.chunks_done
         self._watcher(progress)
 
 
@@ -198,6 +199,7 @@ class _Share(NamedTuple):
     where: DocumentPlace
     part: Part
     told: Told
+    report: StepReport
 
     async def run(self) -> object:
         """Work on it; gives the step's result, if it has one that is made of those of its tasks."""
@@ -221,7 +223,10 @@ class _Share(NamedTuple):
         if outcomes is None:
             return _LEFT
         share.finish()
-        if not any(done.result for outcome in outcomes for done in outcome.steps.values()):
+        mine = [done for outcome in outcomes for done in outcome.steps.values()]
+        self.report.tasks_here = sum(done.tasks for done in mine)
+        self.report.bytes_here = sum(done.bytes for done in mine)
+        if all(done.result is None for done in mine):
             return None
         await call.stages()  # what it needs to know to make a result
         return call.result(outcomes)

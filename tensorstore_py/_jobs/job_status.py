@@ -95,12 +95,12 @@ class StepStatus(NamedTuple):
             return f"{self.operation}: planned when what is before it is done"
         json = self.to_json()
         percent = f"{self.bytes_done / self.bytes:.0%}, " if self.bytes else ""
+        size = f"{size_text(self.bytes_done)} of {size_text(self.bytes)}"
+        held = f"{json['claimed']:,} claimed, {json['abandoned']:,} abandoned"
         lines = [
-            f"{self.operation}: {self.state}, {percent}{size_text(self.bytes_done)} of "
-            f"{size_text(self.bytes)}",
+            f"{self.operation}: {self.state}, {percent}{size}",
             f"  tasks: {json['tasks_done']:,} of {json['tasks']:,} done",
-            f"  parts: {json['parts_done']:,} of {json['parts']:,} done, "
-            f"{json['claimed']:,} claimed, {json['abandoned']:,} abandoned",
+            f"  parts: {json['parts_done']:,} of {json['parts']:,} done, {held}",
         ]
         if self.rate:
             left = "" if self.seconds_left is None else f", {time_text(self.seconds_left)} left"

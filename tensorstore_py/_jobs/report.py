@@ -31,9 +31,11 @@ class StepReport:
         operation: its name.
         state: how far it came.
         seconds: how long it took.
-        bytes: of the elements that were worked on here.
+        bytes_done: of the elements that are done, by whomever.
         bytes_total: of all.
-        chunks: how many were worked on here.
+        chunks_done: how many chunks are.
+        tasks_here: of one of several workers: how many tasks it did.
+        bytes_here: and of how many bytes.
         result: what the operation gives.
         error: what went wrong.
     """
@@ -41,15 +43,18 @@ class StepReport:
     operation: str
     state: State = "not begun"
     seconds: float = 0.0
-    bytes: int = 0
+    bytes_done: int = 0
     bytes_total: int = 0
-    chunks: int = 0
+    chunks_done: int = 0
+    tasks_here: int | None = None
+    bytes_here: int | None = None
     result: object = None
     error: str | None = None
 
     def to_json(self) -> JsonObject:
         """It as JSON."""
-        rate = self.bytes / self.seconds if self.seconds else 0.0
+        done = self.bytes_done if self.bytes_here is None else self.bytes_here
+        rate = done / self.seconds if self.seconds else 0.0
         json = {
             **self.__dict__,
             "seconds": round(self.seconds, 3),
@@ -109,7 +114,9 @@ class Report:
         lines = []
         for each in self.steps:
             told = "" if each.result is None else f": {each.result}"
-            size = f"{size_text(each.bytes)} in {each.seconds:.1f} s"
+            size = f"{size_text(each.bytes_done)} in {each.seconds:.1f} s"
+            if each.tasks_here is not None and each.bytes_here is not None:
+                size += f", {size_text(each.bytes_here)} in {each.tasks_here:,} tasks of it here"
             lines.append(f"{each.operation}: {each.state}, {size}{told}")
         return "\n".join(lines)
 

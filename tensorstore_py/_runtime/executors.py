@@ -1,20 +1,20 @@
 """Executors that are made here, and end with what they were made for.
 
-Processes are spawned: a forked copy of a process with threads has locks that nobody will open. When
-what they were made for ends by an exception, Ctrl-C for instance, they are not waited for: tasks may
-be done again.
+Processes are spawned: a forked copy of a process with threads has locks that nobody will open. If
+what they were made for ends by an exception, Ctrl-C for instance, they are ended, too: what runs
+there has to be such that it can be done again.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Executor
 
 __all__ = ["process_pool", "thread_pool"]
 
@@ -40,6 +40,9 @@ def process_pool(workers: int | None = None) -> Iterator[Executor]:
     Args:
         workers: how many; by default one for each processor.
     """
+    import multiprocessing  # noqa: PLC0415 - programs that make none need not pay for it
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         workers, mp_context=multiprocessing.get_context("spawn"), initializer=_die_quietly

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._jobs.documents import Document, parsed
 from tensorstore_py._jobs.engine import ENGINES, JobEngine
-from tensorstore_py._jobs.job import Allowed, Job
+from tensorstore_py._jobs.job import Job
 from tensorstore_py._jobs.job_plan import is_plan, planned_of_json
 from tensorstore_py.cli.places import place
-from tensorstore_py.cli.trusted import add_trust, trust
+from tensorstore_py.cli.trusted import add_trust, allowed
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -79,13 +79,15 @@ def found_job(options: argparse.Namespace) -> Found:
         NotFoundError: it is not there.
         SpecError: something is wrong with it; has the JSON path.
     """
-    read, write = trust(options), trust(options, write=True)
-    if options.env and read is not None:
+    may = allowed(options)
+    if options.env and may is not None:
         raise SpecError(
             "--env would tell a job that is not trusted what is in the environment; drop one"
         )
+    document: Document | None
+    folder: Path | None
     if options.file == "-":
-        document, folder = None, Path.cwd()
+        document, folder = None, Path.cwd()  # relative to where it was typed
         json = parsed(sys.stdin.buffer.read(), "standard input", env=options.env)
     else:
         document = Document(place(options.file))
@@ -94,9 +96,8 @@ def found_job(options: argparse.Namespace) -> Found:
     name = "standard input" if document is None else document.name
     try:
         if not is_plan(json):
-            allowed = None if read is None or write is None else Allowed(read, write)
-            return Found(Job.parse(json, folder, allowed), document, planned=False)
-        if read is not None:
+            return Found(Job.parse(json, folder, may), document, planned=False)
+        if may is not None:
             raise SpecError("a plan is what was checked before; pass --untrusted with its job file")
         return Found(planned_of_json(json), document, planned=True)
     except SpecError as error:

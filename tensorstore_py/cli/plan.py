@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
 from tensorstore_py._jobs.documents import Document
 from tensorstore_py._jobs.job_plan import plan_json, plan_text, planned
@@ -24,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_document(parser, "a job file")
     parser.add_argument("-o", "--output", metavar="FILE",
-                        help="write the plan there, for `tspy run`; -: to the terminal")  # fmt: skip
+                        help="write the plan there, for tspy run; -: to the terminal")  # fmt: skip
     add_engine(parser)
 
 

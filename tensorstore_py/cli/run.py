@@ -11,7 +11,7 @@ import argparse
 import signal
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from tensorstore_py._jobs.documents import Document
 from tensorstore_py._jobs.job_run import Part, run_job
@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="of a plan: be worker K of N, numbered from 0 on: begin with that "
                         "share, and then do what others have left")  # fmt: skip
     parser.add_argument("--no-wait", action="store_true",
-                        help="with --part: end when others are at all that is left, with 3")  # fmt: skip
+                        help="with --part: leave others what they are at, and end with 3")  # fmt: skip
     parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
                         help="of a job file: where to keep what is done")  # fmt: skip
     parser.add_argument("--report", type=lasting_place, metavar="FILE",
@@ -123,7 +123,7 @@ def _run(options: argparse.Namespace, found: Found) -> int:
     return report.exit_code
 
 
-def _stream(asked: bool | None, job: Job) -> object:
+def _stream(asked: bool | None, job: Job) -> TextIO | None:
     asked = job.progress if asked is None else asked
     shown = sys.stderr.isatty() if asked is None else asked
     return sys.stderr if shown else None
