@@ -78,7 +78,7 @@ def _fits(value: object, form: Json) -> bool:
     if not isinstance(value, _TYPES[form["type"]]):
         return False
     if isinstance(value, bool):
-        return form["type"] == "boolean"
+        return bool(form["type"] == "boolean")
     if isinstance(value, list):
         return all(_fits(each, form.get("items", {})) for each in value)
     if isinstance(value, dict):

@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="of a plan: be worker K of N, numbered from 0 on: begin with that "
                         "share, and then do what others have left")  # fmt: skip
     parser.add_argument("--no-wait", action="store_true",
-                        help="with --part: leave others what they are at, and end with 3")  # fmt: skip
+                        help="with --part: leave to others what they are at")  # fmt: skip
     parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
                         help="of a job file: where to keep what is done")  # fmt: skip
     parser.add_argument("--report", type=lasting_place, metavar="FILE",
@@ -74,29 +74,30 @@ def run(options: argparse.Namespace) -> int:
     """Run it, print what was done, and report it."""
     try:
         found = found_job(options)
-        _check(options, found)
+        problem = _problem(options, found)
+        if problem is not None:
+            sys.stderr.write(f"{problem}\n")
+            return 2
         return _run(options, found)
     except (TensorStoreError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
 
 
-def _check(options: argparse.Namespace, found: Found) -> None:
-    if options.part is not None and (not found.planned or found.document is None):
-        raise SpecError(
+def _problem(options: argparse.Namespace, found: Found) -> str | None:
+    """What does not go together; None: nothing."""
+    if found.planned and found.document is None:
+        return "a plan is run where it is stored: what is done is kept beside it; name its place"
+    if options.part is not None and not found.planned:
+        return (
             "--part is for plans, which workers share: make one with "
             f"`tspy plan {options.file} -o plan.json`, and run that"
         )
     if options.no_wait and options.part is None:
-        raise SpecError("--no-wait needs --part")
+        return "--no-wait needs --part"
     if options.manifest is not None and found.planned:
-        raise SpecError("a plan keeps what is done beside it; leave --manifest out")
-    if found.planned and found.document is None:
-        raise SpecError("a plan is run where it is stored, since what is done is kept beside it; "
-                        "name its place instead of -")  # fmt: skip
-    for place in (options.manifest, options.report):
-        if place is not None:
-            Document(place).spec(trust(options, write=True))
+        return "a plan keeps what is done beside it; leave --manifest out"
+    return None
 
 
 def _run(options: argparse.Namespace, found: Found) -> int:
@@ -113,6 +114,9 @@ def _run(options: argparse.Namespace, found: Found) -> int:
     place = job.report if part is None else None  # which tells of all
     if options.report is not None:
         place = Document(options.report)
+    for given in (options.manifest, options.report):
+        if given is not None:
+            Document(given).spec(trust(options, write=True))
     meter = Meter(_stream(options.progress, job), who.workers or 0)
     with _ended_by_sigterm(), who.running() as executor:
         report = run_job(job, executor, meter, manifest, part)
