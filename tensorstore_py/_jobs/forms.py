@@ -63,7 +63,8 @@ def check_form(value: object, form: Json) -> None:
         tensorstore_py.errors.SpecError: expected an integer or a list of integers, but found "x"
     """
     if not _fits(value, form):
-        hint = did_you_mean(str(value), form["enum"]) if "enum" in form else ""
+        likely = "enum" in form and isinstance(value, str)
+        hint = did_you_mean(str(value), [str(each) for each in form["enum"]]) if likely else ""
         found = json.dumps(value, ensure_ascii=False)
         raise SpecError(f"expected {_said(form)}, but found {found:.80}{hint}")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._jobs.job import Job, JobStep
 from tensorstore_py._plan.plan import Plan
+from tensorstore_py._plan.steps import check_portable
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
 from tensorstore_py.errors import SpecError
@@ -91,10 +92,16 @@ def plan_json(job: Job) -> JsonObject:
         "engine": job.engine.to_json(),
         "progress": job.progress,
         "report": None if job.report is None else str(job.report.where),
-        _LATER: [{"operation": each.operation, "arguments": dict(each.options)} for each in later],
+        _LATER: [_step_json(each) for each in later],
     }
     said = {name: value for name, value in rest.items() if value not in (None, "", [])}
     return {**first.plan.to_json(), _JOB: said}
+
+
+def _step_json(step: JobStep) -> JsonObject:
+    arguments = dict(step.options)
+    check_portable(arguments, step.operation)
+    return {"operation": step.operation, "arguments": arguments}
 
 
 def planned_of_json(json: JsonObject) -> Job:
