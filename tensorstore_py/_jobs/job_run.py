@@ -7,6 +7,7 @@ in a step is not raised; the report tells of it.
 from __future__ import annotations
 
 import time
+from asyncio import CancelledError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -250,5 +251,5 @@ class _Share(NamedTuple):
 def _leave(future: Future[Any]) -> None:
     """Nobody wants it any more: what was begun is ended, so that others need not wait for it."""
     future.cancel()
-    with suppress(Exception):
+    with suppress(Exception, CancelledError):
         future.exception(timeout=_LEAVE_S)

@@ -11,14 +11,23 @@ from tensorstore_py._jobs.documents import Document, parsed
 from tensorstore_py._jobs.engine import ENGINES, JobEngine
 from tensorstore_py._jobs.job import Job
 from tensorstore_py._jobs.job_plan import is_plan, planned_of_json
-from tensorstore_py.cli.places import place
+from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py.cli.places import lasting_place, place
 from tensorstore_py.cli.trusted import add_trust, allowed
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
 
-__all__ = ["Found", "add_document", "add_engine", "engine", "found_job"]
+__all__ = [
+    "Found",
+    "add_document",
+    "add_engine",
+    "document",
+    "engine",
+    "found_job",
+    "lasting_document",
+]
 
 #: What a process does by itself.
 _HERE: Final = "none"
@@ -41,6 +50,28 @@ class Found(NamedTuple):
 def add_document(parser: argparse.ArgumentParser, what: str) -> None:
     """Declare the arguments."""
     parser.add_argument("file", metavar="FILE", help=f"{what}: a local path or a URL")
+
+
+def document(text: str) -> Document:
+    """The document that a user names, by a path, a URL or the JSON of a store's spec."""
+    found = place(text)
+    is_json = isinstance(found, str) and found.lstrip()[:1] == "{"
+    return Document(parse_json_text(text) if is_json else found)
+
+
+def lasting_document(text: str) -> Document:
+    """The same, as an argument: it is still there when the command has ended.
+
+    Raises:
+        ArgumentTypeError: it is in memory, or no place of a document.
+    """
+    lasting_place(text)
+    try:
+        found = document(text)
+        found.spec()
+    except SpecError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return found
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
@@ -84,21 +115,21 @@ def found_job(options: argparse.Namespace) -> Found:
         raise SpecError(
             "--env would tell a job that is not trusted what is in the environment; drop one"
         )
-    document: Document | None
+    where: Document | None
     folder: Path | None
     if options.file == "-":
-        document, folder = None, Path.cwd()  # relative to where it was typed
+        where, folder = None, Path.cwd()  # relative to where it was typed
         json = parsed(sys.stdin.buffer.read(), "standard input", env=options.env)
     else:
-        document = Document(place(options.file))
-        folder = document.folder
-        json = document.read(env=options.env)
-    name = "standard input" if document is None else document.name
+        where = document(options.file)
+        folder = where.folder
+        json = where.read(env=options.env)
+    name = "standard input" if where is None else where.name
     try:
         if not is_plan(json):
-            return Found(Job.parse(json, folder, may), document, planned=False)
+            return Found(Job.parse(json, folder, may), where, planned=False)
         if may is not None:
             raise SpecError("a plan is what was checked before; pass --untrusted with its job file")
-        return Found(planned_of_json(json), document, planned=True)
+        return Found(planned_of_json(json), where, planned=True)
     except SpecError as error:
         raise SpecError(f"{error.problem} (in {name})", error.path) from None

@@ -10,21 +10,26 @@ from __future__ import annotations
 import argparse
 import json
 
-from tensorstore_py._jobs.documents import Document
 from tensorstore_py._jobs.job_plan import plan_json, plan_text, planned
-from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job
-from tensorstore_py.cli.places import lasting_place, tried
+from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job, lasting_document
+from tensorstore_py.cli.places import tried
 from tensorstore_py.cli.trusted import trust
 
 __all__ = ["add", "run"]
+
+_TERMINAL = "-"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_document(parser, "a job file")
-    parser.add_argument("-o", "--output", metavar="FILE",
+    parser.add_argument("-o", "--output", metavar="FILE", type=_output,
                         help="write the plan there, for tspy run; -: to the terminal")  # fmt: skip
     add_engine(parser)
+
+
+def _output(text: str) -> object:
+    return text if text == _TERMINAL else lasting_document(text)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,9 +45,8 @@ def _plan(options: argparse.Namespace) -> str:
     if options.output is None:
         return plan_text(job)
     document = plan_json(job)
-    if options.output == "-":
+    if options.output == _TERMINAL:
         return json.dumps(document, indent=1)
-    place = Document(lasting_place(options.output))
-    place.spec(trust(options, write=True))
-    place.write(document)
+    options.output.spec(trust(options, write=True))
+    options.output.write(document)
     return plan_text(job)

@@ -13,11 +13,9 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
-from tensorstore_py._jobs.documents import Document
 from tensorstore_py._jobs.job_run import Part, run_job
-from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job
+from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job, lasting_document
 from tensorstore_py.cli.meter import Meter
-from tensorstore_py.cli.places import lasting_place
 from tensorstore_py.cli.trusted import trust
 from tensorstore_py.errors import SpecError, TensorStoreError
 
@@ -54,9 +52,9 @@ def add(parser: argparse.ArgumentParser) -> None:
                         "share, and then do what others have left")  # fmt: skip
     parser.add_argument("--no-wait", action="store_true",
                         help="with --part: leave to others what they are at")  # fmt: skip
-    parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
+    parser.add_argument("--manifest", type=lasting_document, metavar="FILE",
                         help="of a job file: where to keep what is done")  # fmt: skip
-    parser.add_argument("--report", type=lasting_place, metavar="FILE",
+    parser.add_argument("--report", type=lasting_document, metavar="FILE",
                         help="write what was done there, as JSON")  # fmt: skip
     parser.add_argument("--progress", action=argparse.BooleanOptionalAction, default=None,
                         help="tell how far it is; to a terminal by default")  # fmt: skip
@@ -110,13 +108,13 @@ def _run(options: argparse.Namespace, found: Found) -> int:
         who = who._replace(kind=None)  # workers are the engine
     manifest = found.document if found.planned else job.manifest
     if options.manifest is not None:
-        manifest = Document(options.manifest)
+        manifest = options.manifest
     place = job.report if part is None else None  # which tells of all
     if options.report is not None:
-        place = Document(options.report)
+        place = options.report
     for given in (options.manifest, options.report):
         if given is not None:
-            Document(given).spec(trust(options, write=True))
+            given.spec(trust(options, write=True))
     meter = Meter(_stream(options.progress, job), who.workers or 0)
     with _ended_by_sigterm(), who.running() as executor:
         report = run_job(job, executor, meter, manifest, part)

@@ -6,11 +6,9 @@ import argparse
 import json
 import sys
 
-from tensorstore_py._jobs.documents import Document
 from tensorstore_py._jobs.job_plan import is_plan, planned_of_json
 from tensorstore_py._jobs.job_status import job_status
-from tensorstore_py.cli.jobs import add_document
-from tensorstore_py.cli.places import place
+from tensorstore_py.cli.jobs import add_document, document
 from tensorstore_py.errors import SpecError, TensorStoreError
 
 __all__ = ["add", "run"]
@@ -33,14 +31,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print it."""
-    document = Document(place(options.file))
     try:
-        found = document.read()
+        where = document(options.file)
+        found = where.read()
         if not is_plan(found):
             raise SpecError(
-                f"{document.name} is no plan; `tspy plan {options.file} -o plan.json` makes one"
+                f"{where.name} is no plan; `tspy plan {options.file} -o plan.json` makes one"
             )
-        status = job_status(planned_of_json(found), document)
+        status = job_status(planned_of_json(found), where)
     except (TensorStoreError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -26,7 +26,7 @@ def source(tmp_path, values):
 
 
 @pytest.fixture
-def job(tmp_path, source):
+def job(source):
     """A job in two steps: a to b, b to c."""
 
     def made(*steps, **members):
@@ -40,6 +40,6 @@ def job(tmp_path, source):
             "context": {"memory_limit": {"limit_bytes": 4800}},
             **members,
         }
-        return Job.parse(json, tmp_path)
+        return Job.parse(json, source.parent)
 
     return made

@@ -23,7 +23,7 @@ def test_is_written_and_read_at_paths_and_urls(tmp_path):
 
 def test_errors_name_it(tmp_path):
     path = tmp_path / "a.json"
-    with pytest.raises(ts.NotFoundError, match="a.json does not exist; a job file or a plan"):
+    with pytest.raises(ts.NotFoundError, match=r"a\.json does not exist; a job file or a plan"):
         Document(path).read()
     for text, problem in (("{", "not valid JSON"), ("[]", "expected a job file or a plan")):
         path.write_text(text)

@@ -48,7 +48,7 @@ def test_makes_pools():
         assert isinstance(executor, ProcessPoolExecutor)
 
 
-def test_finds_a_cluster_of_dask(monkeypatch):
+def test_finds_a_cluster_of_dask():
     with (
         distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
         JobEngine("dask", None, cluster.scheduler_address).running() as client,

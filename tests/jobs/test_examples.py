@@ -62,7 +62,10 @@ def test_rechunk_tree(example, tmp_path, capsys):
     values = np.random.default_rng(4).normal(size=shape)
     for number, group in enumerate(("model_a", "model_b")):
         data = xr.Dataset(
-            {name: (list(axes), values + number, {"units": "K"}) for name in ("temperature", "rain")},
+            {
+                name: (list(axes), values + number, {"units": "K"})
+                for name in ("temperature", "rain")
+            },
             axes,
             {"title": group},
         )

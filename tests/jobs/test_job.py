@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_a_member_that_is_null_is_as_if_it_were_not_there():
 class TestOfSomebodyElse:
     STORES = ("file:///data/in/", "file:///data/out/")
     ALLOWED = Allowed(ts.Trust(STORES), ts.Trust(STORES, write=True))
-    STEP = {"operation": "copy", "source": "in/a.zarr", "dest": "out/b.zarr"}
+    STEP: ClassVar = {"operation": "copy", "source": "in/a.zarr", "dest": "out/b.zarr"}
 
     def test_may_use_the_stores_that_are_named(self):
         job = parsed(

@@ -56,9 +56,7 @@ def test_is_told_as_json_and_text():
 def test_a_worker_tells_what_it_did_itself():
     step = StepReport("copy", "done", 2.0, 4096, 8192, 3, tasks_here=2, bytes_here=1024)
     assert step.to_json()["bytes_per_second"] == 512
-    assert str(Report([step])) == (
-        "copy: done, 4.0 KiB in 2.0 s, 1.0 KiB in 2 tasks of it here"
-    )
+    assert str(Report([step])) == ("copy: done, 4.0 KiB in 2.0 s, 1.0 KiB in 2 tasks of it here")
 
 
 class Pair(NamedTuple):

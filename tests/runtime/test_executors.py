@@ -19,8 +19,12 @@ def test_processes_are_others_and_end_with_it():
 
 
 def test_processes_that_are_interrupted_are_not_waited_for():
-    with pytest.raises(KeyboardInterrupt), process_pool(1) as pool:
-        pool.submit(os.getpid).result()
-        pool.submit(time.sleep, 1000)
-        raise KeyboardInterrupt
+    def interrupted():
+        with process_pool(1) as pool:
+            pool.submit(os.getpid).result()
+            pool.submit(time.sleep, 1000)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert multiprocessing.active_children() == []
