@@ -5,6 +5,7 @@ Door 1, for users: every public name leaves by here, and TensorStore's names are
 The floors of the house, each importing only from those below (see docs/design.md):
 
     cli | testing                          the command line; door 3, for test authors
+    _jobs                                  job files: their schema, plans and runs
     zarr | typing                          zarr-python's names; types of specs
     _conversion                            copies and migrations of arrays and hierarchies
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
