@@ -5,6 +5,7 @@ Door 1, for users: every public name leaves by here, and TensorStore's names are
 The floors of the house, each importing only from those below (see docs/design.md):
 
     cli | testing                          the command line; door 3, for test authors
+    _jobs                                  job files: their schema, plans and runs
     multiscale | zarr | typing             OME-Zarr images; zarr-python's names; types of specs
     _compute | _conversion                 reductions, pyramids; copies, migrations of hierarchies
     _plan                                  work as tasks: plans, manifests, engines
@@ -27,7 +28,7 @@ from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.cast import cast
 from tensorstore_py._api.downsample import DownsampleMethod, downsample
 from tensorstore_py._api.group import Group
-from tensorstore_py._api.json_schema import json_schema
+from tensorstore_py._jobs.json_schema import json_schema
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.load_spec import load_spec
 from tensorstore_py._api.numpy_view import NumpyView

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.steps import Stage
     from tensorstore_py._plan.tasks import Outcome
 
-__all__ = ["Call", "call_named", "call_of", "register_call"]
+__all__ = ["Call", "call_named", "call_of", "register_call", "registered_functions"]
 
 R = TypeVar("R")
 
@@ -90,6 +90,11 @@ _builders: dict[str, tuple[Callable[..., object], Callable[..., Call[Any]]]] = {
 def register_call(function: Callable[..., object], builder: Callable[..., Call[Any]]) -> None:
     """Say what makes the `Call` of a public function, from the same arguments."""
     _builders[function.__name__] = (function, builder)
+
+
+def registered_functions() -> dict[str, Callable[..., object]]:
+    """The public functions whose calls can be planned, by their names."""
+    return {name: function for name, (function, _) in sorted(_builders.items())}
 
 
 def call_of(

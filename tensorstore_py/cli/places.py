@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensorstore_py._api.open import as_model
+from tensorstore_py._jobs.documents import in_memory
 from tensorstore_py.errors import TensorStoreError
 
 if TYPE_CHECKING:
@@ -35,23 +35,12 @@ def lasting_place(text: str) -> object:
         ArgumentTypeError: it is in memory.
     """
     found = place(text)
-    if isinstance(found, Path) or not _in_memory(found):
+    if not in_memory(found):
         return found
     raise argparse.ArgumentTypeError(
         f"{text}: what is in memory is gone when the command ends; "
         "name a file, or a store elsewhere"
     )
-
-
-def _in_memory(found: object) -> bool:
-    """Whether the outermost store of a spec is memory; a spec that is wrong is told of later."""
-    try:
-        model: object = as_model(found)
-    except TensorStoreError:
-        return False
-    while (inner := getattr(model, "kvstore", None) or getattr(model, "base", None)) is not None:
-        model = inner
-    return getattr(model, "driver", "") == "memory"
 
 
 def extents(text: str) -> object:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.spec import Spec
+from tensorstore_py._jobs.job import Allowed
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py._spec.trust import Trust
 from tensorstore_py.cli.places import place
 from tensorstore_py.errors import SpecError
 
-__all__ = ["add_trust", "array_or_group", "document", "trust"]
+__all__ = ["add_trust", "allowed", "array_or_group", "document", "trust"]
 
 
 def add_trust(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,12 @@ def trust(options: argparse.Namespace, *, write: bool = False) -> Trust | None:
         is_json = isinstance(each, str) and each.lstrip()[:1] == "{"
         stores.append(parse_json_text(each) if is_json else each)
     return Trust(stores, plugins=options.plugin, write=write)
+
+
+def allowed(options: argparse.Namespace) -> Allowed | None:
+    """What the arguments let job files do; None: anything. Errors as for `trust`."""
+    read, write = trust(options), trust(options, write=True)
+    return None if read is None or write is None else Allowed(read, write)
 
 
 def array_or_group(given: object, trusted: Trust | None) -> object:

@@ -1,6 +1,6 @@
-"""Check spec files: one line for each that is wrong, as file:json-path: what and why.
+"""Check spec and job files: one line for each that is wrong, as file:json-path: what and why.
 
-A file holds the spec of an array, of a kvstore, or a context; which of them is seen from its
+A file holds the spec of an array, of a kvstore, a context, or a job; which of them is seen from its
 members unless `--kind` says. Nothing is opened, no store is asked.
 """
 
@@ -9,21 +9,24 @@ from __future__ import annotations
 import argparse
 import glob
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._api.spec_file import clean_json, load_json
+from tensorstore_py._jobs.job import JOB, Allowed, Job
 from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.jsontext import parse_json_text
 from tensorstore_py._spec.registry import drivers, kvstores, resources
 from tensorstore_py._spec.trust import Trust
-from tensorstore_py.cli.trusted import add_trust, trust
+from tensorstore_py.cli.trusted import add_trust, allowed, trust
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
 
 __all__ = ["add", "run"]
 
-KINDS = ("auto", "spec", "kvstore", "context")
+KINDS = ("auto", "spec", "kvstore", "context", "job")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +49,10 @@ def run(options: argparse.Namespace) -> int:
     if options.env and trusted is not None:
         sys.stderr.write("--env would tell files that are not trusted the environment; drop one\n")
         return 2
+    check = partial(_parse, trusted=trusted, allowed=allowed(options))
     wrong = 0
     for file in _expanded(options.files):
-        problem = _problem(file, options.kind, trusted, env=options.env)
+        problem = _problem(file, options.kind, check, env=options.env)
         if problem is not None:
             sys.stdout.write(f"{problem}\n")
             wrong += 1
@@ -62,14 +66,16 @@ def _expanded(patterns: Sequence[str]) -> Iterator[str]:
         yield from sorted(glob.glob(pattern, recursive=True)) or [pattern]  # noqa: PTH207
 
 
-def _problem(file: str, kind: str, trusted: Trust | None, *, env: bool) -> str | None:
+def _problem(
+    file: str, kind: str, check: Callable[[object, str, Path], None], *, env: bool
+) -> str | None:
     """The line to print for a file; None if nothing is wrong."""
     try:
         if file == "-":
             json = clean_json(parse_json_text(sys.stdin.buffer.read()), env=env)
         else:
             json = load_json(file, env=env)
-        _parse(json, kind, trusted)
+        check(json, kind, Path(file).absolute().parent)
     except SpecError as error:
         text = str(error).removesuffix(f" (in {file})")
         separator = "" if error.path else " "
@@ -81,15 +87,19 @@ def _problem(file: str, kind: str, trusted: Trust | None, *, env: bool) -> str |
     return None
 
 
-def _parse(json: object, kind: str, trusted: Trust | None) -> None:
-    """Parse what a file holds.
+def _parse(
+    json: object, kind: str, folder: Path, *, trusted: Trust | None, allowed: Allowed | None
+) -> None:
+    """Parse what a file in a directory holds.
 
     Raises:
         SpecError: it is wrong; has the path to the member.
     """
     if kind == "auto":
         kind = _kind(json)
-    if kind == "context":
+    if kind == "job":
+        Job.parse(json, folder, allowed)
+    elif kind == "context":
         Context.Spec(json, trust=trusted)
     elif kind == "kvstore":
         KvStore.Spec(json, trust=trusted)
@@ -100,6 +110,8 @@ def _parse(json: object, kind: str, trusted: Trust | None) -> None:
 def _kind(json: object) -> str:
     """What a file holds, by its members; an array's spec if that can't be told."""
     if isinstance(json, dict):
+        if JOB in json:
+            return "job"
         name = json.get("driver")
         if (
             name is None

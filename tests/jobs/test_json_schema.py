@@ -9,6 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import tensorstore_py as ts
+from tensorstore_py._api.spec_file import clean_json
+from tensorstore_py._jobs.job import MEMBERS, Job
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ts.json_schema()
@@ -25,7 +27,8 @@ def test_it_is_a_schema():
 
 
 def spec_files():
-    return sorted((ROOT / "examples").rglob("*.json"))
+    files = sorted((ROOT / "examples").rglob("*.json"))
+    return [file for file in files if file.parent.name != "jobs"]
 
 
 def test_there_are_spec_files():
@@ -197,3 +200,77 @@ def test_every_driver_store_codec_and_resource_is_there():
     for kind in ("Driver", "KvstoreDriver"):
         listed = SCHEMA["$defs"][kind]["then"]["properties"]["driver"]["enum"]
         assert {f"{kind}.{name}" for name in listed} <= set(SCHEMA["$defs"])
+
+
+COPY = {"operation": "copy", "source": "a.zarr", "dest": "s3://bucket/b.zarr/"}
+
+
+def job(*steps, **members):
+    return {"tensorstore_py_job": 1, "steps": list(steps or [COPY]), **members}
+
+
+GOOD_JOBS: list[Any] = [
+    job(),
+    job(description="Why", progress=True, manifest="m.json", report="s3://bucket/r.json"),
+    job(COPY, {"operation": "rechunk", "source": "b.zarr", "dest": "c.zarr", "chunks": [1, -1]}),
+    job({**COPY, "chunks": {"x": 64}, "shards": 512, "codec": "zstd", "dtype": "uint8"}),
+    job({**COPY, "source": PLAIN, "dest": {"driver": "zarr3", "kvstore": "file:///b/"}}),
+    job({**COPY, "source": {"driver": "file", "path": "/a/"}, "$comment": "a store"}),
+    job({**COPY, "includes": "a/*", "excludes": ["b", "c"], "if_exists": "skip"}),
+    *(job(engine=each) for each in ({"kind": "processes", "workers": 2}, {"kind": "threads"},
+        {"kind": "dask", "address": "tcp://host:8786"}, {"kind": "ray"})),
+    job(context={"memory_limit": {"limit_bytes": 5}}, **{"$schema": "x", "$comment": "y"}),
+]  # fmt: skip
+BAD_JOBS: list[Any] = [
+    {"tensorstore_py_job": 1},
+    {**job(), "tensorstore_py_job": 2},
+    {**job(), "steps": []},
+    job(step=[]),
+    job({"operation": "cpy", "source": "a", "dest": "b"}),
+    job({"operation": "copy", "source": "a"}),
+    job({**COPY, "chunsk": 3}),
+    job({**COPY, "chunks": "3"}),
+    job({**COPY, "if_exists": "skp"}),
+    job({**COPY, "zarr_format": 4}),
+    job({**COPY, "source": {"driver": "file", "pat": "/a/"}}),
+    job({**COPY, "executor": "ray"}),
+    job(engine="processes"),
+    job(engine={"kind": "proceses"}),
+    job(engine={"kind": "processes", "worker": 2}),
+    job(engine={"kind": "processes", "workers": 0}),
+    job(manifest=5),
+    job(progress="yes"),
+    job(context={"memory_limt": {}}),
+]
+
+
+@pytest.mark.parametrize("json", GOOD_JOBS)
+def test_good_jobs_are_accepted_by_schema_and_parser(json):
+    assert [error.message for error in VALIDATOR.iter_errors(json)] == []
+    Job.parse(clean_json(json), Path("/data"))
+
+
+@pytest.mark.parametrize("json", BAD_JOBS)
+def test_bad_jobs_are_refused_by_schema_and_parser(json):
+    assert list(VALIDATOR.iter_errors(json)) != []
+    with pytest.raises(ts.SpecError):
+        Job.parse(clean_json(json), Path("/data"))
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples" / "jobs").glob("*.json")), ids=str)
+def test_example_jobs_are_accepted(file):
+    found = json.loads(file.read_text("utf-8"))
+    assert [error.message for error in VALIDATOR.iter_errors(found)] == []
+
+
+def test_an_error_in_a_job_is_about_the_operation_that_it_names():
+    (error,) = VALIDATOR.iter_errors(job({**COPY, "chunsk": 3}))
+    assert "'chunsk' was unexpected" in error.message
+    assert list(error.absolute_path) == ["steps", 0]
+
+
+def test_editors_are_told_of_jobs_where_a_document_is_empty():
+    assert "tensorstore_py_job" in SCHEMA["properties"]
+    assert set(SCHEMA["$defs"]["Job"]["properties"]) == {
+        "$comment", "$schema", "tensorstore_py_job", *MEMBERS
+    }  # fmt: skip

@@ -1,0 +1,280 @@
+"""`Job`: a job file, checked: sources, targets, steps and engine.
+
+Everything that can be seen to be wrong without asking a store is refused here, with the JSON path.
+The one invariant: whatever a job that is not trusted says was either parsed as trust allows, or is
+mere data.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tensorstore_py._api.group_spec import group_model
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.open import as_model
+from tensorstore_py._api.spec import Spec
+from tensorstore_py._jobs.documents import Document, as_place, in_memory
+from tensorstore_py._jobs.engine import JobEngine
+from tensorstore_py._jobs.operations import operations
+from tensorstore_py._plan.call import call_named
+from tensorstore_py._spec.codec_spec import CodecSpec
+from tensorstore_py._spec.context import Context
+from tensorstore_py.errors import SpecError, TensorStoreError, UnsupportedError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._jobs.operations import JobOperation, Member
+    from tensorstore_py._plan.call import Call
+    from tensorstore_py._plan.plan import Plan
+    from tensorstore_py._spec.trust import Trust
+
+__all__ = ["JOB", "MEMBERS", "Allowed", "Job", "JobStep"]
+
+#: The member that tells a job file from other documents: its version.
+JOB: Final = "tensorstore_py_job"
+#: What else a job may say, in the order in which people want to read it.
+MEMBERS: Final = (
+    "description",
+    "steps",
+    "engine",
+    "manifest",
+    "report",
+    "progress",
+    "context",
+)
+
+
+class Allowed(NamedTuple):
+    """What a job may do that somebody else wrote.
+
+    Attributes:
+        read: what its sources may be.
+        write: what may be written.
+    """
+
+    read: Trust
+    write: Trust
+
+
+class JobStep(NamedTuple):
+    """One step.
+
+    Attributes:
+        operation: its name.
+        options: its arguments, as the function takes them.
+        plan: what it is going to do, if that was found out already.
+    """
+
+    operation: str
+    options: Mapping[str, object]
+    plan: Plan | None = None
+
+    def call(self, context: Context | None) -> Call[Any]:
+        """What it asks for.
+
+        Args:
+            context: what its specs are bound to; None: one of its own.
+
+        Raises:
+            SpecError: something is wrong with its arguments.
+        """
+        if self.plan is not None:
+            return self.plan.call
+        try:
+            shared = {} if context is None else {"context": context}
+            return call_named(self.operation, {**self.options, **shared})
+        except TensorStoreError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise SpecError(str(error)) from error
+
+
+class Job(NamedTuple):
+    """A job.
+
+    Attributes:
+        steps: what is done, one after the other.
+        engine: who does it.
+        description: of it, for people.
+        manifest: where to keep what is done; None: nobody does.
+        report: where to write what was done; None: nowhere.
+        progress: whether to tell how far it is; None: to a terminal only.
+        context: what all steps share; None: nothing.
+    """
+
+    steps: tuple[JobStep, ...]
+    engine: JobEngine = JobEngine()
+    description: str = ""
+    manifest: Document | None = None
+    report: Document | None = None
+    progress: bool | None = None
+    context: object = None
+
+    @classmethod
+    def parse(cls, json: object, folder: Path | None, allowed: Allowed | None = None) -> Job:
+        """What a job file says.
+
+        Args:
+            json: its content.
+            folder: what its relative paths are relative to.
+            allowed: what it may do; None: whatever it says.
+
+        Raises:
+            SpecError: something is wrong with it; has the path to the member.
+        """
+        if not isinstance(json, dict) or JOB not in json:
+            raise SpecError(f'expected a job file, with the member "{JOB}": 1')
+        if json[JOB] != 1:
+            raise SpecError(f"expected 1, the version of job files, not {json[JOB]!r}", (JOB,))
+        rest = {name: value for name, value in json.items() if name not in (JOB, "steps")}
+        job = cls.parse_rest(rest, folder, allowed)
+        steps = json.get("steps")
+        if not isinstance(steps, list) or not steps:
+            raise SpecError("expected a list of at least one step", ("steps",))
+        found = [_step(each, number, folder, allowed) for number, each in enumerate(steps)]
+        return job._replace(steps=tuple(found))
+
+    @classmethod
+    def parse_rest(cls, json: JsonObject, folder: Path | None, allowed: Allowed | None) -> Job:
+        """What a document says of a job, but for the steps; errors as for `parse`."""
+        _check_members(json, MEMBERS)
+        for name, kind in (("description", str), ("progress", bool)):
+            if name in json and not isinstance(json[name], kind):
+                expected = "true or false" if kind is bool else "text"
+                raise SpecError(f"expected {expected}, not {json[name]!r}", (name,))
+        description, progress = json.get("description", ""), json.get("progress")
+        assert isinstance(description, str)
+        assert progress is None or isinstance(progress, bool)
+        return cls(
+            (),
+            _engine(json.get("engine"), allowed),
+            description,
+            _document(json, "manifest", folder, allowed),
+            _document(json, "report", folder, allowed),
+            progress,
+            _context(json.get("context"), allowed),
+        )
+
+    def bound_context(self) -> Context | None:
+        """The context that all steps share; None: each has its own."""
+        return None if self.context is None else Context(self.context)
+
+
+def _check_members(json: JsonObject, known: tuple[str, ...]) -> None:
+    for name in json:
+        if name not in known:
+            raise SpecError(f"no such member{did_you_mean(name, known)}", (name,))
+
+
+@contextmanager
+def _inside(*path: str | int) -> Iterator[None]:
+    """Errors in this tell where it is."""
+    try:
+        yield
+    except SpecError as error:
+        raise error.inside(*path) from None
+
+
+def _step(json: object, number: int, folder: Path | None, allowed: Allowed | None) -> JobStep:
+    with _inside("steps", number):
+        if not isinstance(json, dict) or not isinstance(json.get("operation"), str):
+            raise SpecError('expected an object such as {"operation": "copy", "source": ...}')
+        name, known = json["operation"], operations()
+        if name not in known:
+            hint = did_you_mean(name, sorted(known))
+            raise SpecError(f"there is no operation {name!r}{hint}", ("operation",))
+        step = JobStep(name, _options(known[name], json, folder, allowed))
+        step.call(None)
+        return step
+
+
+def _options(
+    operation: JobOperation, json: JsonObject, folder: Path | None, allowed: Allowed | None
+) -> dict[str, object]:
+    members = operation.members
+    _check_members(json, ("operation", *members))
+    for each in members.values():
+        if each.required and each.name not in json:
+            raise SpecError(f"{operation.name} needs this", (each.name,))
+    options = {}
+    for name, value in json.items():
+        if name != "operation":
+            with _inside(name):
+                options[name] = _option(members[name], value, folder, allowed)
+    return options
+
+
+def _option(member: Member, value: object, folder: Path | None, allowed: Allowed | None) -> object:
+    if member.kind in ("read", "write"):
+        place = as_place(value, folder)
+        if member.kind == "write" and in_memory(place):
+            raise SpecError("what is in memory is gone when the job ends; name a file, or a "
+                            "store elsewhere")  # fmt: skip
+        if allowed is None:
+            _check_place(place)
+            return place
+        return _allowed_place(place, allowed.read if member.kind == "read" else allowed.write)
+    if value is None:  # as if nothing was said
+        return None
+    member.check(value)
+    if allowed is None:
+        return value
+    if member.kind == "other":
+        raise SpecError("a job that is not trusted may not say this; leave it out")
+    return _allowed_codec(value, allowed.read) if member.name == "codec" else value
+
+
+def _check_place(place: object) -> None:
+    """Have the errors of specs tell where they are."""
+    try:
+        group_model(place)
+    except (SpecError, UnsupportedError):
+        as_model(place)
+
+
+def _allowed_place(place: object, trust: Trust) -> object:
+    if isinstance(place, Path):
+        KvStore.Spec(place, trust=trust)
+        return place
+    return Spec(place, trust=trust)
+
+
+def _allowed_codec(value: object, trust: Trust) -> object:
+    if not isinstance(value, dict) or "driver" not in value:
+        raise SpecError('a job that is not trusted has to say it in full, such as {"driver": '
+                        '"zarr3", "codecs": ["zstd"]}')  # fmt: skip
+    return trust.parsed(lambda: CodecSpec(value))
+
+
+def _engine(json: object, allowed: Allowed | None) -> JobEngine:
+    with _inside("engine"):
+        engine = JobEngine.parse(json)
+        if allowed is not None and engine.kind in ("dask", "ray"):
+            raise SpecError("a job that is not trusted may not choose who runs it; leave it out, "
+                            "and pass --engine", ("kind",))  # fmt: skip
+        return engine
+
+
+def _document(
+    json: JsonObject, name: str, folder: Path | None, allowed: Allowed | None
+) -> Document | None:
+    given = json.get(name)
+    if given is None:
+        return None
+    with _inside(name):
+        if not isinstance(given, str):
+            raise SpecError(f"expected a URL or a path, not {given!r}")
+        document = Document(as_place(given, folder))
+        document.spec(None if allowed is None else allowed.write)
+        return document
+
+
+def _context(json: object, allowed: Allowed | None) -> object:
+    with _inside("context"):
+        if json is not None:
+            Context.Spec(json, trust=None if allowed is None else allowed.read)
+        return json

@@ -1,0 +1,209 @@
+"""What steps of a job may do: the public functions whose calls can be planned, and their arguments.
+
+Names and defaults of arguments are those of the functions' signatures, and texts those of their
+docstrings, so nothing is said twice; only what each argument is in JSON is said here. An argument
+that is not in that table is taken as it is, except from a job that is not trusted.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from tensorstore_py._jobs.forms import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    STRING,
+    check_form,
+    or_named,
+    or_several,
+)
+from tensorstore_py._plan.call import registered_functions
+from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.dtype import dtype
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["JobOperation", "Member", "operations"]
+
+Json = dict[str, Any]  # Any: nested JSON
+
+#: What the job says for all steps, and not a step.
+_OF_THE_JOB: Final = frozenset(
+    {"context", "dry_run", "executor", "manifest", "progress", "transaction"}
+)
+_TEXT: Final = re.compile(r"^ {4}(\w+): (.*)$")
+
+
+def _definition(name: str) -> Json:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+_PLACE: Final[Json] = {
+    "anyOf": [
+        {"type": "string", "description": "A URL, or a path relative to this file."},
+        _definition("Driver"),
+        _definition("KvstoreDriver"),
+    ]
+}
+_CODEC: Final[Json] = {"anyOf": [STRING, {"type": "object"}, {"type": "array"}]}
+
+#: Arguments that are places, and what is done there.
+_PLACES: Final[dict[str, Literal["read", "write"]]] = {
+    "a": "read",
+    "b": "read",
+    "dest": "write",
+    "source": "read",
+    "target": "write",
+}
+#: Arguments that are mere data, and what they are in JSON.
+_DATA: Final[dict[str, Json]] = {
+    "atol": NUMBER,
+    "axes": {"anyOf": [STRING, {"type": "array"}]},
+    "bins": or_several(NUMBER),
+    "chunk_layout": _definition("ChunkLayout"),
+    "chunks": or_named(INTEGER),
+    "codec": _CODEC,
+    "ddof": INTEGER,
+    "dims": or_several({"anyOf": [INTEGER, STRING]}),
+    "dtype": _definition("dtype"),
+    "equal_nan": BOOLEAN,
+    "excludes": or_several(STRING),
+    "fill_value": {},
+    "if_exists": {"enum": ["raise", "skip", "replace"]},
+    "includes": or_several(STRING),
+    "levels": {"type": "integer", "minimum": 1},
+    "max_blocks": INTEGER,
+    "memory": {"type": "integer", "minimum": 1},
+    "method": STRING,
+    "name": STRING,
+    "omero": {"anyOf": [BOOLEAN, {"type": "array"}, {"type": "object"}]},
+    "pixel_size": or_named(NUMBER),
+    "q": or_several(NUMBER),
+    "range": {"type": "array", "items": NUMBER},
+    "reductions": or_several(STRING),
+    "rtol": NUMBER,
+    "scale": {"anyOf": [INTEGER, {"type": "array"}, {"type": "object"}]},
+    "shards": or_named(INTEGER),
+    "skipna": BOOLEAN,
+    "translation": or_named(NUMBER),
+    "units": {"anyOf": [STRING, {"type": "array"}, {"type": "object"}]},
+    "verify": BOOLEAN,
+    "version": {"enum": ["0.4", "0.5"]},
+    "zarr_format": {"enum": [2, 3]},
+}
+
+
+class Member(NamedTuple):
+    """What a step may say.
+
+    Attributes:
+        name: of the function's argument.
+        kind: a place that is read, one that is written, mere data; or `"other"`: nobody here knows.
+        required: whether the function has no default.
+        default: otherwise.
+        text: what the function's docstring says of it.
+    """
+
+    name: str
+    kind: Literal["read", "write", "data", "other"]
+    required: bool
+    default: object
+    text: str
+
+    def check(self, value: object) -> None:
+        """Check what a step says of it, unless it is a place.
+
+        Raises:
+            SpecError: it is something else.
+        """
+        if self.name == "dtype":
+            try:
+                dtype(value)  # type: ignore[arg-type]
+            except TypeError as error:
+                raise SpecError(str(error)) from None
+        elif self.name == "chunk_layout":
+            ChunkLayout(value)
+        else:
+            check_form(value, _DATA.get(self.name, {}))
+
+    def schema(self) -> Json:
+        """Its JSON Schema."""
+        form = _PLACE if self.name in _PLACES else _DATA.get(self.name, {})
+        schema: Json = {"description": self.text, **form} if self.text else dict(form)
+        if isinstance(self.default, bool | int | float | str):
+            schema["default"] = self.default
+        return schema
+
+
+class JobOperation(NamedTuple):
+    """One operation.
+
+    Attributes:
+        name: of the public function.
+        text: what it does, in a line.
+        members: its arguments, but for those that the job says for all steps.
+    """
+
+    name: str
+    text: str
+    members: dict[str, Member]
+
+
+def operations() -> dict[str, JobOperation]:
+    """All that steps may do, by name.
+
+    Example:
+        >>> import tensorstore_py
+        >>> operations()["copy"].members["dest"].kind
+        'write'
+    """
+    functions = registered_functions()
+    texts: dict[str, str] = {}
+    for function in functions.values():
+        texts = {**_texts(function), **texts}
+    return {name: _operation(name, function, texts) for name, function in functions.items()}
+
+
+def _operation(name: str, function: Callable[..., object], texts: dict[str, str]) -> JobOperation:
+    members = {}
+    own = _texts(function)
+    for each in inspect.signature(function).parameters.values():
+        if each.name in _OF_THE_JOB or each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
+            continue
+        required = each.default is each.empty
+        members[each.name] = Member(
+            each.name,
+            _PLACES.get(each.name) or ("data" if each.name in _DATA else "other"),
+            required,
+            None if required else each.default,
+            own.get(each.name) or texts.get(each.name, ""),
+        )
+    text = inspect.cleandoc(function.__doc__ or "").split("\n")[0]
+    return JobOperation(name, text, members)
+
+
+def _texts(function: Callable[..., object]) -> dict[str, str]:
+    """What a docstring says of each argument."""
+    _, _, section = inspect.cleandoc(function.__doc__ or "").partition("Args:\n")
+    texts: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in section.split("\n"):
+        if line and not line.startswith(" "):
+            break
+        found = _TEXT.match(line)
+        if found is not None:
+            current = texts.setdefault(found[1], [])
+            current.append(found[2])
+        elif line.strip():
+            current.append(line.strip())
+    return {name: _plain(" ".join(lines)) for name, lines in texts.items()}
+
+
+def _plain(text: str) -> str:
+    text = text.replace("`", "")
+    return text[:1].upper() + text[1:]

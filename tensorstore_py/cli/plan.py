@@ -1,0 +1,52 @@
+"""Say what a job file is going to do, and write that for workers: nothing is changed.
+
+tspy plan job.json
+tspy plan job.json -o s3://bucket/plan.json
+tspy run s3://bucket/plan.json --part 3/64
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tensorstore_py._jobs.job_plan import plan_json, plan_text, planned
+from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job, lasting_document
+from tensorstore_py.cli.places import tried
+from tensorstore_py.cli.trusted import trust
+
+__all__ = ["add", "run"]
+
+_TERMINAL = "-"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_document(parser, "a job file")
+    parser.add_argument("-o", "--output", metavar="FILE", type=_output,
+                        help="write the plan there, for tspy run; -: to the terminal")  # fmt: skip
+    add_engine(parser)
+
+
+def _output(text: str) -> object:
+    return text if text == _TERMINAL else lasting_document(text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan, print what is going to be done, and write it."""
+    return tried(lambda: _plan(options))
+
+
+def _plan(options: argparse.Namespace) -> str:
+    found = found_job(options)
+    job = found.job._replace(engine=engine(options, found.job))
+    if not found.planned:
+        job = planned(job)
+    if options.output is None:
+        return plan_text(job)
+    document = plan_json(job)
+    if options.output == _TERMINAL:
+        return json.dumps(document, indent=1)
+    options.output.spec(trust(options, write=True))
+    options.output.write(document)
+    return plan_text(job)
