@@ -1,6 +1,7 @@
 """What metadata says of an image: all versions, nested transformations, and what is wrong."""
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ import tensorstore_py as ts
 from tensorstore_py.multiscale.metadata import image_attributes, parse_image
 
 
-def entry(**more):
+def entry(**more: Any) -> dict[str, Any]:
     scale = {"type": "scale", "scale": [2, 3]}
     return {
         "axes": [{"name": "y", "type": "space"}, {"name": "x", "type": "space", "unit": "um"}],
@@ -74,8 +75,8 @@ def test_what_is_wrong_is_named_by_its_path(where, value, path, text, version):
     for name in where[:-1]:
         inner = inner[name]
     inner[where[-1]] = value
-    attributes = {"multiscales": [json]}
-    above = ()
+    attributes: dict[str, Any] = {"multiscales": [json]}
+    above: tuple[str, ...] = ()
     if version == "0.5":
         attributes, above = {"ome": {"version": "0.5", **attributes}}, ("ome",)
 

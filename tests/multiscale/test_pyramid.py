@@ -12,7 +12,8 @@ from tests.multiscale.published import looked_at
 
 @pytest.mark.timeout(600)
 def test_schemas_and_other_readers_agree(tmp_path):
-    asked, expected = [], []
+    asked: list[tuple[object, str, list[str]]] = []
+    expected: list[ts.multiscale.Multiscale | None] = []
     for version, other in (("0.4", "0.5"), ("0.5", "0.4")):
         for name, options in (
             ("mean", {}),
@@ -113,7 +114,7 @@ def test_a_view_stays_where_it_is():
 
 
 def test_progress_comes_to_its_end():
-    seen = []
+    seen: list[ts.Progress] = []
 
     ts.pyramid(PIXELS, "memory://", axes="czyx", progress=seen.append).result()
 
