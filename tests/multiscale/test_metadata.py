@@ -25,8 +25,8 @@ def test_both_versions_say_the_same():
     assert new._replace(version="0.4") == old
     assert new.datasets[0].scale == (2, 3)
     assert new.axes[1].unit == "micrometer"
-    assert parse_image(image_attributes(new), "a") == new
-    assert parse_image(image_attributes(old), "a") == old
+    for image in (new, old):
+        assert parse_image(image_attributes(image), "a") == image
 
 
 def test_transformations_of_the_image_come_after_those_of_a_level():

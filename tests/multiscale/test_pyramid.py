@@ -93,10 +93,19 @@ def test_what_is_stored(version, tmp_path):
 
 
 def test_a_pixel_lies_in_the_middle_of_those_that_it_stands_for():
-    mean = ts.pyramid(np.zeros((64, 64)), "memory://", axes="yx", scale=[(2, 2), (3, 3)], pixel_size=2,
-                      translation=(10, 0)).result()  # fmt: skip
-    stride = ts.pyramid(np.zeros((64, 64)), "memory://", axes="yx", scale=[(2, 2), (3, 3)], pixel_size=2,
-                        translation=(10, 0), method="stride").result()  # fmt: skip
+    pixels, scale = np.zeros((64, 64)), [(2, 2), (3, 3)]
+    mean, stride = (
+        ts.pyramid(
+            pixels,
+            "memory://",
+            axes="yx",
+            scale=scale,
+            pixel_size=2,
+            translation=(10, 0),
+            method=method,
+        ).result()  # fmt: skip
+        for method in ("mean", "stride")
+    )
 
     assert [mean.scale(at)["y"] for at in range(3)] == [2, 4, 12]
     # 0, 1 | 0 to 5: in the middle at 0.5 and 2.5 pixels of 2
