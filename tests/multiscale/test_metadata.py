@@ -23,7 +23,7 @@ def test_both_versions_say_the_same():
     old = parse_image({"multiscales": [entry(name="n", version="0.4")]}, "a")
 
     assert new._replace(version="0.4") == old
-    assert new.datasets[0].scale == (2, 3)
+    assert list(new.datasets[0].scale) == [2, 3]
     assert new.axes[1].unit == "micrometer"
     for image in (new, old):
         assert parse_image(image_attributes(image), "a") == image
@@ -37,8 +37,8 @@ def test_transformations_of_the_image_come_after_those_of_a_level():
 
     (dataset,) = parse_image({"multiscales": [json]}, "a").datasets
 
-    assert dataset.scale == (20, 2)
-    assert dataset.translation == (10, 8)
+    assert list(dataset.scale) == [20, 2]
+    assert list(dataset.translation) == [10, 8]
 
 
 def test_older_versions_are_read():

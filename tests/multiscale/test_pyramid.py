@@ -103,7 +103,7 @@ def test_a_pixel_lies_in_the_middle_of_those_that_it_stands_for():
             pixel_size=2,
             translation=(10, 0),
             method=method,
-        ).result()  # fmt: skip
+        ).result()
         for method in ("mean", "stride")
     )
 
