@@ -325,7 +325,8 @@ APPENDER = """
 import sys
 import tensorstore_py as ts
 path, first = sys.argv[1], int(sys.argv[2])
-store = ts.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": path}}).result()
+kvstore = {"driver": "file", "path": path, "file_io_sync": False}
+store = ts.open({"driver": "zarr3", "kvstore": kvstore}).result()
 print("ready", flush=True)
 sys.stdin.readline()
 for value in range(first, first + 40, 2):

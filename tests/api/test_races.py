@@ -23,7 +23,8 @@ outcomes = []
 print("ready", flush=True)
 sys.stdin.readline()
 for round in range(10):
-    spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{path}/{round}/"}}
+    kvstore = {"driver": "file", "path": f"{path}/{round}/", "file_io_sync": False}
+    spec = {"driver": "zarr3", "kvstore": kvstore}
     try:
         ts.open(spec, create=True, dtype="uint8", shape=[size], **modes).result()
         outcomes.append("mine")
@@ -37,7 +38,8 @@ RESIZER = """
 import sys
 import tensorstore_py as ts
 path, dim = sys.argv[1], int(sys.argv[2])
-store = ts.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": path}}).result()
+kvstore = {"driver": "file", "path": path, "file_io_sync": False}
+store = ts.open({"driver": "zarr3", "kvstore": kvstore}).result()
 print("ready", flush=True)
 sys.stdin.readline()
 for size in range(2, 9):

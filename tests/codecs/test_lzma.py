@@ -92,7 +92,16 @@ def test_corrupt_data_is_data_loss() -> None:
 
 class TestXzN5(CodecSuite):
     family = "n5"
-    configurations = ({"type": "xz"}, {"type": "xz", "preset": 0})
+    configurations = ({"type": "xz", "preset": 0},)
+
+
+class TestXzN5AsItIs(CodecSuite):
+    """Each time, a hundred megabytes are allocated and cleared."""
+
+    family = "n5"
+    configurations = ({"type": "xz"},)
+    shapes = ((3,), (2, 3))
+    dtypes = (np.dtype("<i2"), np.dtype("<f8"))
 
 
 def test_n5_writes_the_library_s_own_default_but_for_the_preset() -> None:
