@@ -188,17 +188,15 @@ class Claims:
         )
         share = _LOOKS * len(left) / (1 + most - len(left))
         looks = max(1, min(_MOST_LOOKS, round(share))) if self._wait else len(left)
-        finished = unfinished = 0
+        unfinished = 0
         for part in order:
             if self._search.is_done(part):  # we have heard meanwhile
                 continue
             found = await self._manifest.read(part)
-            if await self._is_finished(part, found):
-                finished += 1
-                if (
-                    finished % _MOST_LOOKS == 0
-                ):  # what we know is old, and the next are its neighbours
-                    await self._list(self._search.page(part))
+            if found.record is not None and found.record.state == "done":
+                await self._refresh(part)
+                continue
+            if self._has_failed(part, found):
                 continue
             if self._is_abandoned(part, found):
                 held = await self._claim(part, found)
@@ -209,22 +207,28 @@ class Claims:
                 break
         return None
 
-    async def _is_finished(self, part: int, found: Found) -> bool:
-        """Whether all of a part is done that can be; what is listed says so, then, too."""
+    async def _refresh(self, part: int) -> None:
+        """A part is done, so what we know is old: of its neighbours, too.
+
+        Whoever finished it may have been lost before listings said so.
+        """
+        low, high = self._search.page(part)
+        states = await self._manifest.states(low, high)
+        is_marked = states[part - low] == DONE
+        states[part - low] = DONE
+        self._tell_all(self._search.learn(low, states))
+        if not is_marked:
+            await self._manifest.mark(part, "done")
+
+    def _has_failed(self, part: int, found: Found) -> bool:
+        """Whether all of a part is done that can be, since we began."""
         record = found.record
-        if record is None:
+        if record is None or record.state != "failed" or record.at < self.began:
             return False
-        if record.state == "done":
-            if self._search.note(part, DONE):
-                self._tell_all([part])
-                await self._manifest.mark(part, "done")
-            return True
-        if record.state == "failed" and record.at >= self.began:
-            self._search.note(part, FAILED)
-            self.failed[part] = record
-            self._tell(part, len(record.done))
-            return True
-        return False
+        self._search.note(part, FAILED)
+        self.failed[part] = record
+        self._tell(part, len(record.done))
+        return True
 
     def _is_abandoned(self, part: int, found: Found) -> bool:
         record, now = found.record, self._clock.now()

@@ -89,11 +89,9 @@ class Search:
         known[:] = found
         return new
 
-    def note(self, part: int, state: int) -> bool:
-        """A part is at least so far; returns whether it is newly known to be done."""
-        before = self._states[part]
-        self._states[part] = max(state, before)
-        return state == DONE != before
+    def note(self, part: int, state: int) -> None:
+        """A part is at least so far."""
+        self._states[part] = max(state, self._states[part])
 
     def claimed(self, part: int) -> None:
         """It is ours; go on behind it."""
