@@ -25,7 +25,7 @@ class Counts(Measure):
 
     def take(self, state: State, rows: slice, piece: Piece) -> None:
         state["valid"][rows] += piece.count()
-        if piece.raw.dtype.kind not in "OSU" and piece.missing is not None:
+        if piece.missing is not None:
             state["missing"][rows] += piece.missing.sum(axis=1, dtype=np.int64)
 
     @staticmethod

@@ -75,7 +75,10 @@ class Piece:
     @cached_property
     def missing(self) -> Array | None:
         """Which are NaN or NaT; None: none of them."""
-        if self.raw.dtype.kind in "mM":
+        dtype = self.raw.dtype
+        if dtype.kind in "OSU" or (dtype.kind == "V" and dtype.type is np.void):
+            return None
+        if dtype.kind in "mM":
             found = np.isnat(self.raw)
         elif self.values.dtype.kind in "fc":
             found = np.isnan(self.values)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorstore_py._compute.bins import Bins, Histogram, edges_of
 from tensorstore_py._compute.buckets import Buckets, quantiles
-from tensorstore_py._compute.counts import Counts, FillCount
+from tensorstore_py._compute.counts import Counts, FillCount, equal_to
 from tensorstore_py._compute.extremes import Extreme
 from tensorstore_py._compute.measure import Measure, computable
 from tensorstore_py._compute.spread import Spread, variances
@@ -135,9 +135,7 @@ class Reductions:
         self.asked = asked
         self._kind = kind
         self._dtype = data_type.array_dtype
-        if fill is None:
-            fill = np.zeros((), self._dtype)
-        self._fill = fill
+        self._fill = _one_value(np.zeros((), self._dtype) if fill is None else fill)
         self._total_name = "float_total" if computable(self._dtype).kind in "fc" else "exact_total"
         needed = dict.fromkeys(
             self._total_name if part == "total" else part
@@ -160,7 +158,14 @@ class Reductions:
             return Buckets(numpy_type)
         if name == "bins":
             return Bins(edges_of(numpy_type, _plain(asked.bins), asked.range), numpy_type)
-        return Counts() if name == "counts" else FillCount(self._fill)
+        if name == "counts":
+            return Counts()
+        if self._fill is None:
+            raise UnsupportedError(
+                "the fill value of this array is not the same for all elements, so it cannot be "
+                'counted; leave "fill_count" out'
+            )
+        return FillCount(self._fill)
 
     def result(self, name: str, states: Mapping[str, State], rows: int) -> Array | Histogram:
         """A reduction of each of the rows.
@@ -181,7 +186,12 @@ class Reductions:
             bins = self.measures["bins"]
             assert isinstance(bins, Bins)
             return Histogram(states["bins"]["counts"], bins.edges)
-        return states["fill"]["count"] if name == "fill_count" else states["counts"]["valid"]
+        if name == "fill_count":
+            return states["fill"]["count"]
+        counts = states["counts"]
+        # NaT is no number, so it is never taken; but it is an element.
+        nat = self._kind in "mM" and not self.asked.skipna
+        return counts["valid"] + counts["missing"] if nat else counts["valid"]
 
     def _extreme(self, name: str, states: Mapping[str, State]) -> Array:
         (value,), counts = states[name].values(), states["counts"]
@@ -257,6 +267,14 @@ class Reductions:
         if not self.asked.skipna:
             found[states["counts"]["missing"] > 0] = np.nan
         return found[:, 0] if name == "median" else found
+
+
+def _one_value(fill: Array) -> Array | None:
+    """The value that all elements of a fill value have; None: they have several."""
+    if not fill.ndim:
+        return fill
+    first: Array = fill.reshape(-1)[:1].reshape(())
+    return first if equal_to(fill, first).all() else None
 
 
 def _plain(bins: int | tuple[float, ...]) -> int | Sequence[float]:

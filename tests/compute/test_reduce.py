@@ -173,6 +173,7 @@ def test_times():
     store = ts.array(days)
 
     kept = ts.reduce(store, ["min", "max", "mean", "count"]).result()
+    assert kept["count"] == 4
     skipped = ts.reduce(store, ["min", "max", "mean", "count"], skipna=True).result()
     spans = ts.reduce(ts.array(days[[0, 1]] - days[0]), ["sum", "mean"]).result()
 
@@ -228,6 +229,40 @@ def test_what_is_not_stored_is_the_fill_value():
     found = ts.reduce(store, ["fill_count", "sum", "count"]).result()
 
     assert found == {"fill_count": 9, "sum": 64, "count": 10}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([b"abc", b"", b"x"], "S3"),
+        np.array(["ab", "", "c"]),
+        np.array([b"abcd", b"\0\0\0\0", b"a"], "V4"),
+        np.array([(1, 2.0), (0, 0.0), (1, np.nan)], [("a", "i4"), ("b", "f8")]),
+    ],
+    ids=["S", "U", "V", "record"],
+)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_whatever_has_no_order_is_counted(values, zarr_format, tmp_path):
+    group = ts.Group.open(tmp_path / "a", create=True, zarr_format=zarr_format).result()
+    dtype = "V4" if values.dtype.str == "|V4" else values.dtype  # a bare V4 means single bytes
+    group.create_array("b", dtype=dtype, shape=[3]).result()[...] = values
+
+    found = ts.reduce(tmp_path / "a/b", ["count", "fill_count"]).result()
+
+    assert found == {"count": 3, "fill_count": 1}
+
+
+def test_single_characters_are_counted():
+    spec = {
+        "driver": "zarr", "kvstore": "memory://",
+        "metadata": {"dtype": "|S3", "fill_value": "YWJj", "shape": [2], "chunks": [2]},
+    }  # fmt: skip
+    store = ts.open(spec, create=True).result()
+    assert (store.dtype, store.shape) == (ts.char, (2, 3))
+
+    assert ts.reduce(store, "count").result() == {"count": 6}
+    with pytest.raises(ts.UnsupportedError, match="not the same for all elements"):
+        ts.reduce(store, "fill_count").result()
 
 
 def test_text_is_counted():
