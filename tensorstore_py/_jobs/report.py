@@ -1,4 +1,8 @@
-"""`Report`: what came of a job, step by step, for people and as JSON."""
+"""`Report`: what came of a job, step by step, for people and as JSON.
+
+A report is of one process: where others work on the same plan, `tspy status` tells of all of them.
+The state of a job is that of its first step that is not done.
+"""
 
 from __future__ import annotations
 
@@ -125,6 +129,7 @@ def as_json(value: Any) -> Any:  # noqa: ANN401 - any result of any operation
     """A result as JSON; what has no form there is told as text.
 
     Example:
+        >>> import numpy as np
         >>> as_json({"mean": np.float64(1.5), "shape": (1, 2)})
         {'mean': 1.5, 'shape': [1, 2]}
     """
