@@ -34,6 +34,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 # run as a file, only this folder would be importable
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -78,10 +79,11 @@ def cubed(source: str, target: str, images: int) -> None:
         peer.to_zarr(array, target, executor=peer.runtime.create.create_executor("processes"))
 
 
-def dask(source: str, target: str, images: int) -> None:
+def dask_array(source: str, target: str, images: int) -> None:
     """dask.array with its threads."""
-    import dask.array as da
+    import dask.array
 
+    da: Any = dask.array
     da.from_zarr(source).rechunk((images, TILE, TILE)).to_zarr(target)
 
 
@@ -135,7 +137,7 @@ def work(where: str, count: str, number: str, core: str) -> None:
 
 
 OURS = {"tensorstore_py": ours, "tensorstore_py, 2 processes": ours_in_two}
-THEIRS = {"cubed": cubed, "dask.array": dask, "rechunker": rechunker}
+THEIRS = {"cubed": cubed, "dask.array": dask_array, "rechunker": rechunker}
 WORKERS = {"one worker": one_worker, "two workers": two_workers}
 
 

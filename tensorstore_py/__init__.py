@@ -28,7 +28,6 @@ from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.cast import cast
 from tensorstore_py._api.downsample import DownsampleMethod, downsample
 from tensorstore_py._api.group import Group
-from tensorstore_py._jobs.json_schema import json_schema
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.load_spec import load_spec
 from tensorstore_py._api.numpy_view import NumpyView
@@ -73,6 +72,7 @@ from tensorstore_py._index import (
 )
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._jobs.json_schema import json_schema
 from tensorstore_py._plan.plan import Plan, plan
 from tensorstore_py._runtime.future import Future, FutureLike, Promise
 from tensorstore_py._runtime.mistaken import stands_for as _stands_for

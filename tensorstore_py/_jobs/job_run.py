@@ -212,7 +212,7 @@ class _Share(NamedTuple):
             len(steps),
         )
         share = Share(stages, self.told)
-        outcomes = await work_on(
+        outcomes, is_done = await work_on(
             call,
             stages,
             self.where,
@@ -221,12 +221,12 @@ class _Share(NamedTuple):
             share=(self.part.number, self.part.of),
             wait=self.part.wait,
         )
-        if outcomes is None:
-            return _LEFT
-        share.finish()
         mine = [done for outcome in outcomes for done in outcome.steps.values()]
         self.report.tasks_here = sum(done.tasks for done in mine)
         self.report.bytes_here = sum(done.bytes for done in mine)
+        if not is_done:
+            return _LEFT
+        share.finish()
         if all(done.result is None for done in mine):
             return None
         await call.stages()  # what it needs to know to make a result

@@ -43,6 +43,7 @@ def test_nothing_is_this_process():
 def test_all_pieces_run():
     with ThreadPoolExecutor(3) as executor:
         engine = engine_of(executor)
+        assert engine is not None
         found = given(engine, map(Giving, range(100)))
 
     assert sorted(found) == list(range(100))
@@ -87,9 +88,13 @@ def test_whatever_looks_like_an_executor():
 
         map = submit
 
-    assert engine_of(Looks()).workers == 5
+    looks = engine_of(Looks())
+    assert looks is not None
+    assert looks.workers == 5
     with ProcessPoolExecutor(1) as executor:
-        assert not engine_of(executor).shares_memory
+        engine = engine_of(executor)
+    assert engine is not None
+    assert not engine.shares_memory
 
 
 @pytest.mark.parametrize("wrong", [3, "dask", object()])

@@ -1,11 +1,11 @@
 from tensorstore_py._plan.share import Share
 from tensorstore_py._plan.steps import Stage
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.progress import Progress, Told
 from tests.plan.test_steps import step
 
 
 def told_of(stages):
-    seen = []
+    seen: list[Progress] = []
     told = Told(seen.append)
     told.begin(2 * 2 * 5, 5, 2)
     return Share(stages, told), seen

@@ -53,7 +53,7 @@ def staged(**options):
 
 
 def run(stage, start_=0, stop=None):
-    seen = []
+    seen: list[Done] = []
     tasks = Tasks(stage, ts.Context())
     body = lambda: tasks.run_all(start_, stage.count if stop is None else stop, seen.append)  # noqa: E731
     return start(False, body).result(), seen
