@@ -14,6 +14,8 @@ import sys
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.user_function import UserFunction
 from tensorstore_py._spec.guests import admits
@@ -140,23 +142,29 @@ class BlockFunction:
             return self.name
         return PickledFunction.of(self._function, self.name)
 
-    async def __call__(self, inline: bool, *blocks: object, domain: object) -> object:
+    async def __call__(
+        self, inline: bool, *blocks: object, domain: object, quiet: bool = False
+    ) -> object:
         """What it gives for some blocks.
 
         Args:
             inline: the caller's temperament.
             *blocks: one of each source.
             domain: which part of the target is made.
+            quiet: leave out NumPy's warnings of values, such as a division by zero.
         """
         user = self._user
-        return await within(inline, user.inline, lambda: user(user.inline, blocks, domain))
+        return await within(inline, user.inline, lambda: user(user.inline, blocks, domain, quiet))
 
-    def _call(self, blocks: tuple[object, ...], domain: object) -> object:
+    def _call(self, blocks: tuple[object, ...], domain: object, quiet: bool) -> object:
         told = {_DOMAIN: domain} if self._told else {}
+        if quiet:
+            with np.errstate(all="ignore"):
+                return self._function(*blocks, **told, **self.kwargs)
         return self._function(*blocks, **told, **self.kwargs)
 
-    async def _call_async(self, blocks: tuple[object, ...], domain: object) -> object:
-        found: Any = self._call(blocks, domain)
+    async def _call_async(self, blocks: tuple[object, ...], domain: object, quiet: bool) -> object:
+        found: Any = self._call(blocks, domain, quiet)
         return await found
 
 

@@ -1,4 +1,4 @@
-"""What a function gives is found out by calling it once, with a small block of zeros."""
+"""What a function gives is found out by calling it once, with a small block of ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def data_type_of(
     ]
     wide = [window.extent for window in windows]
     blocks = [
-        np.zeros(_shape(dims, once, wide), kind.array_dtype)
+        np.ones(_shape(dims, once, wide), kind.array_dtype)
         for dims, once, kind in zip(alignment.sources, alignment.once, types, strict=True)
     ]
     extents, margins = [], []
@@ -61,11 +61,11 @@ async def data_type_of(
         margins.append((0, 0) if dim is None else windows[dim].margins)
     domain = IndexDomain(shape=extents, labels=alignment.made.labels)
     try:
-        found = await function(False, *blocks, domain=domain)
+        found = await function(False, *blocks, domain=domain, quiet=True)
         return made_of(found, extents, margins, alignment.made.labels, function.name).dtype
     except Exception as error:
         error.add_note(
-            f"{function.name} was called with zeros of shape "
+            f"{function.name} was called with ones of shape "
             f"{', '.join(str(block.shape) for block in blocks)}, to find out the data type of what "
             "it gives; pass dtype= to leave that out"
         )

@@ -89,7 +89,7 @@ def map_blocks(
             target that is there, and has labels, tells by itself.
         new: dimensions that the function makes, with their extents: by label, after all others, or
             by number, there. A target that is there tells by itself.
-        dtype: of a new target. By default the function is called once with a block of zeros, of
+        dtype: of a new target. By default the function is called once with a block of ones, of
             at most 8 elements along each dimension besides the halo and what is dropped.
         chunks: extents of a new target's chunks, as in `copy`; by default the sources'.
         shards: extents of its shards, likewise.

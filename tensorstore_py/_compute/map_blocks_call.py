@@ -16,7 +16,6 @@ from tensorstore_py._compute.map_blocks_operation import MapBlocks
 from tensorstore_py._compute.map_blocks_options import MapOptions
 from tensorstore_py._conversion.copy_plan import PlannedArray, Request
 from tensorstore_py._conversion.ends import described
-from tensorstore_py._conversion.manifest import ArrayRecord
 from tensorstore_py._conversion.member import SourceArray, open_source
 from tensorstore_py._conversion.member_paths import MemberPaths
 from tensorstore_py._conversion.new_form import NewForm, Wanted
@@ -160,7 +159,6 @@ class MapBlocksCall(Call["TensorStore"]):
             SourceArray("", source, None, None, {}),
             NewForm(options, {}, False, ""),
             "replace" if action == "replace" else "create",
-            ArrayRecord(""),
             0,
         )
 
@@ -219,7 +217,7 @@ class MapBlocksCall(Call["TensorStore"]):
         )
         return (Stage((step,)),)
 
-    async def begin(self, *, again: bool) -> None:
+    async def begin(self, again: bool) -> None:
         """Make the target."""
         seen = await self._look()
         if seen.planned is not None:

@@ -195,9 +195,10 @@ class Claims:
             found = await self._manifest.read(part)
             if await self._is_finished(part, found):
                 finished += 1
-                if finished == _MOST_LOOKS:  # what we know is old
-                    for page in self._search.pages():
-                        await self._list(page)
+                if (
+                    finished % _MOST_LOOKS == 0
+                ):  # what we know is old, and the next are its neighbours
+                    await self._list(self._search.page(part))
                 continue
             if self._is_abandoned(part, found):
                 held = await self._claim(part, found)

@@ -128,7 +128,3 @@ class Search:
         states = np.frombuffer(self._states, np.uint8)
         found: list[int] = np.flatnonzero(states != DONE).tolist()
         return found
-
-    def pages(self) -> list[tuple[int, int]]:
-        """Those of unfinished parts."""
-        return sorted({self.page(part) for part in self.unfinished()})

@@ -54,7 +54,8 @@ class Trust:
         stores: URLs, specs or local paths of stores that may be used, with all that is below them;
             write directories with a final `/`. A spec may choose the path below, and limits such as
             a number of requests; everything else, such as headers, must be as it is named here.
-        plugins: names of drivers, stores, codecs and resources of other packages that may be used.
+        plugins: names of drivers, stores, codecs and resources of other packages that may be used,
+            and of functions that documents may name (`"module:function"`).
         write: whether a spec may say that an array is to be created or deleted.
 
     Raises:

@@ -73,7 +73,7 @@ class Multiscale:
         >>> import tensorstore_py as ts
         >>> pixels = np.arange(600 * 800, dtype="uint16").reshape(600, 800)
         >>> image = ts.pyramid(
-        ...     pixels, "memory://cells.zarr/", axes="yx", pixel_size=0.5, units="um"
+        ...     pixels, "memory://cells.zarr/", axes="yx", levels=3, pixel_size=0.5, units="um"
         ... ).result()
         >>> image
         Multiscale('memory://cells.zarr/', version='0.5', axes='yx', levels=3)

@@ -20,7 +20,7 @@ from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.units import Unit
-from tensorstore_py.errors import AlreadyExistsError, MismatchError
+from tensorstore_py.errors import AlreadyExistsError, FailedPreconditionError, MismatchError
 from tensorstore_py.multiscale.metadata import image_attributes
 
 if TYPE_CHECKING:
@@ -88,6 +88,22 @@ class NewImage(NamedTuple):
                 raise AlreadyExistsError(
                     f'level "{dataset.path}" exists already, at {tree.describe(where)}; pass '
                     'if_exists="replace" to replace the image'
+                )
+
+    async def check_made(self, found: Found) -> None:
+        """See that the arrays are there.
+
+        Raises:
+            FailedPreconditionError: one is not.
+        """
+        tree = found.tree
+        assert tree is not None
+        for dataset in self.metadata.datasets:
+            where = join(found.path, dataset.path)
+            if await read_node(tree, where) is None:
+                raise FailedPreconditionError(
+                    f'level "{dataset.path}" was deleted since this began, at '
+                    f"{tree.describe(where)}; delete the manifest to begin anew"
                 )
 
     async def make(self, found: Found, if_exists: IfExists) -> Group:

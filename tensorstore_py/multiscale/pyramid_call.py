@@ -19,6 +19,8 @@ from tensorstore_py.multiscale.making import IfExists, NewImage, store_metadata
 from tensorstore_py.multiscale.omero import with_windows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tensorstore_py._api.group import Group
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.ends import Destination, Found
@@ -67,6 +69,13 @@ class PyramidCall(Call[Multiscale]):
         self._memory = memory
         self._found: _Seen | None = None
         self._group: Group | None = None
+        self._begun = False
+
+    def resume(self, forms: Mapping[str, str]) -> None:
+        """See `Call`: levels that are there are those that were begun."""
+        del forms
+        self._begun = True
+        self._found = None
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -87,7 +96,7 @@ class PyramidCall(Call[Multiscale]):
             new = self._asked.image(source)
 
             async def look() -> list[TensorStore]:
-                await new.check(to, self._if_exists)
+                await new.check(to, "replace" if self._begun else self._if_exists)
                 return [await new.assumed(to, at) for at in range(len(new.forms.levels))]
 
             levels = await within(False, self._target.inline, look)
@@ -147,11 +156,20 @@ class PyramidCall(Call[Multiscale]):
             "pyramid", name, arguments, part.blocks, part.item_bytes, part.told_bytes, part
         )  # fmt: skip
 
-    async def begin(self, *, again: bool) -> None:
+    async def begin(self, again: bool) -> None:
         """Make the group and empty arrays."""
         seen = await self._look()
         may = "replace" if again else self._if_exists
         self._group = await within(False, self._target.inline, lambda: seen.new.make(seen.to, may))
+
+    async def check_begun(self) -> None:
+        """See that all levels are there.
+
+        Raises:
+            FailedPreconditionError: somebody has deleted one.
+        """
+        seen = await self._look()
+        await within(False, self._target.inline, lambda: seen.new.check_made(seen.to))
 
     async def end(self) -> None:
         """Find out how to show the values that there are."""

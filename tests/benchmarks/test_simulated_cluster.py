@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from benchmarks.simulated_cluster import allowed, duration, main, rows_of, simulate
+from benchmarks.simulated_cluster import allowed_s, duration, main, rows_of, simulate
 from benchmarks.simulated_time import simulated
 from tensorstore_py._plan.parts import Parts
 
@@ -58,7 +58,10 @@ def test_the_table(capsys):
 
 
 def test_what_parts_allow():
-    assert allowed(Parts(4000, 1), 1000) == 1
-    assert allowed(Parts(1250, 1), 1000) == 0.625
-    assert allowed(Parts(10, 1), 100) == 0.1
+    whole = allowed_s(Parts(400, 20), 1)
+
+    assert allowed_s(Parts(400, 20), 4) < whole / 3
+    assert allowed_s(Parts(400, 20), 400) == allowed_s(Parts(400, 20), 20) > whole / 20
+    # the real thing needs no less, and on one machine no more
+    assert whole < simulate(400, 1, lost=0.0).seconds < 1.05 * allowed_s(Parts(400), 1)
     assert [duration(seconds) for seconds in (59, 3600, 360_000)] == ["59 s", "60 min", "100.0 h"]

@@ -40,5 +40,10 @@ def test_what_goes_wrong_is_told_before_anything_is_made(tmp_path):
     ):
         with pytest.raises(error) as caught:
             mapped(function, VALUES, target=tmp_path / "a.zarr")
-        assert any("called with zeros of shape (8, 8)" in note for note in caught.value.__notes__)
+        assert any("called with ones of shape (8, 8)" in note for note in caught.value.__notes__)
         assert not (tmp_path / "a.zarr").exists()
+
+
+def test_values_that_are_only_tried_warn_nobody():
+    plan = planned(lambda block, other: block / (block - other), VALUES, VALUES)
+    assert plan.bytes == 8 * VALUES.size

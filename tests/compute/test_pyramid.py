@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-import tests.api.counted_memory  # noqa: F401  # registers the store
+from tests.api.counted_memory import counts
 
 METHODS = ("stride", "mean", "min", "max", "median", "mode")
 
@@ -24,7 +24,8 @@ def check_levels(image, method):
 
 def counted(values, chunk):
     """A source whose chunks are counted when they are decoded."""
-    seen, lock = Counter(), Lock()
+    seen: Counter[tuple[int, ...]] = Counter()
+    lock = Lock()
 
     def read(domain, out, _):
         with lock:
@@ -82,9 +83,10 @@ def test_each_chunk_of_each_level_is_stored_once_and_few_are_read_again():
     spec = {"driver": "counted_memory", "path": "image/"}
     values = np.ones((1, 700, 900), "uint8")
 
+    store = counts(ts.Group.open(spec, create=True, context=context).result())
+
     ts.pyramid(values, spec, axes="cyx", chunks=64, levels=4, context=context).result()
 
-    store = ts.KvStore.open(spec, context=context).result().store
     chunks = {key: count for key, count in store.writes.items() if "/c/" in key}
     assert len(chunks) == 11 * 15 + 6 * 8 + 3 * 4 + 2 * 2
     assert set(chunks.values()) == {1}
@@ -100,11 +102,11 @@ def test_levels_that_need_further_steps_are_made_of_levels_just_written():
         ts.pyramid, values, spec, axes="yx", chunks=256, levels=5, context=context
     ).result()
 
+    store = counts(ts.Group.open(spec, create=True, context=context).result())
     image = plan.run().result()
 
     assert len(plan.stages) > 1
     check_levels(image, "mean")
-    store = ts.KvStore.open(spec, context=context).result().store
     assert {count for key, count in store.writes.items() if "/c/" in key} == {1}
 
 

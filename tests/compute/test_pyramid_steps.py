@@ -54,7 +54,7 @@ def test_no_two_regions_share_a_chunk_of_any_level(seed):
                 [levels[each].factors for each in range(max(1, step.first), number + 1)],
                 axis=0, dtype=int,
             ) if number else np.ones(len(leaf), int)  # fmt: skip
-            seen = set()
+            seen: set[tuple[int, ...]] = set()
             for block in step.blocks:
                 box = [
                     (low // f, -(-high // f))

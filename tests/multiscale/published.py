@@ -6,7 +6,6 @@ They want other versions of libraries than the tests have, so they run as a prog
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 from tests.servers.installed import Environment
 
@@ -74,7 +73,7 @@ def environment() -> Environment:
     return Environment(f"ome-zarr-{version}", REQUIREMENTS)
 
 
-def looked_at(asked: list[tuple[Path, str, list[str]]]) -> list[dict]:
+def looked_at(asked: list[tuple[object, str, list[str]]]) -> list[dict]:
     """What readers find at each place; schemas of a version by which it is valid.
 
     Args:

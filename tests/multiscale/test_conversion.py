@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
+import tests.api.loop_memory  # noqa: F401  # registers the store
 from tests.multiscale.images import PIXELS, image, labelled, ome, plate
 
 BOTH = [("0.4", "0.5"), ("0.5", "0.4")]
@@ -19,7 +20,7 @@ def same(one, other):
 @pytest.mark.parametrize(("version", "other"), BOTH)
 def test_there_and_back(version, other):
     made = labelled(ts.KvStore.open("memory://").result(), version)
-    seen = []
+    seen: list[ts.Progress] = []
 
     there = ts.multiscale.convert(made, "memory://", version=other, progress=seen.append).result()
     back = ts.multiscale.convert(there, "memory://", version=version).result()
@@ -84,7 +85,7 @@ def test_what_cannot_be_converted():
     with pytest.raises(ts.SpecError, match=r"0\.5"):
         ts.multiscale.convert(made, "memory://", version="0.6")
     with pytest.raises(ts.SpecError, match="replace"):
-        ts.multiscale.convert(made, "memory://", if_exists="skip")
+        ts.multiscale.convert(made, "memory://", if_exists="skip")  # type: ignore[arg-type]
     with pytest.raises(ts.MismatchError, match=r"0\.4 already"):
         ts.multiscale.convert(made, "memory://", version="0.4").result()
     with pytest.raises(ts.NotFoundError, match="no OME-Zarr metadata"):
@@ -123,6 +124,16 @@ def test_until_it_is_whole_it_is_no_image():
 
     with pytest.raises(ts.NotFoundError):
         ts.multiscale.open(target).result()
+
+
+@pytest.mark.parametrize(("here", "there"), [("loop_memory", "memory"), ("memory", "loop_memory")])
+@pytest.mark.parametrize("options", [{}, {"shards": (1, 20, 256, 256)}])
+def test_from_any_store_to_any(here, there, options):
+    made = image({"driver": here, "path": "a/"}, "0.5", chunks=(1, 20, 64, 64), **options)
+
+    new = ts.multiscale.convert(made, {"driver": there, "path": "b/"}, version="0.4").result()
+
+    same(made, ts.multiscale.open(new).result())
 
 
 def test_pixels_are_those():

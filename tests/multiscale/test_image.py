@@ -3,17 +3,15 @@
 import pytest
 
 import tensorstore_py as ts
-import tests.api.counted_memory  # noqa: F401  # registers the store
+from tests.api.counted_memory import counts
 from tests.multiscale.images import image, labelled
 
 
 def test_levels_are_opened_when_they_are_asked_for():
     context = ts.Context()
-    image({"driver": "counted_memory", "path": "a/"})
     image({"driver": "counted_memory", "path": "a/"}, context=context)
     group = ts.Group.open({"driver": "counted_memory", "path": "a/"}, context=context).result()
-    store = group.kvstore.store
-    store.reset()
+    store = counts(group)
 
     opened = ts.multiscale.open(
         {"driver": "counted_memory", "path": "a/"}, context=context
@@ -33,8 +31,7 @@ def test_consolidated_metadata_opens_levels_without_a_request():
     made = image(spec, context=context)
     made.group.consolidate().result()
     opened = ts.multiscale.open(spec, context=context).result()
-    store = made.group.kvstore.store
-    store.reset()
+    store = counts(made.group)
 
     assert [level.shape[-1] for level in opened.levels] == [310, 155]
     assert not store.reads

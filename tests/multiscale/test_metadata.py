@@ -1,6 +1,7 @@
 """What metadata says of an image: all versions, nested transformations, and what is wrong."""
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ import tensorstore_py as ts
 from tensorstore_py.multiscale.metadata import image_attributes, parse_image
 
 
-def entry(**more):
+def entry(**more: Any) -> dict[str, Any]:
     scale = {"type": "scale", "scale": [2, 3]}
     return {
         "axes": [{"name": "y", "type": "space"}, {"name": "x", "type": "space", "unit": "um"}],
@@ -22,10 +23,10 @@ def test_both_versions_say_the_same():
     old = parse_image({"multiscales": [entry(name="n", version="0.4")]}, "a")
 
     assert new._replace(version="0.4") == old
-    assert new.datasets[0].scale == (2, 3)
+    assert list(new.datasets[0].scale) == [2, 3]
     assert new.axes[1].unit == "micrometer"
-    assert parse_image(image_attributes(new), "a") == new
-    assert parse_image(image_attributes(old), "a") == old
+    for image in (new, old):
+        assert parse_image(image_attributes(image), "a") == image
 
 
 def test_transformations_of_the_image_come_after_those_of_a_level():
@@ -36,8 +37,8 @@ def test_transformations_of_the_image_come_after_those_of_a_level():
 
     (dataset,) = parse_image({"multiscales": [json]}, "a").datasets
 
-    assert dataset.scale == (20, 2)
-    assert dataset.translation == (10, 8)
+    assert list(dataset.scale) == [20, 2]
+    assert list(dataset.translation) == [10, 8]
 
 
 def test_older_versions_are_read():
@@ -74,8 +75,8 @@ def test_what_is_wrong_is_named_by_its_path(where, value, path, text, version):
     for name in where[:-1]:
         inner = inner[name]
     inner[where[-1]] = value
-    attributes = {"multiscales": [json]}
-    above = ()
+    attributes: dict[str, Any] = {"multiscales": [json]}
+    above: tuple[str, ...] = ()
     if version == "0.5":
         attributes, above = {"ome": {"version": "0.5", **attributes}}, ("ome",)
 

@@ -12,7 +12,8 @@ from tests.multiscale.published import looked_at
 
 @pytest.mark.timeout(600)
 def test_schemas_and_other_readers_agree(tmp_path):
-    asked, expected = [], []
+    asked: list[tuple[object, str, list[str]]] = []
+    expected: list[ts.multiscale.Multiscale | None] = []
     for version, other in (("0.4", "0.5"), ("0.5", "0.4")):
         for name, options in (
             ("mean", {}),
@@ -92,10 +93,19 @@ def test_what_is_stored(version, tmp_path):
 
 
 def test_a_pixel_lies_in_the_middle_of_those_that_it_stands_for():
-    mean = ts.pyramid(np.zeros((64, 64)), "memory://", axes="yx", scale=[(2, 2), (3, 3)], pixel_size=2,
-                      translation=(10, 0)).result()  # fmt: skip
-    stride = ts.pyramid(np.zeros((64, 64)), "memory://", axes="yx", scale=[(2, 2), (3, 3)], pixel_size=2,
-                        translation=(10, 0), method="stride").result()  # fmt: skip
+    pixels, scale = np.zeros((64, 64)), [(2, 2), (3, 3)]
+    mean, stride = (
+        ts.pyramid(
+            pixels,
+            "memory://",
+            axes="yx",
+            scale=scale,
+            pixel_size=2,
+            translation=(10, 0),
+            method=method,
+        ).result()
+        for method in ("mean", "stride")
+    )
 
     assert [mean.scale(at)["y"] for at in range(3)] == [2, 4, 12]
     # 0, 1 | 0 to 5: in the middle at 0.5 and 2.5 pixels of 2
@@ -113,7 +123,7 @@ def test_a_view_stays_where_it_is():
 
 
 def test_progress_comes_to_its_end():
-    seen = []
+    seen: list[ts.Progress] = []
 
     ts.pyramid(PIXELS, "memory://", axes="czyx", progress=seen.append).result()
 

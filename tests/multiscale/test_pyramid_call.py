@@ -2,12 +2,15 @@
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tensorstore_py as ts
 from tests.multiscale.images import PIXELS
+
+Options = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,7 @@ def stored(where):
 
 def test_a_process_pool_makes_the_same_levels(tmp_path, pool):
     source = stored(tmp_path / "raw")
-    options = {"axes": "czyx", "levels": 3, "chunks": 50}
+    options: Options = {"axes": "czyx", "levels": 3, "chunks": 50}
 
     here = ts.pyramid(source, tmp_path / "here", **options).result()
     there = ts.pyramid(source, tmp_path / "there", executor=pool, **options).result()
@@ -80,7 +83,7 @@ def test_more_memory_is_for_chunks_of_source_and_target_together():
 
     layout = ts.ChunkLayout(read_chunk_shape=[1, 2048, 2048])
     planes = ts.virtual_chunked(read, dtype="uint16", shape=[32, 2048, 2048], chunk_layout=layout)
-    options = {"axes": "zyx", "levels": 2, "chunks": (32, 64, 64)}
+    options: Options = {"axes": "zyx", "levels": 2, "chunks": (32, 64, 64)}
 
     little = ts.plan(ts.pyramid, planes, "memory://", memory=2**24, **options).result()
     much = ts.plan(ts.pyramid, planes, "memory://", memory=2**31, **options).result()

@@ -9,8 +9,9 @@ import tensorstore_py as ts
 @pytest.fixture(scope="module")
 def image():
     pixels = np.arange(600 * 400).reshape(600, 400)
-    options = {"pixel_size": 0.5, "units": "um", "translation": (10, 0)}
-    return ts.pyramid(pixels, "memory://", axes="yx", **options).result()
+    return ts.pyramid(
+        pixels, "memory://", axes="yx", pixel_size=0.5, units="um", translation=(10, 0)
+    ).result()
 
 
 def test_centres_that_lie_within_are_taken(image):

@@ -71,8 +71,8 @@ class Cluster:
         self.parts = Parts(tasks, size)
         self.lease_s = lease_s
         self.task_s = task_s
-        self.began = Counter()
-        self.ran = Counter()
+        self.began: Counter[int] = Counter()
+        self.ran: Counter[int] = Counter()
         self.by = {}
         self.bad = set()
 

@@ -83,7 +83,7 @@ def main(folder, seed, kills):
     chance = random.Random(seed)
     seeds = iter(range(1000 * seed, 2**31))
     running = [begin(folder, next(seeds)) for _ in range(WORKERS)]
-    killed = []
+    killed: list[int] = []
     while len(killed) < kills:
         time.sleep(chance.uniform(0, 0.12))
         pid = running.pop(chance.randrange(WORKERS))
