@@ -209,6 +209,14 @@ def _options(
 
 
 def _option(member: Member, value: object, folder: Path | None, allowed: Allowed | None) -> object:
+    if member.several:
+        if not isinstance(value, list) or not value:
+            raise SpecError("expected a list of at least one place")
+        found = []
+        for number, each in enumerate(value):
+            with _inside(number):
+                found.append(_option(member._replace(several=False), each, folder, allowed))
+        return found
     if member.kind in ("read", "write"):
         place = as_place(value, folder)
         if member.kind == "write" and in_memory(place):

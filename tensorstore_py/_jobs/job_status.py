@@ -1,4 +1,8 @@
-"""`JobStatus`: how far a planned job is, as its manifests tell; for people and as JSON."""
+"""`JobStatus`: how far a planned job is, as its manifests tell; for people and as JSON.
+
+Each step has a manifest of its own, which is not there before the step's turn has come. Of workers
+only those are known that hold something: who has finished is told by what is done.
+"""
 
 from __future__ import annotations
 

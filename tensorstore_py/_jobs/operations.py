@@ -34,9 +34,9 @@ Json = dict[str, Any]  # Any: nested JSON
 
 #: What the job says for all steps, and not a step.
 _OF_THE_JOB: Final = frozenset(
-    {"context", "dry_run", "executor", "manifest", "progress", "transaction"}
+    {"context", "dry_run", "executor", "loop", "manifest", "progress", "transaction"}
 )
-_TEXT: Final = re.compile(r"^ {4}(\w+): (.*)$")
+_TEXT: Final = re.compile(r"^ {4}\*?(\w+): (.*)$")
 
 
 def _definition(name: str) -> Json:
@@ -52,35 +52,43 @@ _PLACE: Final[Json] = {
 }
 _CODEC: Final[Json] = {"anyOf": [STRING, {"type": "object"}, {"type": "array"}]}
 
-#: Arguments that are places, and what is done there.
+#: Arguments that are places, or lists of such, and what is done there.
 _PLACES: Final[dict[str, Literal["read", "write"]]] = {
     "a": "read",
     "b": "read",
     "dest": "write",
     "source": "read",
+    "sources": "read",
     "target": "write",
 }
+#: Arguments that name what is run.
+_CODE: Final[dict[str, Json]] = {"function": STRING}
 #: Arguments that are mere data, and what they are in JSON.
 _DATA: Final[dict[str, Json]] = {
     "atol": NUMBER,
     "axes": {"anyOf": [STRING, {"type": "array"}]},
+    "boundary": {"anyOf": [STRING, NUMBER, {"type": "object"}]},
     "bins": or_several(NUMBER),
     "chunk_layout": _definition("ChunkLayout"),
     "chunks": or_named(INTEGER),
     "codec": _CODEC,
     "ddof": INTEGER,
     "dims": or_several({"anyOf": [INTEGER, STRING]}),
+    "drop": or_several({"anyOf": [INTEGER, STRING]}),
     "dtype": _definition("dtype"),
     "equal_nan": BOOLEAN,
     "excludes": or_several(STRING),
     "fill_value": {},
+    "halo": {"anyOf": [INTEGER, {"type": "array"}, {"type": "object"}]},
     "if_exists": {"enum": ["raise", "skip", "replace"]},
     "includes": or_several(STRING),
+    "kwargs": {"type": "object"},
     "levels": {"type": "integer", "minimum": 1},
     "max_blocks": INTEGER,
     "memory": {"type": "integer", "minimum": 1},
     "method": STRING,
     "name": STRING,
+    "new": {"type": "object", "additionalProperties": INTEGER},
     "omero": {"anyOf": [BOOLEAN, {"type": "array"}, {"type": "object"}]},
     "pixel_size": or_named(NUMBER),
     "q": or_several(NUMBER),
@@ -96,6 +104,7 @@ _DATA: Final[dict[str, Json]] = {
     "version": {"enum": ["0.4", "0.5"]},
     "zarr_format": {"enum": [2, 3]},
 }
+_FORMS: Final = {**_CODE, **_DATA}
 
 
 class Member(NamedTuple):
@@ -103,7 +112,8 @@ class Member(NamedTuple):
 
     Attributes:
         name: of the function's argument.
-        kind: a place that is read, one that is written, mere data; or `"other"`: nobody here knows.
+        kind: places that are read or written, mere data; or `"other"`: code, or nobody here knows.
+        several: whether it is a list of places.
         required: whether the function has no default.
         default: otherwise.
         text: what the function's docstring says of it.
@@ -114,6 +124,7 @@ class Member(NamedTuple):
     required: bool
     default: object
     text: str
+    several: bool = False
 
     def check(self, value: object) -> None:
         """Check what a step says of it, unless it is a place.
@@ -129,11 +140,14 @@ class Member(NamedTuple):
         elif self.name == "chunk_layout":
             ChunkLayout(value)
         else:
-            check_form(value, _DATA.get(self.name, {}))
+            check_form(value, _FORMS.get(self.name, {}))
 
     def schema(self) -> Json:
         """Its JSON Schema."""
-        form = _PLACE if self.name in _PLACES else _DATA.get(self.name, {})
+        form = _FORMS.get(self.name, {})
+        if self.name in _PLACES:
+            several: Json = {"type": "array", "items": _PLACE, "minItems": 1}
+            form = several if self.several else _PLACE
         schema: Json = {"description": self.text, **form} if self.text else dict(form)
         if isinstance(self.default, bool | int | float | str):
             schema["default"] = self.default
@@ -173,7 +187,7 @@ def _operation(name: str, function: Callable[..., object], texts: dict[str, str]
     members = {}
     own = _texts(function)
     for each in inspect.signature(function).parameters.values():
-        if each.name in _OF_THE_JOB or each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
+        if each.name in _OF_THE_JOB or each.kind == each.VAR_KEYWORD:
             continue
         required = each.default is each.empty
         members[each.name] = Member(
@@ -182,6 +196,7 @@ def _operation(name: str, function: Callable[..., object], texts: dict[str, str]
             required,
             None if required else each.default,
             own.get(each.name) or texts.get(each.name, ""),
+            each.kind == each.VAR_POSITIONAL,
         )
     text = inspect.cleandoc(function.__doc__ or "").split("\n")[0]
     return JobOperation(name, text, members)

@@ -1,8 +1,13 @@
-"""`Report`: what came of a job, step by step, for people and as JSON."""
+"""`Report`: what came of a job, step by step, for people and as JSON.
+
+A report is of one process: where others work on the same plan, `tspy status` tells of all of them.
+The state of a job is that of its first step that is not done.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import socket
 import time
 from dataclasses import dataclass, field
@@ -10,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._plan.plan import size_text
+from tensorstore_py.errors import without_secrets
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
@@ -21,6 +28,7 @@ State = Literal["not begun", "running", "done", "partly done", "failed", "interr
 
 #: What a process that ran a job ends with.
 EXIT_CODES: Final[dict[State, int]] = {"done": 0, "failed": 1, "partly done": 3, "interrupted": 130}
+_NOT_FINITE: Final = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 @dataclass
@@ -113,7 +121,7 @@ class Report:
     def __str__(self) -> str:
         lines = []
         for each in self.steps:
-            told = "" if each.result is None else f": {each.result}"
+            told = "" if each.result is None else f": {_shown(each.result)}"
             size = f"{size_text(each.bytes_done)} in {each.seconds:.1f} s"
             if each.tasks_here is not None and each.bytes_here is not None:
                 size += f", {size_text(each.bytes_here)} in {each.tasks_here:,} tasks of it here"
@@ -121,15 +129,34 @@ class Report:
         return "\n".join(lines)
 
 
+def _shown(result: object) -> object:
+    """A result for people."""
+    if isinstance(result, TensorStore):
+        where = result.kvstore
+        at = "" if where is None else f" at {without_secrets(where.url)}"
+        return f"{result.dtype.name} of shape {list(result.shape)}{at}"
+    if isinstance(result, dict):
+        return {
+            name: each.item() if isinstance(each, np.generic) else each
+            for name, each in result.items()
+        }
+    return result
+
+
 def as_json(value: Any) -> Any:  # noqa: ANN401 - any result of any operation
     """A result as JSON; what has no form there is told as text.
 
     Example:
+        >>> import numpy as np
         >>> as_json({"mean": np.float64(1.5), "shape": (1, 2)})
         {'mean': 1.5, 'shape': [1, 2]}
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        return _NOT_FINITE.get(value, "NaN")  # JSON has no number for it
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, TensorStore):
+        return value.spec().to_json()
     if isinstance(value, np.generic | np.ndarray):
         return as_json(value.tolist())
     if hasattr(value, "_asdict"):

@@ -85,3 +85,23 @@ def test_rechunk_tree(example, tmp_path, capsys):
         np.testing.assert_array_equal(series["temperature"], values + number)
         np.testing.assert_array_equal(series["lat"], axes["lat"])
     assert json.loads((tmp_path / "climate_series.report.json").read_text())["state"] == "done"
+
+
+def test_pyramid(example, tmp_path, capsys):
+    volume = ts.open(
+        {"driver": "zarr3", "kvstore": tmp_path / "volume.zarr"},
+        create=True,
+        dtype="uint16",
+        shape=[8, 64, 96],
+    ).result()
+    values = np.random.default_rng(5).integers(0, 999, volume.shape, np.uint16)
+    volume[...] = values
+
+    code = main(["run", str(example("pyramid.json"))])
+
+    assert code == 0, capsys.readouterr().err
+    image = ts.multiscale.open(tmp_path / "volume.ome.zarr").result()
+    assert [level.shape for level in image.levels] == [(8, 64, 96), (8, 32, 48), (8, 16, 24)]
+    np.testing.assert_array_equal(image.levels[0].read().result(), values)
+    halves = values.reshape(8, 32, 2, 48, 2).mean((2, 4))
+    np.testing.assert_allclose(image.levels[1].read().result(), halves, atol=0.5)

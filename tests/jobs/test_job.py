@@ -100,6 +100,16 @@ def test_errors_in_steps_name_the_member(step, path, problem):
     assert caught.value.path == ("steps", 1, *path)
 
 
+def test_several_sources():
+    step = {"operation": "map_blocks", "function": "numpy:add", "target": "c.zarr"}
+    job = parsed({**step, "sources": ["a.zarr", "s3://bucket/b/"], "halo": {"x": 1}})
+    assert job.steps[0].options["sources"] == [FOLDER / "a.zarr", "s3://bucket/b/"]
+    for wrong, path in (("a.zarr", ()), ([], ()), (["a.zarr", MISSPELT], (1, "kvstore", "pat"))):
+        with pytest.raises(ts.SpecError) as caught:
+            parsed({**step, "sources": wrong})
+        assert caught.value.path == ("steps", 0, "sources", *path)
+
+
 def test_a_member_that_is_null_is_as_if_it_were_not_there():
     assert parsed({**COPY, "chunks": None}).steps[0].call(None).request() == (
         parsed().steps[0].call(None).request()
@@ -139,6 +149,12 @@ class TestOfSomebodyElse:
         with pytest.raises(ts.SpecError) as caught:
             parsed({**self.STEP, **step}, allowed=self.ALLOWED)
         assert caught.value.path == ("steps", 0, *path)
+
+    def test_may_not_choose_code(self):
+        step = {"operation": "map_blocks", "function": "os:system", "sources": ["in/a.zarr"]}
+        with pytest.raises(ts.SpecError, match="may not say this") as caught:
+            parsed({**step, "target": "out/b.zarr"}, allowed=self.ALLOWED)
+        assert caught.value.path == ("steps", 0, "function")
 
     @pytest.mark.parametrize(
         ("members", "path"),

@@ -4,6 +4,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import tensorstore_py as ts
 from tensorstore_py._jobs.report import Report, StepReport, as_json, time_text
 
 
@@ -50,7 +51,7 @@ def test_is_told_as_json_and_text():
             }
         ],
     }
-    assert str(report) == "copy: done, 4.0 KiB in 2.0 s: {'mean': np.float64(0.5)}"
+    assert str(report) == "copy: done, 4.0 KiB in 2.0 s: {'mean': 0.5}"
 
 
 def test_a_worker_tells_what_it_did_itself():
@@ -67,6 +68,22 @@ class Pair(NamedTuple):
 def test_results_become_json():
     found = as_json(Pair({1: (np.int8(2), {3})}, [None, np.arange(2), object]))
     assert found == {"one": {"1": [2, [3]]}, "other": [None, [0, 1], str(object)]}
+
+
+def test_arrays_are_told_by_their_place(tmp_path):
+    spec = {"driver": "zarr3", "kvstore": tmp_path / "a.zarr"}
+    array = ts.open(spec, create=True, dtype="int8", shape=[3]).result()
+    report = Report([StepReport("map_blocks", "done", result=array)])
+    assert str(report) == (
+        f"map_blocks: done, 0 B in 0.0 s: int8 of shape [3] at file://{tmp_path}/a.zarr/"
+    )
+    found = json.loads(json.dumps(report.to_json()))["steps"][0]["result"]
+    assert ts.open(found).result().shape == (3,)
+
+
+def test_what_is_no_number_of_json():
+    values = np.array([np.nan, np.inf, -np.inf, 1])
+    assert as_json(values) == ["NaN", "Infinity", "-Infinity", 1.0]
 
 
 def test_durations_for_people():
