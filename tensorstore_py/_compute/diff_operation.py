@@ -137,11 +137,13 @@ class DiffArrays:
         here, beside = one.data_type.array_dtype.itemsize, other.data_type.array_dtype.itemsize
         self.told_bytes = here
         self.item_bytes = here + beside + (1 if tolerance.exact else _TOLERANT_BYTES)
+        sizes = limits(self.item_bytes, self.memory)
         self.blocks = Blocks(
             self._view,
             chunk_edges(one, self._view, one.schema.chunk_layout.read_chunk.shape),
             chunk_edges(other, self._there, other.schema.chunk_layout.read_chunk.shape),
-            **limits(self.item_bytes, self.memory),
+            sizes["least"],
+            sizes["most"],
         )
 
     async def run(self, block: Block) -> Findings:

@@ -11,7 +11,7 @@ import math
 import socket
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Any, Final, Literal
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class StepReport:
     chunks_done: int = 0
     tasks_here: int | None = None
     bytes_here: int | None = None
-    result: object = None
+    result: Any = None
     error: str | None = None
 
     def to_json(self) -> JsonObject:

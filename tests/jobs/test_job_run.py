@@ -67,7 +67,7 @@ def test_a_step_that_fails_ends_the_job(job, tmp_path):
 
     assert states(report) == ["failed", "not begun"]
     assert report.exit_code == 1
-    assert "exists already at the destination" in report.steps[0].error
+    assert "exists already at the destination" in str(report.steps[0].error)
 
 
 @pytest.mark.parametrize("with_manifest", [False, True])
@@ -79,7 +79,7 @@ def test_damage_is_told_when_all_else_is_done(job, source, tmp_path, with_manife
 
     assert states(report) == ["partly done", "not begun"]
     assert report.exit_code == 3
-    assert "a.zarr/c/0/1" in report.steps[0].error
+    assert "a.zarr/c/0/1" in str(report.steps[0].error)
     copied = ts.open(tmp_path / "b.zarr").result().read().result()
     assert copied[10:].all()
     assert not copied[:10].any()
@@ -159,7 +159,7 @@ def test_a_source_that_has_changed_since_it_was_planned(stored, source, tmp_path
     report = run_job(job, None, Told(), document, part)
 
     assert (report.state, report.exit_code) == ("failed", 1)
-    assert '"/" is not as it was when this began' in report.steps[0].error
+    assert '"/" is not as it was when this began' in str(report.steps[0].error)
     assert not (tmp_path / "b.zarr").exists()
 
 
