@@ -19,6 +19,8 @@ _SECTION = re.compile(r"=+ (.*?) =+$")
 _NAME = re.compile(r"_+ (.*?) _+$")
 _WHERE = re.compile(r"[^\s:]+\.py:\d+: \w")
 _SUMMARY = re.compile(r"(FAILED|ERROR) \S")
+#: An error, also one of a group, which is told as Python does.
+_SAID = re.compile(r"E  |\s*\|[ |]*[\w.]+(Error|Exception|Failed|Failure|Group|Warning): ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -44,7 +46,7 @@ def failures(lines: list[str]) -> Iterator[list[str]]:
             section = begun[1]
         elif named and section in ("FAILURES", "ERRORS"):
             name = line
-        elif line.startswith("E  "):
+        elif _SAID.match(line):
             said.append(line)
         elif _WHERE.match(line):
             where = line

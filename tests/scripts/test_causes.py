@@ -56,6 +56,23 @@ def test_a_failure_and_an_error_are_told_with_their_cause_and_place(tmp_path: Pa
     assert told[-1].startswith("FAILED test_failing.py::TestMany::test_of_many[0] - AssertionError")
 
 
+def test_the_errors_of_a_group_are_told() -> None:
+    log = (
+        "=== FAILURES ===\n___ test_a ___\n  + Exception Group Traceback (most recent call last):\n"
+        "  |     def test_a(item):\n  | hypothesis.errors.FlakyFailure: not each time\n"
+        "  +-+---------------- 1 ----------------\n    | Traceback (most recent call last):\n"
+        "    |   raise OSError\n    | OSError: unplugged\n    +----\n"
+        "=== short test summary info ===\nFAILED tests/a.py::test_a - Hypot...\n"
+    )
+
+    assert causes(log) == [
+        "___ test_a ___",
+        "  | hypothesis.errors.FlakyFailure: not each time",
+        "    | OSError: unplugged",
+        "FAILED tests/a.py::test_a - Hypot...",
+    ]
+
+
 def test_many_failures_leave_the_first_and_the_last(tmp_path: Path) -> None:
     told = causes(log_of(tmp_path, 90))
 
