@@ -17,7 +17,7 @@ ROOT = PROGRAM.parents[2]
 def test_no_task_is_run_again_unless_its_process_was_killed(tmp_path, seed):
     (tmp_path / "ran").mkdir()
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(tmp_path), f"{seed}", "12"],
+        [sys.executable, "-W", "ignore::DeprecationWarning", str(PROGRAM), str(tmp_path), f"{seed}", "12"],
         cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True,
         timeout=80, check=False,
     )  # fmt: skip
