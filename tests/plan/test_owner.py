@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tensorstore_py._plan.owner import Owner
+from tests.runtime.processes import run_script
 
 
 @pytest.fixture
@@ -59,13 +60,18 @@ def test_no_two_are_the_same_and_people_can_tell_who_it_is():
     assert pickle.loads(pickle.dumps(owner)) == owner
 
 
-def test_a_forked_child_is_somebody_else():
-    owner = Owner.new()
-    owner.enter()
-    code = os.fork()
-    if code == 0:
-        mine = Owner.new()
-        os._exit(int(owner.is_gone()) + 2 * (not mine.is_gone()) + 4 * (mine.pid == owner.pid))
+FORK = """
+import os
+from tensorstore_py._plan.owner import Owner
+owner = Owner.new()
+owner.enter()
+child = os.fork()
+if child == 0:
+    mine = Owner.new()
+    os._exit(int(owner.is_gone()) + 2 * (not mine.is_gone()) + 4 * (mine.pid == owner.pid))
+print(os.waitpid(child, 0)[1])
+"""
 
-    assert os.waitpid(code, 0)[1] == 0
-    owner.leave()
+
+def test_a_forked_child_is_somebody_else():
+    assert run_script(FORK) == "0\n"
