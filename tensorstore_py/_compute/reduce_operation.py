@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorstore_py._api.blocks import Blocks
+from tensorstore_py._api.blocks import Blocks, chunk_edges
 from tensorstore_py._api.blockwise import limits, selected
 from tensorstore_py._api.reread import read_surely
 from tensorstore_py._compute.bins import Histogram
@@ -88,7 +88,13 @@ class ReduceArray:
         self.told_bytes = source.data_type.array_dtype.itemsize
         # Rows that do not lie side by side in memory are moved there.
         self.item_bytes = 2 * self.told_bytes
-        self.blocks = Blocks.of_read(source, self._view, **limits(self.item_bytes, self.memory))
+        layout = source.schema.chunk_layout
+        edges = chunk_edges(source, self._view, layout.read_chunk.shape)
+        few = chunk_edges(source, self._view, layout.write_chunk.shape)
+        if len(self._reduced) < len(edges):
+            # Of rows that few blocks have a part of, few states are merged.
+            few = [None if dim in self._reduced else each for dim, each in enumerate(few)]
+        self.blocks = Blocks(self._view, edges, few, **limits(self.item_bytes, self.memory))
 
     async def run(self, block: Block) -> RowStates:
         """What is known of a block."""

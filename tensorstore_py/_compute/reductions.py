@@ -18,7 +18,13 @@ from tensorstore_py._compute.counts import Counts, FillCount, equal_to
 from tensorstore_py._compute.extremes import Extreme
 from tensorstore_py._compute.measure import Measure, computable
 from tensorstore_py._compute.spread import Spread, variances
-from tensorstore_py._compute.totals import ExactTotal, FloatTotal, exact_sums, float_sums
+from tensorstore_py._compute.totals import (
+    ExactTotal,
+    FloatTotal,
+    exact_sums,
+    float_sums,
+    narrow_sums,
+)
 from tensorstore_py.errors import MismatchError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -222,6 +228,11 @@ class Reductions:
             with np.errstate(all="ignore"):
                 mean: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
             return mean
+        narrow = narrow_sums(total_state)
+        if narrow is not None and self._kind not in "mM":  # as nearly always
+            if name == "sum":
+                return narrow.astype(np.uint64 if self._kind == "u" else np.int64)
+            return np.where(count > 0, narrow / np.maximum(count, 1), np.nan)
         sums = exact_sums(total_state)
         if name == "sum":
             return self._fitting(sums, states)

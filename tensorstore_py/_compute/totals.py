@@ -17,7 +17,7 @@ from tensorstore_py._compute.measure import Measure, computable
 if TYPE_CHECKING:
     from tensorstore_py._compute.measure import Array, Piece, State
 
-__all__ = ["ExactTotal", "FloatTotal", "exact_sums", "float_sums"]
+__all__ = ["ExactTotal", "FloatTotal", "exact_sums", "float_sums", "narrow_sums"]
 
 _LOW = 0xFFFFFFFF
 
@@ -63,6 +63,21 @@ def exact_sums(state: State) -> Array:
     """
     top, high, low = (state[name].astype(object) for name in ("top", "high", "low"))
     found: Array = (top << 64) + (high << 32) + low
+    return found
+
+
+def narrow_sums(state: State) -> Array | None:
+    """The sums as `int64`, if all of them fit.
+
+    Example:
+        >>> part = {"low": np.array([1]), "high": np.array([2**32 - 1]), "top": np.array([-1])}
+        >>> narrow_sums(part)
+        array([-4294967295])
+    """
+    high = np.where(state["high"] >= 2**31, state["high"] - 2**32, state["high"])
+    if not np.array_equal(state["top"], high >> 63):
+        return None
+    found: Array = (high << 32) | state["low"]
     return found
 
 

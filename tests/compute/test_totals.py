@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tensorstore_py._compute.measure import Piece
-from tensorstore_py._compute.totals import ExactTotal, FloatTotal, exact_sums, float_sums
+from tensorstore_py._compute.totals import (
+    ExactTotal,
+    FloatTotal,
+    exact_sums,
+    float_sums,
+    narrow_sums,
+)
 
 
 def total(measure, data, cut):
@@ -24,6 +30,11 @@ def test_whole_numbers_are_summed_exactly(draw, dtype):
     found = exact_sums(total(ExactTotal(), data, data.shape[1] // 2))
 
     assert found.tolist() == data.astype(object).sum(axis=1).tolist()
+    narrow = narrow_sums(total(ExactTotal(), data, 1))
+    fits = all(-(2**63) <= each < 2**63 for each in found)
+    assert fits == (narrow is not None)
+    if narrow is not None:
+        assert narrow.tolist() == found.tolist()
 
 
 def test_a_sum_beyond_64_bits():
