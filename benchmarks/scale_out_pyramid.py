@@ -9,6 +9,7 @@ Memory is the most that a process and all its children had at a time (proportion
 PYTHON has ngff-zarr and ome-zarr installed; by default that of the tests' own environment.
 """
 
+# ruff: noqa: PLC0415 - each library is imported only in the process that measures it
 from __future__ import annotations
 
 import argparse
@@ -20,7 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -64,7 +68,8 @@ def ngff(source: Path, target: Path, method: str) -> None:
     import dask.array as da
     import ngff_zarr
 
-    image = ngff_zarr.to_ngff_image(da.from_zarr(str(source)), dims="zyx")
+    array = da.from_zarr(str(source))  # type: ignore[no-untyped-call]
+    image = ngff_zarr.to_ngff_image(array, dims="zyx")
     levels = ngff_zarr.to_multiscales(
         image,
         scale_factors=[dict.fromkeys("zyx", 2**n) for n in range(1, LEVELS)],
@@ -79,7 +84,7 @@ def ome(source: Path, target: Path) -> None:
     from ome_zarr.scale import Methods
     from ome_zarr.writer import write_image
 
-    image = da.from_zarr(str(source)).rechunk(CHUNKS)
+    image = da.from_zarr(str(source)).rechunk(CHUNKS)  # type: ignore[no-untyped-call]
     write_image(
         image,
         str(target),
@@ -93,10 +98,10 @@ def ome(source: Path, target: Path) -> None:
 def work(library: str, source: Path, target: Path) -> None:
     """One pyramid; prints how long it took, without imports."""
     small = source.with_name("small")
-    runs = {
+    runs: dict[str, Callable[[Path, Path], None]] = {
         "ours": ours,
-        "ngff_bin_shrink": lambda *each: ngff(*each, "DASK_BIN_SHRINK"),
-        "ngff_itkwasm": lambda *each: ngff(*each, "ITKWASM_BIN_SHRINK"),
+        "ngff_bin_shrink": partial(ngff, method="DASK_BIN_SHRINK"),
+        "ngff_itkwasm": partial(ngff, method="ITKWASM_BIN_SHRINK"),
         "ome_local_mean": ome,
     }
     runs[library](small, target.with_name("warm"))
@@ -132,7 +137,7 @@ def memory_of(pid: int) -> int:
     return total + sum(memory_of(int(child)) for child in below)
 
 
-def measured(python: str, library: str, source: Path, target: Path) -> dict[str, object]:
+def measured(python: str, library: str, source: Path, target: Path) -> dict[str, Any]:
     command = [python, "-W", "ignore", __file__, "--work", library, str(source), str(target)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     began = time.perf_counter()
@@ -144,8 +149,7 @@ def measured(python: str, library: str, source: Path, target: Path) -> dict[str,
             time.sleep(0.02)
         out.seek(0)
         text = out.read().splitlines()
-    if not process.returncode:
-        shapes = shapes_of(source, target)
+    shapes = [] if process.returncode else shapes_of(source, target)
     for left in (target, target.with_name("warm")):
         shutil.rmtree(left, ignore_errors=True)
     if process.returncode:
@@ -154,27 +158,27 @@ def measured(python: str, library: str, source: Path, target: Path) -> dict[str,
     return {**json.loads(text[-1]), "whole": whole, "memory": most, "shapes": shapes}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shape", nargs=3, type=int, default=[30, 3000, 3000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--libraries", default=",".join(LIBRARIES))
     parser.add_argument("--peers")
     parser.add_argument("--work", nargs=3)
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     if asked.work:
         library, source, target = asked.work
         work(library, Path(source), Path(target))
         return
+    libraries = asked.libraries.split(",")
     peers = asked.peers
-    if peers is None:
+    if peers is None and libraries != ["ours"]:
         from tests.multiscale.published import environment
 
         made = environment()
         made.install()
         peers = made.program("python")
-    libraries = asked.libraries.split(",")
-    found: dict[str, list[dict[str, object]]] = {name: [] for name in libraries}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in libraries}
     with tempfile.TemporaryDirectory() as directory:
         where = Path(directory)
         make_source(where / "source", tuple(asked.shape))
@@ -190,16 +194,13 @@ def main() -> None:
     for name, runs in found.items():
         ratios = [
             statistics.median(
-                one[what] / base[what]  # type: ignore[operator]
-                for one, base in zip(runs, found[libraries[0]], strict=True)
+                one[what] / base[what] for one, base in zip(runs, found[libraries[0]], strict=True)
             )
             for what in ("seconds", "memory")
         ]
-        seconds = statistics.median(one["seconds"] for one in runs)  # type: ignore[type-var]
-        memory = statistics.median(one["memory"] for one in runs)  # type: ignore[type-var]
-        print(
-            f"{name:16} {seconds:9.2f} {memory / 2**20:7.0f} {ratios[0]:12.2f} {ratios[1]:14.2f}"  # type: ignore[operator]
-        )
+        seconds = statistics.median(one["seconds"] for one in runs)
+        memory = statistics.median(one["memory"] for one in runs)
+        print(f"{name:16} {seconds:9.2f} {memory / 2**20:7.0f} {ratios[0]:12.2f} {ratios[1]:14.2f}")
 
 
 if __name__ == "__main__":

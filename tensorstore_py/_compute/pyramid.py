@@ -44,8 +44,8 @@ Box = tuple[tuple[int, int], ...]
 
 #: So many cells of the base are on their way in one region, where waiting is what takes the time.
 _AT_A_TIME: Final = 8
-#: And where computing is.
-_AT_A_TIME_HERE: Final = 2
+#: With so many regions all threads are busy, each with a cell at a time.
+_ENOUGH: Final = 4
 
 
 class MadeLevel(NamedTuple):
@@ -134,7 +134,9 @@ class PyramidPart(NamedTuple):
 
     @property
     def _width(self) -> int:
-        return _AT_A_TIME_HERE if self.inline else _AT_A_TIME
+        if not self.inline:
+            return _AT_A_TIME
+        return 1 if self.blocks.count >= _ENOUGH else 2
 
     async def run(self, block: Block) -> None:
         """Read one region, and store what is made of it of every level."""
