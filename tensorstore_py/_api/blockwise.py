@@ -7,7 +7,7 @@ threads, or as many requests as the store likes, by itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import numpy as np
 
@@ -49,7 +49,14 @@ _IN_FLIGHT_BYTES: Final = 2**28
 _BLOCKS: Final = 64
 
 
-def limits(item_bytes: int, memory: Bytes | None) -> dict[str, int]:
+class Limits(TypedDict):
+    """Of how many elements a block should be at least, and is at most."""
+
+    least: int
+    most: int
+
+
+def limits(item_bytes: int, memory: Bytes | None) -> Limits:
     """Of how many elements a block should be at least, and may be at most.
 
     Args:

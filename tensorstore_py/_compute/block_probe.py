@@ -1,4 +1,8 @@
-"""What a function gives is found out by calling it once, with a small block of ones."""
+"""What a function gives is found out by calling it once, with a small block of ones.
+
+Not of zeros, since fewer functions mind ones. The block has all of what is dropped, and its halo,
+so only a function that counts on the extent of its blocks is asked for what it cannot do.
+"""
 
 from __future__ import annotations
 

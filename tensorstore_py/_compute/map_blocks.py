@@ -29,6 +29,7 @@ from tensorstore_py.errors import SpecError, UnsupportedError, did_you_mean
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias, TypeVar
 
     from numpy.typing import ArrayLike
 
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
 
+    T = TypeVar("T")
+    #: By label or number of a dimension.
+    ByDimension: TypeAlias = Mapping[str, T] | Mapping[int, T] | Mapping[int | str, T]
+    #: A number of elements, or those before and those after.
+    Reach: TypeAlias = int | tuple[int, int]
+
 __all__ = ["map_blocks"]
 
 
@@ -46,10 +53,10 @@ def map_blocks(
     function: Callable[..., ArrayLike | FutureLike[ArrayLike]] | str,
     *sources: object,
     target: object,
-    halo: int | Sequence[int | tuple[int, int]] | Mapping[Any, int | tuple[int, int]] = 0,
-    boundary: Boundary | Mapping[Any, Boundary] = "none",
+    halo: Reach | Sequence[Reach] | ByDimension[Reach] = 0,
+    boundary: Boundary | ByDimension[Boundary] = "none",
     drop: int | str | Sequence[int | str] | None = None,
-    new: Mapping[Any, int] | None = None,
+    new: ByDimension[int] | None = None,
     dtype: object = None,
     chunks: Chunks | None = None,
     shards: Chunks | None = None,

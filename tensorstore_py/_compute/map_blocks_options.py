@@ -1,4 +1,8 @@
-"""`MapOptions`: how a function is mapped over blocks, as a user says it; checked, and as JSON."""
+"""`MapOptions`: how a function is mapped over blocks, as a user says it; checked, and as JSON.
+
+What is said by label is known to be wrong only when the arrays are open (`halos`); all else is
+refused at once.
+"""
 
 from __future__ import annotations
 

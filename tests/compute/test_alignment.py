@@ -80,7 +80,7 @@ def test_asked_for_and_there():
 def test_what_does_not_fit(arguments, message):
     sources, target, *drop = arguments
     with pytest.raises(ts.MismatchError, match=message):
-        Alignment.of(sources, target, *(drop or [()]), {})
+        of(*sources, target=target, drop=drop[0] if drop else ())
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def test_without_cloudpickle_a_lambda_stays_here(monkeypatch):
     ):
         BlockFunction(lambda block: block, 1, {}).portable()
     partial = functools.partial(functions.scaled, factor=3)
-    assert BlockFunction(partial, 1, {}).portable().open()(2) == 6
+    pickled = BlockFunction(partial, 1, {}).portable()
+    assert isinstance(pickled, PickledFunction)
+    assert pickled.open()(2) == 6
 
 
 def test_a_function_whose_module_is_not_there():

@@ -1,5 +1,7 @@
 """What a block sees beyond its bounds, beside what NumPy pads with."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from tensorstore_py._compute.halo import Halo, extended
 
-PADDED = {"reflect": "symmetric", "nearest": "edge", "periodic": "wrap"}
+PADDED: dict[object, Any] = {"reflect": "symmetric", "nearest": "edge", "periodic": "wrap"}
 
 
 @given(
@@ -23,10 +25,10 @@ def test_a_window_is_that_of_the_padded_whole(extent, before, after, boundary, d
     window = halo.window(low, high, extent)
     found = extended(values[np.asarray(window.read)], 0, window, boundary)
 
-    mode = {"mode": PADDED.get(boundary, "constant")}
     if boundary == 7:
-        mode["constant_values"] = 7
-    whole = np.pad(values, (before, after), **mode)
+        whole = np.pad(values, (before, after), constant_values=7)
+    else:
+        whole = np.pad(values, (before, after), mode=PADDED[boundary])
     np.testing.assert_array_equal(found, whole[low : high + before + after])
     assert window.margins == (before, after)
     assert window.extent == len(found) <= halo.largest(high - low, extent)
@@ -40,13 +42,14 @@ def test_without_a_boundary_there_is_nothing_beyond_the_ends(extent, before, aft
     halo = Halo(before, after)
     window = halo.window(low, high, extent)
 
-    assert window.read == range(max(0, low - before), min(extent, high + after))
-    assert window.margins == (low - window.read.start, window.read.stop - high)
+    first, last = max(0, low - before), min(extent, high + after)
+    assert window.read == range(first, last)
+    assert window.margins == (low - first, last - high)
     assert window.extent == len(window.read) <= halo.largest(high - low, extent)
 
 
 def test_of_the_other_end_only_what_is_wanted_is_read():
-    assert Halo(2, 0, "periodic").window(0, 3, 100).read.tolist() == [0, 1, 2, 98, 99]
+    assert [*Halo(2, 0, "periodic").window(0, 3, 100).read] == [0, 1, 2, 98, 99]
     assert Halo(2, 2, "reflect").window(0, 3, 100).read == range(5)
 
 

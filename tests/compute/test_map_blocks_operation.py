@@ -51,6 +51,7 @@ def test_of_the_other_end_no_more_than_a_chunk_is_read():
     ).result()  # fmt: skip
     store.reset()
     operation = made.steps[0].live
+    assert operation is not None
     first = Block(((0, 4), (0, 4)), 1)
     run_inline(operation.run(first))
     assert sorted(key for key in store.reads if key.startswith("a/c")) == [

@@ -31,7 +31,7 @@ CODEC_LIBRARIES = {
     "numcodecs.registry": {"codecs/numcodecs.py"},
     "numcodecs.vlen": {"codecs/vlen_array.py", "codecs/vlen_bytes.py", "codecs/vlen_utf8.py"},
     "pcodec": {"codecs/pcodec.py"},
-    "pickle": {"codecs/pickle.py"},
+    "pickle": {"_compute/block_function.py", "codecs/pickle.py"},
     "zfpy": {"codecs/zfpy.py"},
     "zlib": {
         "_net/unpacking.py",
