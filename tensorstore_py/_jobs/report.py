@@ -56,8 +56,8 @@ class StepReport:
     chunks_done: int = 0
     tasks_here: int | None = None
     bytes_here: int | None = None
-    result: Any = None
-    error: str | None = None
+    result: Any = None  # of any operation
+    error: str = ""
 
     def to_json(self) -> JsonObject:
         """It as JSON."""
@@ -69,7 +69,7 @@ class StepReport:
             "bytes_per_second": round(rate),
             "result": as_json(self.result),
         }
-        return {name: value for name, value in json.items() if value is not None}
+        return {name: value for name, value in json.items() if value is not None and value != ""}
 
 
 @dataclass

@@ -134,7 +134,7 @@ def _stream(asked: bool | None, job: Job) -> TextIO | None:
 def _tell(report: Report) -> None:
     sys.stdout.write(f"{report}\n")
     for each in report.steps:
-        if each.error is not None:
+        if each.error:
             sys.stderr.write(f"{each.operation}: {each.error}\n")
 
 
