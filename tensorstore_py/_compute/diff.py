@@ -15,6 +15,7 @@ from tensorstore_py._compute.diff_operation import DiffArrays, Findings, MergeFi
 from tensorstore_py._compute.difference import Difference, DifferingMember
 from tensorstore_py._plan.arrays import open_json
 from tensorstore_py._plan.call import Call, register_call
+from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.operation import register
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._plan.steps import Stage, Step
@@ -45,6 +46,7 @@ def diff(
     rtol: float = 0.0,
     atol: float = 0.0,
     max_blocks: int = 100,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
@@ -64,6 +66,8 @@ def diff(
         rtol: numbers may be apart by this in proportion to `b`, as `numpy.isclose` has it.
         atol: and by this in any case.
         max_blocks: of how many blocks of each array to tell; all are counted.
+        manifest: where to keep what is done, as for `ts.copy`: the same call goes on from there
+            after a crash, and any number of them, on any machines, share the work.
         executor: who reads and compares, as for `ts.copy`; None: this process.
         progress: called with a `Progress`; True: draws a bar.
         context: shared resources; a fresh default `Context` if not given.
@@ -74,6 +78,8 @@ def diff(
     Raises:
         SpecError: (at once) a tolerance or `max_blocks` is negative.
         NotFoundError: (by the Future) nothing is on one side.
+        FailedPreconditionError: (by the Future) the manifest is that of another call, or the source
+            has changed since it began.
         DataLossError: (by the Future) a chunk is corrupt, twice; names its key.
 
     Example:
@@ -86,7 +92,8 @@ def diff(
     call = _call(
         a, b, equal_nan=equal_nan, rtol=rtol, atol=atol, max_blocks=max_blocks, context=context
     )
-    return run_call(call, executor, Told(progress, "diff"))
+    where = None if manifest is None else document_place(manifest, as_context(context))
+    return run_call(call, executor, Told(progress, "diff"), where)
 
 
 def _call(
@@ -97,12 +104,13 @@ def _call(
     rtol: float = 0.0,
     atol: float = 0.0,
     max_blocks: int = 100,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
 ) -> DiffCall:
     """The call; how it is run makes no difference to its plan."""
-    del executor, progress
+    del manifest, executor, progress
     for name, value in (("rtol", rtol), ("atol", atol), ("max_blocks", max_blocks)):
         if not value >= 0:
             raise SpecError(f"expected 0 or more, not {value!r}", (name,))

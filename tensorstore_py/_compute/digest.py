@@ -12,6 +12,7 @@ from tensorstore_py._compute.array_digest import Digest, DigestArray, MergeLanes
 from tensorstore_py._compute.arrays import array_arguments, contents, end_of
 from tensorstore_py._plan.arrays import open_json
 from tensorstore_py._plan.call import Call, register_call
+from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.operation import register
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._plan.steps import Stage, Step
@@ -35,6 +36,7 @@ __all__ = ["DigestCall", "digest", "tree_digest"]
 def digest(
     source: object,
     *,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
@@ -54,6 +56,8 @@ def digest(
 
     Args:
         source: an open array or a view of one, a `Group`, or whatever `ts.copy` takes.
+        manifest: where to keep what is done, as for `ts.copy`: the same call goes on from there
+            after a crash, and any number of them, on any machines, share the work.
         executor: who reads and computes, as for `ts.copy`; None: this process.
         progress: called with a `Progress`; True: draws a bar.
         context: shared resources; a fresh default `Context` if not given.
@@ -64,6 +68,8 @@ def digest(
     Raises:
         NotFoundError: (by the Future) nothing is there.
         UnsupportedError: (by the Future) elements are Python objects of any kind.
+        FailedPreconditionError: (by the Future) the manifest is that of another call, or the source
+            has changed since it began.
         DataLossError: (by the Future) a chunk is corrupt, twice; names its key.
 
     Example:
@@ -75,18 +81,20 @@ def digest(
         >>> ts.digest(old).result() == ts.digest(new["a"]).result()
         True
     """
-    return run_call(_call(source, context=context), executor, Told(progress, "digest"))
+    where = None if manifest is None else document_place(manifest, as_context(context))
+    return run_call(_call(source, context=context), executor, Told(progress, "digest"), where)
 
 
 def _call(
     source: object,
     *,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
 ) -> DigestCall:
     """The call; how it is run makes no difference to its plan."""
-    del executor, progress
+    del manifest, executor, progress
     return DigestCall(end_of(source, as_context(context)))
 
 

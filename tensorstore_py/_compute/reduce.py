@@ -15,6 +15,7 @@ from tensorstore_py._compute.reductions import Asked, Reduction, Reductions
 from tensorstore_py._compute.row_states import RowStates
 from tensorstore_py._plan.arrays import open_json
 from tensorstore_py._plan.call import Call, register_call
+from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.operation import register
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._plan.steps import Stage, Step
@@ -48,6 +49,7 @@ def reduce(
     range: tuple[float, float] | None = None,
     q: float | Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0),
     ddof: int = 0,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
@@ -83,6 +85,8 @@ def reduce(
         range: of the histogram; may be left out for 8 and 16 bits: then it is that of the type.
         q: which quantiles, from 0 to 1.
         ddof: what is taken off the number of elements for `"std"` and `"var"`.
+        manifest: where to keep what is done, as for `ts.copy`: the same call goes on from there
+            after a crash, and any number of them, on any machines, share the work.
         executor: who reads and computes, as for `ts.copy`; None: this process.
         progress: called with a `Progress`; True: draws a bar.
         context: shared resources; a fresh default `Context` if not given.
@@ -96,6 +100,8 @@ def reduce(
         MismatchError: (by the Future) a group is there; `"min"` or `"max"` of no elements; a sum
             that does not fit 64 bits.
         IndexingError: (by the Future) there is no such dimension.
+        FailedPreconditionError: (by the Future) the manifest is that of another call, or the source
+            has changed since it began.
         DataLossError: (by the Future) a chunk is corrupt, twice; names its key.
 
     Example:
@@ -110,7 +116,8 @@ def reduce(
         source, reductions, dims, skipna=skipna, bins=bins, range=range, q=q, ddof=ddof,
         context=context,
     )  # fmt: skip
-    return run_call(call, executor, Told(progress, "reduce"))
+    where = None if manifest is None else document_place(manifest, as_context(context))
+    return run_call(call, executor, Told(progress, "reduce"), where)
 
 
 def _call(
@@ -123,12 +130,13 @@ def _call(
     range: tuple[float, float] | None = None,
     q: float | Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0),
     ddof: int = 0,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
 ) -> ReduceCall:
     """The call; how it is run makes no difference to its plan."""
-    del executor, progress
+    del manifest, executor, progress
     asked = Asked(
         _names(reductions),
         skipna=bool(skipna),
