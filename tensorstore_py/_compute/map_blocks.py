@@ -19,6 +19,7 @@ from tensorstore_py._conversion.asked import as_chunks
 from tensorstore_py._conversion.ends import destination, source
 from tensorstore_py._conversion.new_form import Chunks, Wanted
 from tensorstore_py._plan.call import register_call
+from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._runtime.progress import Told
 from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -66,6 +67,7 @@ def map_blocks(
     kwargs: Mapping[str, object] | None = None,
     if_exists: Literal["raise", "replace"] = "raise",
     loop: asyncio.AbstractEventLoop | None = None,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
@@ -107,6 +109,8 @@ def map_blocks(
         if_exists: what to do about an array that is at the target's place: `"raise"` before
             anything is done, or `"replace"`.
         loop: the event loop on which a coroutine function runs; by default the library's own.
+        manifest: where to keep what is done, so that the same call after a crash goes on from
+            there: a local path, a URL or a `KvStore` with the path of a JSON document.
         executor: who calls the function: an executor of `concurrent.futures` or one with its
             methods, a `dask.distributed.Client`, or `"ray"`. To other processes go the names of
             functions that can be imported there; others are pickled, by cloudpickle if installed.
@@ -147,7 +151,8 @@ def map_blocks(
         function, sources, target, halo, boundary, drop, new, kwargs, loop, if_exists,
         Wanted(chunks, shards, None, codec, dtype, fill_value), chunk_layout, context,
     )  # fmt: skip
-    return run_call(call, executor, Told(progress, "map_blocks"))
+    where = None if manifest is None else document_place(manifest, as_context(context))
+    return run_call(call, executor, Told(progress, "map_blocks"), where)
 
 
 def _call(
@@ -246,12 +251,13 @@ def _planned(
     *given: object,
     sources: Sequence[object] = (),
     target: object,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     **options: Any,
 ) -> MapBlocksCall:
     """The call; a document names its sources."""
-    del executor, progress
+    del manifest, executor, progress
     names = ("chunks", "shards", "codec", "dtype", "fill_value")
     wanted = Wanted(**{name: options.pop(name, None) for name in names})
     known = {

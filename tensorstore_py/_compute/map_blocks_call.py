@@ -6,6 +6,7 @@ also a source, a function that cannot travel.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tensorstore_py._compute.alignment import Alignment, Frame
@@ -28,13 +29,14 @@ from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.progress import Told
 from tensorstore_py.errors import (
     AlreadyExistsError,
+    FailedPreconditionError,
     MismatchError,
     PermissionDeniedError,
     SpecError,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tensorstore_py._api.blocks import Blocks
     from tensorstore_py._api.tensorstore import TensorStore
@@ -87,6 +89,12 @@ class _Seen(NamedTuple):
     operation: MapBlocks
     target: TensorStore
 
+    @property
+    def form(self) -> str:
+        """A few letters that are others when an array has another form."""
+        said = [(store.shape, store.dtype.name) for store in (*self.sources, self.target)]
+        return sha256(repr(said).encode()).hexdigest()[:16]
+
 
 class MapBlocksCall(Call["TensorStore"]):
     """A function that is to be mapped.
@@ -103,11 +111,17 @@ class MapBlocksCall(Call["TensorStore"]):
         self._arguments = arguments
         self._seen: _Seen | None = None
         self._made: TensorStore | None = None
+        self._begun = False
         source, to = request.sources[0], request.target
         every = MemberPaths.of(None, None)
         self._tree = TreeCopy(
             Request(source, to, False, every, request.if_exists, Wanted(), None), Told(None)
         )
+
+    def resume(self, forms: Mapping[str, str]) -> None:
+        """See `Call`."""
+        del forms  # what is different now, the plan's steps tell
+        self._begun, self._seen = True, None
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -154,11 +168,12 @@ class MapBlocksCall(Call["TensorStore"]):
         return _Seen(sources, to, planned, operation, assumed)
 
     def _planned(self, source: TensorStore, options: dict[str, object], to: Found) -> PlannedArray:
-        action = self._request.if_exists if to.node is not None or to.place is None else "raise"
+        may_be_there = to.node is not None or to.place is None
+        replaced = may_be_there and (self._begun or self._request.if_exists == "replace")
         return PlannedArray(
             SourceArray("", source, None, None, {}),
             NewForm(options, {}, False, ""),
-            "replace" if action == "replace" else "create",
+            "replace" if replaced else "create",
             0,
         )
 
@@ -176,7 +191,7 @@ class MapBlocksCall(Call["TensorStore"]):
                 raise SpecError("the target is an open array, which is as it is", (name,))
         elif to.node is not None and to.node.kind != "array":
             raise MismatchError(f"a group is at the target, {place}; name a path inside it")
-        elif to.node is not None and request.if_exists != "replace":
+        elif to.node is not None and request.if_exists != "replace" and not self._begun:
             raise AlreadyExistsError(
                 f"an array is at the target already, {place}; open it and pass it to write into "
                 'it, or pass if_exists="replace"'
@@ -214,6 +229,7 @@ class MapBlocksCall(Call["TensorStore"]):
             operation.item_bytes,
             operation.told_bytes,
             operation,
+            seen.form,
         )
         return (Stage((step,)),)
 
@@ -223,6 +239,15 @@ class MapBlocksCall(Call["TensorStore"]):
         if seen.planned is not None:
             planned = seen.planned._replace(action="replace") if again else seen.planned
             self._made = await self._tree.target(seen.to, planned)
+
+    async def check_begun(self) -> None:
+        """See `Call`."""
+        seen = await self._look()
+        if seen.planned is not None and seen.to.place is not None and seen.to.node is None:
+            raise FailedPreconditionError(
+                f"the target that an earlier call made, {self._request.target.described}, is not "
+                "there any more; delete the manifest to begin anew"
+            )
 
     def result(self, outcomes: list[Outcome]) -> TensorStore:
         """The target."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from tensorstore_py._api.blocks import Blocks, chunk_edges
 from tensorstore_py._api.blockwise import limits, selected
+from tensorstore_py._api.reread import read_surely
 from tensorstore_py._compute.halo import extended
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, propagate_bounds
 from tensorstore_py._index import OutputIndexMethod as Method
@@ -242,7 +243,7 @@ class MapBlocks(NamedTuple):
             terms.append(slice(read.start, read.stop) if isinstance(read, range) else read)
         part = source.view.oindex[tuple(terms)]
         driver = source.driver
-        data = await within(self.inline, driver.inline, lambda: driver.read(part, "C"))
+        data = await within(self.inline, driver.inline, lambda: read_surely(driver, part))
         return await offload(self.inline, lambda: self._arranged(source, data, windows))
 
     def _arranged(self, source: Input, data: Array, windows: Sequence[Window]) -> Array:

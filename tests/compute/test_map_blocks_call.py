@@ -49,3 +49,24 @@ def test_an_open_target_is_as_it_is():
     target = stored(np.zeros_like(VALUES), CHUNK)
     with pytest.raises(ts.SpecError, match="chunks: the target is an open array"):
         mapped(functions.double, VALUES, target=target, chunks=3)
+
+
+def test_what_is_done_is_kept_in_a_manifest(tmp_path):
+    source = stored(VALUES, CHUNK, where=f"file://{tmp_path}/a.zarr|zarr3:")
+    calls = []
+
+    def sometimes(block, domain):
+        calls.append(domain.origin)
+        if len(calls) == 4:
+            raise ZeroDivisionError
+        return 2 * block
+
+    def run():
+        return mapped(sometimes, source, target=tmp_path / "b.zarr", dtype="int32",
+                      manifest=tmp_path / "m.json")  # fmt: skip
+
+    with pytest.raises(ZeroDivisionError):
+        run()
+    for _ in range(2):
+        np.testing.assert_array_equal(run(), 2 * VALUES)
+        assert 9 < len(calls) <= 9 + 4
