@@ -1,4 +1,7 @@
-"""Copying one array that was made: how its blocks are copied, and all of them at once."""
+"""Copying one array that was made: how its blocks are copied, and all of them at once.
+
+The one invariant: chunks stay as they are only where nothing of the array changes.
+"""
 
 from __future__ import annotations
 

@@ -180,8 +180,7 @@ def rechunk(
         >>> ts.rechunk(rows, ts.KvStore.open("memory://").result(), chunks=(60, 1)).result()
         CopySummary(arrays=1, groups=0, bytes=7200, chunks=60, skipped=0)
     """
-    if chunks is None and shards is None and chunk_layout is None:
-        raise SpecError("nothing says how chunks are to be; pass chunks, shards or chunk_layout")
+    _check_chunks(chunks, {"shards": shards, "chunk_layout": chunk_layout})
     options = {
         "includes": includes,
         "excludes": excludes,
@@ -195,6 +194,12 @@ def rechunk(
     }
     told = Told(progress, "rechunk")
     return _copy("rechunk", source, dest, options, manifest, executor, dry_run, told)
+
+
+def _check_chunks(chunks: Chunks | None, options: Mapping[str, Any]) -> None:
+    """Raises SpecError if nothing says how chunks are to be."""
+    if chunks is None and options.get("shards") is None and options.get("chunk_layout") is None:
+        raise SpecError("nothing says how chunks are to be; pass chunks, shards or chunk_layout")
 
 
 def _copy(
@@ -233,6 +238,8 @@ def _planner(operation: str) -> Callable[..., CopyCall]:
     ) -> CopyCall:
         """The call; how it is run makes no difference to its plan."""
         del manifest, executor, dry_run, progress
+        if operation == "rechunk":
+            _check_chunks(chunks, options)
         asked = Asked.of(source, dest, chunks=chunks, **options)
         return CopyCall(operation, asked.request, asked.to_json)
 

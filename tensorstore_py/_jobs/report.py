@@ -151,6 +151,8 @@ def as_json(value: Any) -> Any:  # noqa: ANN401 - any result of any operation
         >>> as_json({"mean": np.float64(1.5), "shape": (1, 2)})
         {'mean': 1.5, 'shape': [1, 2]}
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return _NOT_FINITE.get(value, "NaN")  # JSON has no number for it
     if value is None or isinstance(value, bool | int | float | str):

@@ -1,4 +1,8 @@
-"""Open arrays as JSON that other processes understand, and back."""
+"""Open arrays as JSON that other processes understand, and back.
+
+The JSON has the array's metadata, so what has changed meanwhile is noticed when it is opened. How
+it was opened here, and resources of which nothing is said, are left out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What an engine's worker runs: a piece of a stage, or whatever is left of a stored plan."""
+"""What an engine's worker runs: a piece of a stage, or whatever is left of a stored plan.
+
+Both are picklable and know all that they need, and give small things back. All pieces that a
+process runs share one context, and with it its limits on memory and its connections.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Progress of stages whose tasks are done here and elsewhere: all that is known is how many."""
+"""Progress of stages whose tasks are done here and elsewhere: all that is known is how many.
+
+So bytes, chunks and arrays are told in proportion, and exactly when all is done.
+"""
 
 from __future__ import annotations
 
