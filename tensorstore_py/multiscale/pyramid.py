@@ -13,6 +13,7 @@ from tensorstore_py._api.downsample import DownsampleMethod
 from tensorstore_py._api.kvstore_spec import as_context
 from tensorstore_py._conversion.ends import destination
 from tensorstore_py._plan.call import register_call
+from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._runtime.progress import Told
 from tensorstore_py._spec.context import Context
@@ -59,6 +60,7 @@ def pyramid(
     omero: Mapping[str, object] | Sequence[str] | bool | None = None,
     if_exists: IfExists = "raise",
     memory: int | None = None,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
@@ -100,6 +102,8 @@ def pyramid(
         if_exists: what to do about levels that are there: `"raise"` or `"replace"`.
         memory: how many bytes to use at most, about; by default the context's limit, and little of
             it. Chunks of the target that are larger are nevertheless made.
+        manifest: where to keep what is done, so that the same call after a crash goes on from
+            there: a local path, a URL or a `KvStore` with the path of a JSON document.
         executor: who runs the tasks: None: this process; a `concurrent.futures.Executor`, a
             `dask.distributed.Client`, or the module `ray`.
         progress: called with a `Progress`; True: draws a bar.
@@ -134,7 +138,8 @@ def pyramid(
         codec=codec, dtype=dtype, name=name, omero=omero, if_exists=if_exists, memory=memory,
         context=context,
     )  # fmt: skip
-    return run_call(call, executor, told)
+    where = None if manifest is None else document_place(manifest, as_context(context))
+    return run_call(call, executor, told, where)
 
 
 def _call(
@@ -144,13 +149,14 @@ def _call(
     *,
     if_exists: IfExists = "raise",
     memory: int | None = None,
+    manifest: object = None,
     executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
     **said: Any,
 ) -> PyramidCall:
     """The call; how it is run makes no difference to its plan."""
-    del executor, progress
+    del manifest, executor, progress
     asked = Asked(axes, **said)
     asked.check()
     if if_exists not in get_args(IfExists):

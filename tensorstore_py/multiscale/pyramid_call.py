@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._api.blocks import Blocks
@@ -153,7 +155,8 @@ class PyramidCall(Call[Multiscale]):
 
         name = "levels " + " to ".join(dict.fromkeys((str(step.first), str(step.last))))
         return Step(
-            "pyramid", name, arguments, part.blocks, part.item_bytes, part.told_bytes, part
+            "pyramid", name, arguments, part.blocks, part.item_bytes, part.told_bytes, part,
+            _digest(seen),
         )  # fmt: skip
 
     async def begin(self, again: bool) -> None:
@@ -193,3 +196,15 @@ class PyramidCall(Call[Multiscale]):
         assert self._found is not None
         new = self._found.new
         return Multiscale(self._group or new.group(self._found.to), new.metadata)
+
+
+def _digest(seen: _Seen) -> str:
+    """A few letters that are others when the source's form is another, or the image's."""
+    source, new = seen.source.store, seen.new
+    said = [
+        [*source.shape], source.dtype.name, source.chunk_layout.to_json(),
+        None if source.codec is None else source.codec.to_json(),
+        [*new.metadata.datasets], new.metadata.version, new.forms, new.data_type.name,
+        repr(new.codec),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()[:16]

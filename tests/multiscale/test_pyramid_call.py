@@ -1,6 +1,7 @@
 """A pyramid as a plan: told before it is done, run by any executor, with sources of any kind."""
 
 import multiprocessing
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -92,3 +93,34 @@ def test_more_memory_is_for_chunks_of_source_and_target_together():
     assert little.task_memory <= 2**24
     assert little.task_memory < much.task_memory <= 2**31
     assert sorted(seen) == [(z, 0, 0) for z in range(32)]
+
+
+def test_a_pyramid_that_was_cut_short_goes_on(tmp_path):
+    done: Counter[tuple[int, ...]] = Counter()
+    failing = True
+
+    def read(domain, out, _):
+        if failing and domain.inclusive_min == (0, 512, 512):
+            raise ValueError("no such plane")
+        done[domain.inclusive_min] += 1
+        out[...] = domain.inclusive_min[1]
+
+    layout = ts.ChunkLayout(read_chunk_shape=[1, 256, 256])
+    source = ts.virtual_chunked(read, dtype="uint16", shape=[8, 1024, 1024], chunk_layout=layout)
+    options: Options = {"axes": "zyx", "levels": 3, "chunks": (1, 256, 256), "scale": (1, 2, 2)}
+    options["manifest"] = tmp_path / "manifest.json"
+    with pytest.raises(ValueError, match="no such plane"):
+        ts.pyramid(source, tmp_path / "image", **options).result()
+    before = sum(done.values())
+
+    failing = False
+    image = ts.pyramid(source, tmp_path / "image", **options).result()
+    after = sum(done.values())
+    ts.pyramid(source, tmp_path / "image", **options).result()
+
+    assert 0 < before < after < before + 8 * 16
+    assert sum(done.values()) == after  # a finished one is a no-op
+    assert set(np.unique(image.levels[2].read().result())) == {0, 256, 512, 768}
+    (tmp_path / "image/1/zarr.json").unlink()
+    with pytest.raises(ts.FailedPreconditionError, match='level "1" was deleted'):
+        ts.pyramid(source, tmp_path / "image", **options).result()
