@@ -234,7 +234,7 @@ class Request(NamedTuple):
         begun = None if self.begun is None else self.begun.get(source.path)
         if begun is not None:
             if begun != form_digest(source, new):
-                raise changed(source.path, "that it keeps")
+                raise changed(source.path)
             return PlannedArray(source, new, "create" if there is None else "resume", size)
         if there is None:
             return PlannedArray(source, new, "create", size)

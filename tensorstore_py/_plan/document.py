@@ -155,9 +155,10 @@ def check_same(stored: JsonObject, now: JsonObject, where: str) -> None:
             )
 
 
-def changed(name: str, where: str) -> FailedPreconditionError:
+def changed(name: str, where: str = "") -> FailedPreconditionError:
     """The error for an array that is not what it was."""
+    manifest = f"the manifest {where}" if where else "the manifest"
     return FailedPreconditionError(
-        f'"/{name}" is not as it was when this began: its form has changed since; delete the '
-        f"manifest {where} to begin anew"
+        f'"/{name}" is not as it was when this began: its form has changed since; plan again, '
+        f"or delete {manifest} to begin anew"
     )

@@ -112,8 +112,8 @@ class Outcome(NamedTuple):
             more = len(self.damaged) - _SHOWN
             rest = f"\n  and {more} more" if more > 0 else ""
             raise DataLossError(
-                f"{len(self.damaged)} region(s) could not be read; everything else is done, so "
-                f"mend the source and run it again:\n{shown}{rest}"
+                f"{len(self.damaged)} region(s) could not be done, since data is damaged; everything "
+                f"else is: mend what is damaged and run it again:\n{shown}{rest}"
             )
 
 

@@ -95,7 +95,7 @@ def test_damage_is_noted_and_the_others_go_on():
 
     assert [each.tasks for each in outcome.steps.values()] == [2, 1]
     assert sorted(each.region for each in outcome.damaged) == ['"/a"[2:4]', '"/b"[2:4]']
-    with pytest.raises(ts.DataLossError, match=r"2 region\(s\) could not be read(.|\n)*bad chunk"):
+    with pytest.raises(ts.DataLossError, match=r"2 region\(s\) could not be done(.|\n)*bad chunk"):
         outcome.check()
 
 
