@@ -112,7 +112,7 @@ class Outcome(NamedTuple):
             more = len(self.damaged) - _SHOWN
             rest = f"\n  and {more} more" if more > 0 else ""
             raise DataLossError(
-                f"{len(self.damaged)} region(s) could not be done, since data is damaged; everything "
+                f"{len(self.damaged)} region(s) could not be done, since data is damaged; all "
                 f"else is: mend what is damaged and run it again:\n{shown}{rest}"
             )
 
