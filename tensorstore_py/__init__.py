@@ -77,6 +77,7 @@ from tensorstore_py._plan.plan import Plan, plan
 from tensorstore_py._runtime.future import Future, FutureLike, Promise
 from tensorstore_py._runtime.mistaken import stands_for as _stands_for
 from tensorstore_py._runtime.progress import Progress
+from tensorstore_py._runtime.progress_stream import ProgressStream
 from tensorstore_py._runtime.write_futures import WriteFutures
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
@@ -213,6 +214,7 @@ __all__ = [
     "PermissionDeniedError",
     "Plan",
     "Progress",
+    "ProgressStream",
     "Promise",
     "RecheckCacheOption",
     "ResourceExhaustedError",

@@ -228,6 +228,7 @@ async def run_pieces(
         Whatever a piece raised; others are cancelled then, and when nobody wants more of them.
     """
     waiting: dict[asyncio.Task[object], Any] = {}
+    ended: list[asyncio.Task[object]] = []
     number = 0
     try:
         while True:
@@ -240,9 +241,12 @@ async def run_pieces(
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 del waiting[task]
-            for task in done:
-                yield task.result()
+            ended += done
+            while ended:
+                yield ended.pop().result()
     finally:
+        for task in ended:
+            task.exception()  # one error is told; asyncio would tell of the others at the end
         for task in waiting:
             task.cancel()
         if waiting:

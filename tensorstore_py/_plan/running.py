@@ -5,12 +5,15 @@ Without one, who called begins, hands out the tasks, and ends. With one, all wor
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tensorstore_py._plan.arrays import portable_json
 from tensorstore_py._plan.engines import engine_of, run_pieces
+from tensorstore_py._plan.manifest import Manifest
+from tensorstore_py._plan.parts import DONE, Parts
 from tensorstore_py._plan.pieces import Joining, Piece, shared_context
 from tensorstore_py._plan.recorded import store_plan, work_on_stage
 from tensorstore_py._plan.share import Share
@@ -38,6 +41,8 @@ R = TypeVar("R")
 _PIECES: Final = 8
 #: A piece is of so many tasks at most, so that what a lost worker cost is little.
 _MOST_TASKS: Final = 256
+#: So often the manifest is listed to tell of progress elsewhere: a few requests each time.
+_LOOK_S: Final = 2.0
 
 
 def run_call(
@@ -101,7 +106,11 @@ async def _run_recorded(
                 call, stages, number, manifest, context, told=share.advance, only_begin=True
             )
             live = (call, stages, manifest) if engine.shares_memory else None
-            theirs = await _join_all(engine, manifest, number, live, call.operation)
+            watching = asyncio.ensure_future(_watch(manifest, number, stage, share, told))
+            try:
+                theirs = await _join_all(engine, manifest, number, live, call.operation)
+            finally:
+                watching.cancel()
         # What the engine has left undone is done here; else this only finds that all is done.
         outcome, is_done = await work_on_stage(
             call, stages, number, manifest, context, told=share.advance
@@ -112,6 +121,20 @@ async def _run_recorded(
         outcomes.append(outcome)
     share.finish()
     return outcomes
+
+
+async def _watch(where: DocumentPlace, number: int, stage: Stage, share: Share, told: Told) -> None:
+    """Tell how far the workers of an engine are, as listings of the manifest say."""
+    if not told.listens:
+        return
+    parts = Parts(stage.count)
+    manifest = Manifest(where.store, where.key, parts, stage=number)
+    await manifest.load()
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        states = await manifest.states(0, parts.count)
+        share.reach(number, sum(len(parts[part]) for part, state in enumerate(states)
+                                if state == DONE))  # fmt: skip
 
 
 async def _join_all(

@@ -26,20 +26,25 @@ class Share:
         self._told = told
         self._stages = stages
         self._tasks = [0] * len(stages)
+        self._told_of = [0] * len(stages)
 
     def advance(self, number: int, tasks: int) -> None:
         """So many more tasks of a stage are done."""
+        self._told_of[number] += tasks
+        self.reach(number, self._told_of[number])
+
+    def reach(self, number: int, tasks: int) -> None:
+        """At least so many tasks of a stage are done in all."""
         size, chunks, steps = self._measure(number)
-        self._tasks[number] = min(self._stages[number].count, self._tasks[number] + tasks)
+        self._tasks[number] = min(self._stages[number].count, max(self._tasks[number], tasks))
         now = self._measure(number)
-        self._told.advance(now[0] - size, now[1] - chunks, now[2] - steps)
+        if now != (size, chunks, steps):
+            self._told.advance(now[0] - size, now[1] - chunks, now[2] - steps)
 
     def finish(self) -> None:
         """All is done."""
         for number, stage in enumerate(self._stages):
-            left = stage.count - self._tasks[number]
-            if left:
-                self.advance(number, left)
+            self.reach(number, stage.count)
 
     def _measure(self, number: int) -> tuple[int, int, int]:
         stage, done = self._stages[number], self._tasks[number]

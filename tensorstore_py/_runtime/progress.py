@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from tensorstore_py._runtime.progress_bar import Bar
+from tensorstore_py._runtime.progress_stream import ProgressStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -110,6 +111,11 @@ class Told:
         """Who is told, or None if nobody is."""
         return None if progress is None or progress is False else Told(progress, title)
 
+    @property
+    def listens(self) -> bool:
+        """Whether anybody is told."""
+        return self._function is not None
+
     def begin(self, size: int, chunks: int, arrays: int = 0) -> None:
         """So much there is to do."""
         self._now = Progress(0, size, 0, chunks, 0, arrays)
@@ -141,8 +147,8 @@ class Told:
             )
 
     def close(self) -> None:
-        """The operation is over: a bar of ours stays as it is."""
-        if isinstance(self._function, Bar):
+        """The operation is over: a bar of ours stays as it is, and a stream ends."""
+        if isinstance(self._function, Bar | ProgressStream):
             self._function.close()
 
     @asynccontextmanager
@@ -154,8 +160,8 @@ class Told:
             self.close()
 
     def until(self, future: Future[T]) -> Future[T]:
-        """The operation's Future, which closes the bar when it is settled."""
-        if isinstance(self._function, Bar):
+        """The operation's Future, which closes the bar or stream when it is settled."""
+        if isinstance(self._function, Bar | ProgressStream):
             future.follow(lambda _: self.close())
         return future
 

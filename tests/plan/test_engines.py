@@ -1,5 +1,6 @@
 """What counts as an engine; plans on each of them are in test_running."""
 
+import gc
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import aclosing
@@ -108,3 +109,11 @@ def test_an_engine_that_is_not_installed(monkeypatch):
 
     with pytest.raises(ts.UnsupportedError, match="pip install ray"):
         engine_of("ray")
+
+
+def test_errors_that_come_together_are_told_once(caplog):
+    with ThreadPoolExecutor(4) as executor, pytest.raises(ts.NotFoundError):
+        given(engine_of(executor), [Giving(0, ts.NotFoundError("gone")) for _ in range(40)])
+    gc.collect()
+
+    assert caplog.records == []

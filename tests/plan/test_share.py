@@ -30,3 +30,14 @@ def test_what_others_have_done_is_told_at_the_end():
     share.finish()
 
     assert (seen[-1].bytes_done, seen[-1].arrays_done) == (20, 2)
+
+
+def test_what_is_seen_elsewhere_and_told_here_is_not_counted_twice():
+    share, seen = told_of((Stage((step("a", 3), step("b", 2))),))
+
+    share.reach(0, 3)
+    share.advance(0, 2)
+    share.reach(0, 1)
+    share.advance(0, 2)
+
+    assert [each.bytes_done for each in seen] == [0, 12, 16]
