@@ -128,7 +128,9 @@ class Killing:
         """Two at a time, of which each is killed, until enough were; then one that is not."""
         while self.killed < self.kills:
             count = min(2, self.kills - self.killed)
-            pair = [self._begin(self.chance.randrange(20, 160)) for _ in range(count)]
+            # The more kills, the less each process gets to do.
+            most = 40 + 720 // self.kills
+            pair = [self._begin(self.chance.randrange(20, most)) for _ in range(count)]
             for process in pair:
                 _, told = process.communicate(timeout=80)
                 if process.returncode == -signal.SIGKILL:

@@ -7,7 +7,8 @@ import pytest
 
 ROOT = Path(__file__).absolute().parents[2]
 KINDS = (
-    "metadata", "chunks", "archives", "answers", "listings", "kills", "faults", "signals", "mixed"
+    "metadata", "chunks", "archives", "answers", "listings", "kills", "faults", "signals", "mixed",
+    "plans",
 )  # fmt: skip
 
 
