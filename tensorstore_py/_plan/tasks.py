@@ -152,6 +152,8 @@ class Tasks:
         try:
             operation = await self.operation(run.step)
             return await self._run(operation, step.blocks[run.start])
+        except DataLossError:
+            raise  # whoever notes it names the region
         except TensorStoreError as error:
             where = step.region(step.blocks[run.start])
             raise type(error)(f"task {number}, {where}: {error}") from error
