@@ -9,6 +9,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.cli.main import main
+from tests.runtime.processes import FOREGROUND
 
 
 @pytest.fixture
@@ -178,14 +179,20 @@ def test_an_interrupt_ends_with_130_and_a_report(tmp_path, number):
                 "source": f"http://127.0.0.1:{silent.getsockname()[1]}/a.zarr/"}  # fmt: skip
         job = {"tensorstore_py_job": 1, "steps": [step], "report": "report.json"}
         (tmp_path / "job.json").write_text(json.dumps(job))
-        command = [sys.executable, "-m", "tensorstore_py", "run", str(tmp_path / "job.json")]
+        program = (
+            f"{FOREGROUND}import runpy; runpy.run_module('tensorstore_py', run_name='__main__')"
+        )
+        command = [sys.executable, "-c", program, "run", str(tmp_path / "job.json")]
         with (
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running,
             silent.accept()[0] as asked,
         ):
-            asked.recv(1)  # it has asked, and waits for an answer
-            running.send_signal(number)
-            out, err = running.communicate(timeout=60)
+            try:
+                asked.recv(1)  # it has asked, and waits for an answer
+                running.send_signal(number)
+                out, err = running.communicate(timeout=60)
+            finally:
+                running.kill()
 
     assert running.returncode == 130, err
     assert out.startswith(b"copy: interrupted")
