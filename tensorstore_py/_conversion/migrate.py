@@ -6,6 +6,7 @@ version does it for somewhere else.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tensorstore_py._api.group_spec import Place, group_model, places
@@ -15,13 +16,15 @@ from tensorstore_py._conversion.copy_plan import Request
 from tensorstore_py._conversion.ends import End, Found, described, destination
 from tensorstore_py._conversion.in_place import InPlace
 from tensorstore_py._conversion.member_paths import MemberPaths
-from tensorstore_py._conversion.migration import Migration, MigrationStep
+from tensorstore_py._conversion.migrate_call import MigrateCall
 from tensorstore_py._conversion.new_form import Wanted
 from tensorstore_py._conversion.old_nodes import find_nodes
 from tensorstore_py._conversion.translation import as_version2, open_as
-from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._hierarchy.node import Node, read_node
-from tensorstore_py._runtime.fan_out import within
+from tensorstore_py._plan.arrays import portable_json
+from tensorstore_py._plan.call import register_call
+from tensorstore_py._plan.document import document_place
+from tensorstore_py._plan.running import run_call
 from tensorstore_py._runtime.progress import Told
 from tensorstore_py._runtime.start import start
 from tensorstore_py._runtime.work import WhenLeft
@@ -29,7 +32,9 @@ from tensorstore_py._spec.binding import bind
 from tensorstore_py.errors import NotFoundError, SpecError
 
 if TYPE_CHECKING:
+    from tensorstore_py._conversion.migration import Migration
     from tensorstore_py._interface.driver import DriverSpec
+    from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
@@ -46,6 +51,8 @@ def migrate(
     in_place: bool = True,
     dest: object = None,
     keep: bool = False,
+    manifest: object = None,
+    executor: object = None,
     progress: ProgressLike = None,
     context: Context | None = None,
 ) -> Future[Migration]:
@@ -64,6 +71,8 @@ def migrate(
         in_place: False: make a copy at `dest` instead, as `ts.copy` does; so does giving that.
         dest: where to, if not in place.
         keep: keep the old documents, and old chunks where they were copied.
+        manifest: of a copy, as for `ts.copy`.
+        executor: who makes the copy, as for `ts.copy`.
         progress: called with a `Progress`, of chunks that are encoded anew or copied, and arrays;
             True: draws a bar.
         context: shared resources; a fresh default `Context` if not given.
@@ -72,7 +81,8 @@ def migrate(
         A Future of a `Migration`, which tells what became of each node.
 
     Raises:
-        SpecError: (at once) the place or the version is wrong, or `dest` is missing.
+        SpecError: (at once) the place or the version is wrong, or `dest` is missing, which an
+            executor or a manifest needs.
         NotFoundError: (by the Future) nothing is there.
         UnsupportedError: (by the Future) a node cannot be migrated; nothing was changed.
         FailedPreconditionError: (by the Future) a node has documents of both versions that do not
@@ -93,40 +103,81 @@ def migrate(
         array(7, dtype=int16)
     """
     shared = as_context(context)
+    told = Told(progress, "migrate")
+    if dest is None and not in_place:
+        raise SpecError("in_place=False needs a place for the copy", ("dest",))
+    if dest is not None:
+        call = _planned(where, to, dest=dest, context=shared)
+        kept = None if manifest is None else document_place(manifest, shared)
+        if not dry_run and (executor is not None or kept is not None):
+            return run_call(call, executor, told, kept)
+        body = partial(call.copied, told, dry_run=dry_run)
+        return told.until(start(call.inline, body, when_left=WhenLeft.STOPS))
+    for name, value in (("executor", executor), ("manifest", manifest)):
+        if value is not None:
+            raise SpecError("a migration in place runs in this process; pass dest=", (name,))
+    model, here = _place(where, to, shared)
+
+    async def migrated() -> Migration:
+        old, new, name = await _inside(model, shared)
+        return await InPlace(old, new, to, keep, name, told).run(dry_run=dry_run)
+
+    return told.until(start(here, migrated, when_left=WhenLeft.STOPS))
+
+
+def _place(where: object, to: int, context: Context) -> tuple[DriverSpec, bool]:
+    """The bound spec of what is migrated, and its temperament.
+
+    Raises:
+        SpecError: the place or the version is wrong.
+    """
     if to not in (2, 3):
         raise SpecError(f"expected 2 or 3, not {to!r}", ("to",))
-    if not in_place and dest is None:
-        raise SpecError("in_place=False needs a place for the copy", ("dest",))
-    model = bind(group_model(where), shared)
-    outermost = places(model, shared, None)[0].where
-    here = outermost.open().inline
-    told = Told(progress, "migrate")
+    model = bind(group_model(where), context)
+    return model, places(model, context, None)[0].where.open().inline
+
+
+def _planned(
+    where: object,
+    to: Literal[2, 3] = 3,
+    *,
+    dest: object = None,
+    context: Context | None = None,
+    **how: object,
+) -> MigrateCall:
+    """The call of a migration to somewhere else; how it is run makes no difference.
+
+    Raises:
+        SpecError: it is one in place.
+    """
+    del how
     if dest is None:
-
-        async def migrated() -> Migration:
-            old, new, name = await _inside(model, shared)
-            return await InPlace(old, new, to, keep, name, told).run(dry_run=dry_run)
-
-        return told.until(start(here, migrated, when_left=WhenLeft.STOPS))
+        raise SpecError("a migration in place has no plan; pass dest=", ("dest",))
+    shared = as_context(context)
+    model, here = _place(where, to, shared)
     end = destination(dest, shared, to)
-    inline = here and end.inline
 
-    async def copied() -> Migration:
-        old, new, name = await within(inline, here, lambda: _inside(model, shared))
-        source = End(here, lambda: _found(old, new), name, dict)
-        nowhere = MemberPaths.of(None, None)
-        request = Request(source, end, inline, nowhere, "raise", Wanted(), None)
-        store = new.where.open()
-        found = await within(inline, here, lambda: find_nodes(store, new.where.path))
-        versions = {node.path: node.version for node in found}
-        done = await TreeCopy(request, told).run(dry_run=dry_run)
-        steps = [
-            MigrationStep(each.path, each.kind, versions.get(each.path, to), "chunks", each.how)
-            for each in done.members
-        ]
-        return Migration(to, name, dry_run, tuple(steps), end.described)
+    async def find() -> Found:
+        old, new, _ = await _inside(model, shared)
+        return await _found(old, new)
 
-    return told.until(start(inline, copied, when_left=WhenLeft.STOPS))
+    async def look() -> tuple[str, dict[str, int]]:
+        _, new, name = await _inside(model, shared)
+        found = await find_nodes(new.where.open(), new.where.path)
+        return name, {node.path: node.version for node in found}
+
+    def arguments() -> JsonObject:
+        return {"where": portable_json(model), "to": to, "dest": end.to_json()}
+
+    name = described(places(model, shared, None)[0].where)
+    source = End(here, find, name, dict)
+    nowhere = MemberPaths.of(None, None)
+    identity = {"source": name, "dest": end.described}
+    request = Request(source, end, here and end.inline, nowhere, "raise", Wanted(), None, identity)
+    return MigrateCall(request, to, look, arguments)
+
+
+register_call(migrate, _planned)
 
 
 async def _inside(model: DriverSpec, context: Context) -> tuple[Place, Place, str]:

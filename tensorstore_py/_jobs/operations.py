@@ -60,6 +60,7 @@ _PLACES: Final[dict[str, Literal["read", "write"]]] = {
     "source": "read",
     "sources": "read",
     "target": "write",
+    "where": "read",
 }
 #: Arguments that name what is run.
 _CODE: Final[dict[str, Json]] = {"function": STRING}
@@ -81,7 +82,9 @@ _DATA: Final[dict[str, Json]] = {
     "fill_value": {},
     "halo": {"anyOf": [INTEGER, {"type": "array"}, {"type": "object"}]},
     "if_exists": {"enum": ["raise", "skip", "replace"]},
+    "in_place": BOOLEAN,
     "includes": or_several(STRING),
+    "keep": BOOLEAN,
     "kwargs": {"type": "object"},
     "levels": {"type": "integer", "minimum": 1},
     "max_blocks": INTEGER,
@@ -98,6 +101,7 @@ _DATA: Final[dict[str, Json]] = {
     "scale": {"anyOf": [INTEGER, {"type": "array"}, {"type": "object"}]},
     "shards": or_named(INTEGER),
     "skipna": BOOLEAN,
+    "to": {"enum": [2, 3]},
     "translation": or_named(NUMBER),
     "units": {"anyOf": [STRING, {"type": "array"}, {"type": "object"}]},
     "verify": BOOLEAN,

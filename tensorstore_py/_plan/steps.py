@@ -83,6 +83,14 @@ class Step:
             self._arguments = made
         return self._arguments
 
+    def stay(self, problem: str) -> None:
+        """Say why no other process can do it."""
+
+        def refused() -> JsonObject:
+            raise UnsupportedError(problem)
+
+        self._arguments = refused
+
     @property
     def merging(self) -> Merging | None:
         """How its partial results become one; None: it has none."""
