@@ -55,10 +55,10 @@ other = threading.Thread(target=used)
 other.start()
 other.join(60)
 until = time.monotonic() + 90
-while descriptors() > before and time.monotonic() < until:
+while not (settled := descriptors() <= before) and time.monotonic() < until:
     used()  # thousands of reads whose results were dropped may still be under way
 store.close()
-print(other.is_alive(), descriptors() <= before)
+print(other.is_alive(), settled)
 """
 
 OPERATIONS = {
