@@ -33,6 +33,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,9 @@ def work(where: str, count: str, number: str, core: str) -> None:
     context = ts.Context()
     place = document_place(Path(where), context)
     share = (int(number), int(count))
-    start(False, lambda: join(place, context, told=lambda *_: None, share=share)).result()
+    # Without waiting for the other one: it would look now and then whether that has ended.
+    body = partial(join, place, context, told=lambda *_: None, share=share, wait=False)
+    start(False, body).result()
 
 
 OURS = {"tensorstore_py": ours, "tensorstore_py, 2 processes": ours_in_two}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["each_block", "limits", "read_blockwise", "selected", "write_blockwise"]
 
 #: A block is larger than this only if a single chunk is.
-_MOST_BYTES: Final = 2**26
+_MOST_BYTES: Final = 2**27
 #: A block is smaller than this only if there is no more.
 _LEAST_BYTES: Final = 2**20
 #: So much is on its way at a time, in two blocks or more, and in so many at most.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._plan.held import Held
 from tensorstore_py._plan.manifest import TROUBLES
-from tensorstore_py._plan.parts import DONE, END, FAILED
+from tensorstore_py._plan.parts import BEGIN, DONE, END, FAILED
 from tensorstore_py._plan.record import Done, Record
 
 if TYPE_CHECKING:
@@ -263,6 +263,8 @@ class Claims:
     async def once(self, part: int, body: Callable[[Held], Awaitable[None]]) -> Record | None:
         """Have done what is done once, before or after all tasks; by whomever.
 
+        What comes before is always waited for: it is short, and nobody can do anything without it.
+
         Returns:
             Its record; None if somebody is at it and is not waited for.
         """
@@ -278,7 +280,7 @@ class Claims:
                     if await self.finish(held):
                         return held.record
                     continue
-            if not self._wait or self.stopped.done():
+            if not (self._wait or part == BEGIN) or self.stopped.done():
                 return None
             await self.pause(pause)
             pause = min(2 * pause, self._lease_s / 4)

@@ -210,7 +210,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Client]:
-    there = LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None)
+    there = LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0")
     with there, Client(there) as client:
         yield client
 

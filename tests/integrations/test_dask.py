@@ -301,7 +301,7 @@ class TestProcesses:
         before = set(multiprocessing.active_children())
         memory = created({"driver": "zarr3", "kvstore": "memory://"})
         cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         )
         with cluster, Client(cluster):
             x = da.from_array(VALUES + 1, chunks=(7, 9))

@@ -50,7 +50,7 @@ def test_makes_pools():
 
 def test_finds_a_cluster_of_dask():
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
         JobEngine("dask", None, cluster.scheduler_address).running() as client,
     ):
         assert isinstance(client, distributed.Client)

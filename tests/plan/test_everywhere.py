@@ -87,7 +87,7 @@ def engines():
         processes(2) as pool,
         ThreadPoolExecutor(2) as threads,
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

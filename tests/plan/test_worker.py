@@ -242,6 +242,24 @@ def test_who_does_not_wait_leaves_what_others_are_at():
     assert slow[:2] == ("done", 1)
 
 
+def test_who_does_not_wait_still_waits_for_the_beginning():
+    cluster = Cluster(40, size=1, task_s=20)
+
+    async def begin(_):
+        await asyncio.sleep(30)
+
+    async def main():
+        works = [cluster.work(f"{n}", begin=begin) for n in range(4)]
+        return await asyncio.gather(
+            *(cluster.run(f"{n}", seed=n, wait=False, work=works[n]) for n in range(4))
+        )
+
+    outcomes = simulated(main())
+
+    assert all(outcome.tasks >= 5 for outcome in outcomes)
+    assert sum(outcome.tasks for outcome in outcomes) == 40
+
+
 def test_long_tasks_take_two_requests_at_most_however_long():
     cluster = Cluster(400, size=20, task_s=1800)
 
