@@ -12,6 +12,7 @@ import importlib
 import sys
 from abc import ABC, abstractmethod
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -73,6 +74,7 @@ class _OfFutures(Engine):
 
     def __init__(self, executor: Any) -> None:  # noqa: ANN401
         self._executor = executor
+        self._is_broken = False
         self.shares_memory = isinstance(executor, ThreadPoolExecutor)
         workers = getattr(executor, "_max_workers", None) or getattr(executor, "max_workers", None)
         self.workers = workers if isinstance(workers, int) else 16
@@ -85,14 +87,17 @@ class _OfFutures(Engine):
             raise _broken(error) from error
 
     async def result(self, future: Any) -> object:  # noqa: ANN401
+        await _ended(future)
         try:
-            return await asyncio.wrap_future(future)
+            return future.result()
         except BrokenExecutor as error:
+            self._is_broken = True
             raise _broken(error) from error
 
     def cancel(self, futures: list[Any]) -> None:
-        for future in futures:
-            future.cancel()
+        if not self._is_broken:  # a pool that is ends all futures, and minds if others do
+            for future in futures:
+                future.cancel()
 
 
 class _OfDask(Engine):
@@ -110,15 +115,7 @@ class _OfDask(Engine):
         return self._client.submit(_call, piece, key=name, pure=False, retries=_RETRIES, priority=0)
 
     async def result(self, future: Any) -> object:  # noqa: ANN401
-        # Its futures belong to the client's own loop; a thread is told when one is done.
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def tell(_: object) -> None:
-            loop.call_soon_threadsafe(_settle, done)
-
-        future.add_done_callback(tell)
-        await done
+        await _ended(future)
         value = await set_aside(future.result)
         future.release()
         return value
@@ -149,8 +146,9 @@ class _OfRay(Engine):
         return future
 
     async def result(self, future: Any) -> object:  # noqa: ANN401
+        await _ended(future)
         try:
-            return await asyncio.wrap_future(future)
+            return future.result()
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
         finally:
@@ -161,6 +159,19 @@ class _OfRay(Engine):
             reference = self._references.pop(id(future), None)
             if reference is not None:
                 self._ray.cancel(reference)
+
+
+async def _ended(future: Any) -> None:  # noqa: ANN401
+    """Wait until a future is done, on whichever thread; nothing is cancelled if this is."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def tell(_: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(_settle, done)
+
+    future.add_done_callback(tell)
+    await done
 
 
 def _settle(done: asyncio.Future[None]) -> None:

@@ -40,17 +40,23 @@ def interrupt(*_):
     raise Stop
 
 
-def may_be_resumed(code):
-    return code.co_flags & (
-        inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-    )
+def is_place(code, event):
+    """Whether a signal may come there.
+
+    The call of a function is no place: nothing is done between it and the function's first line.
+    Coroutines are resumed by one, in the middle of a line. Of generators only lines are places:
+    they may be closed by whoever drops them, where an exception of a trace function crashes
+    CPython 3.11.
+    """
+    if code.co_flags & inspect.CO_GENERATOR:
+        return event == "line"
+    return event != "call" or code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
 
 
 class Passed:
     """Which places of the package the calls on this thread pass, in the order of the first times.
 
-    A place is a line of some code, and what happens there. The call of a function is none: nothing
-    is done between it and the function's first line.
+    A place is a line of some code, and what happens there (`is_place`).
     """
 
     def __init__(self):
@@ -67,7 +73,7 @@ class Passed:
         code = frame.f_code
         if not code.co_filename.startswith(PACKAGE):
             return None
-        if event != "call" or may_be_resumed(code):
+        if is_place(code, event):
             self.places.setdefault((id(code), frame.f_lineno, event), code)
         return self.trace
 
