@@ -10,7 +10,6 @@ touch the same chunk of what is written, where a view has chunks at all.
 
 from __future__ import annotations
 
-from hashlib import sha256
 from math import log, prod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -151,11 +150,6 @@ class Blocks:
             from_, chunk_edges(source, from_, read), chunk_edges(source, from_, write), least, most
         )
 
-    @property
-    def cut(self) -> str:
-        """What is another text for any other cut: their number, and a digest of their bounds."""
-        return f"{self.count}-{sha256(repr(self.to_json()).encode()).hexdigest()[:16]}"
-
     @classmethod
     def from_json(cls, json: object) -> Blocks:
         """What `to_json` made of some.
@@ -190,42 +184,8 @@ class Blocks:
         return Block(tuple(bounds[::-1]), chunks, number)
 
     def __iter__(self) -> Iterator[Block]:
-        return self.some(0, self.count)
-
-    def some(self, start: int, stop: int) -> Iterator[Block]:
-        """Those from one number up to another."""
-        for number in range(start, stop):
+        for number in range(self.count):
             yield self[number]
-
-    def measure(self, start: int, stop: int) -> tuple[int, int]:
-        """How many elements and chunks the blocks from one number up to another have."""
-        low, high = self._before(start), self._before(stop)
-        return high[0] - low[0], high[1] - low[1]
-
-    def _before(self, number: int) -> tuple[int, int]:
-        """How many elements and chunks the first so many blocks have.
-
-        Those before (a, b, c) are all with a smaller first position, then those with the same one
-        and a smaller second one, and so on: each group is a product.
-        """
-        if number >= self.count:
-            return self.size, self.chunks
-        at = []
-        for cut in reversed(self._cuts):
-            number, here = divmod(number, cut.parts)
-            at.append(here)
-        size = chunks = 0
-        size_above = chunks_above = 1
-        size_below, chunks_below = self.size, self.chunks
-        for cut, here in zip(self._cuts, reversed(at), strict=True):
-            size_below //= cut.high - cut.low
-            chunks_below //= cut.chunks
-            low, high, of = cut.part(here)
-            size += size_above * (low - cut.low) * size_below
-            chunks += chunks_above * here * cut.together * chunks_below
-            size_above *= high - low
-            chunks_above *= of
-        return size, chunks
 
 
 def _widen(reaching: Sequence[tuple[Cut, int]], cuts: Sequence[Cut], most: int) -> None:

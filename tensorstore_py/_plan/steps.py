@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._api.blocks import Blocks
-from tensorstore_py._plan.operation import found
+from tensorstore_py._plan.operation import found, open_operation
 from tensorstore_py._spec.pretty import shown
 from tensorstore_py.errors import SpecError, UnsupportedError, without_secrets
 
@@ -103,7 +103,7 @@ class Step:
             context: what specs are bound to.
         """
         if self.live is None:
-            self.live = await found(self.kind)[0](self.arguments, context, self.blocks)
+            self.live = await open_operation(self.kind, self.arguments, context, self.blocks)
         return self.live
 
     def said(self) -> JsonObject:
