@@ -13,9 +13,13 @@ from tensorstore_py._api.blockwise import each_block
 from tensorstore_py._api.copy import ArrayCopy
 from tensorstore_py._chunked.driver import ChunkedDriver
 from tensorstore_py._conversion.stored_chunks import ChunkCopy
+from tensorstore_py._plan.steps import region_text
+from tensorstore_py._plan.tasks import Damaged
 from tensorstore_py._runtime.progress import ToldOfPart
+from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
+    from tensorstore_py._api.blocks import Block
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.member import SourceArray
     from tensorstore_py._conversion.new_form import NewForm
@@ -25,7 +29,13 @@ __all__ = ["copy_blocks", "form_digest", "way"]
 
 
 async def copy_blocks(
-    source: SourceArray, target: TensorStore, form: NewForm, told: Told, *, verify: bool = False
+    source: SourceArray,
+    target: TensorStore,
+    form: NewForm,
+    told: Told,
+    damaged: list[Damaged],
+    *,
+    verify: bool = False,
 ) -> tuple[int, int]:
     """Copy an array.
 
@@ -34,16 +44,24 @@ async def copy_blocks(
         target: the array that was made for it.
         form: how it was to be made.
         told: who is told of all arrays.
+        damaged: gets the blocks that could not be copied; all others are.
         verify: read again what was written, and compare.
 
     Returns:
         How many bytes of elements were copied, and how many chunks.
     """
     copy = way(source, target, form, verify=verify)
+
+    async def run(block: Block) -> None:
+        try:
+            await copy.run(block)
+        except DataLossError as error:
+            damaged.append(Damaged(source.path, region_text(source.path, block), str(error)))
+
     await each_block(
         copy.inline,
         copy.blocks,
-        copy.run,
+        run,
         item_bytes=copy.item_bytes,
         memory=copy.memory,
         told=ToldOfPart(told),

@@ -108,8 +108,7 @@ def copy(
         FailedPreconditionError: (by the Future) the manifest is that of another copy, or the
             source has changed since it began.
         DataLossError: (by the Future) what was verified is not as it should be; or chunks of the
-            source are damaged; with an executor or a manifest all else is copied, and each region
-            that is not is named; without, the first one ends the copy.
+            source are damaged. All else is copied, and each region that is not is named.
         UnsupportedError: (at once) the executor's library is not installed; (by the Future) an end
             is in this process's memory, and the executor has other processes.
 

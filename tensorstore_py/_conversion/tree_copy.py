@@ -20,6 +20,7 @@ from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.creating import create_group, make_parents
 from tensorstore_py._hierarchy.path import join
 from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._plan.tasks import Outcome
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.lifetime import Lifetime
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.copy_plan import Request
     from tensorstore_py._conversion.ends import Found
+    from tensorstore_py._plan.tasks import Damaged
     from tensorstore_py._runtime.progress import Told
 
 __all__ = ["TreeCopy", "arrays", "summary"]
@@ -58,8 +60,10 @@ class TreeCopy(NamedTuple):
         left = arrays(plan)
         self.told.begin(sum(each.size_bytes for each in left), 0, len(left))
         await self.make_groups(to, plan)
-        done = await self._copy_arrays(to, left)
+        outcome = Outcome({}, [])
+        done = await self._copy_arrays(to, left, outcome.damaged)
         await self.consolidate(to, plan)
+        outcome.check()
         return summary(plan, done, verified=self.request.verify)
 
     async def look(self) -> tuple[Found, list[Planned]]:
@@ -99,13 +103,15 @@ class TreeCopy(NamedTuple):
 
         await within(self.request.inline, tree.store.inline, make_all)
 
-    async def _copy_arrays(self, to: Found, left: list[PlannedArray]) -> dict[str, tuple[int, int]]:
+    async def _copy_arrays(
+        self, to: Found, left: list[PlannedArray], damaged: list[Damaged]
+    ) -> dict[str, tuple[int, int]]:
         done: dict[str, tuple[int, int]] = {}
 
         async def copy(each: PlannedArray) -> None:
             target = await self.target(to, each)
             done[each.source.path] = await copy_blocks(
-                each.source, target, each.form, self.told, verify=self.request.verify
+                each.source, target, each.form, self.told, damaged, verify=self.request.verify
             )
             self.told.advance(0, 0, 1)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.operation import Merging, Operation
     from tensorstore_py._spec.context import Context
 
-__all__ = ["Run", "Stage", "Step", "check_portable"]
+__all__ = ["Run", "Stage", "Step", "check_portable", "region_text"]
 
 
 class Step:
@@ -145,8 +145,13 @@ class Step:
 
     def region(self, block: Block) -> str:
         """How to name a block of it to a person."""
-        bounds = ", ".join(f"{low}:{high}" for low, high in block.bounds)
-        return f'"/{self.name}"[{bounds}]'
+        return region_text(self.name, block)
+
+
+def region_text(name: str, block: Block) -> str:
+    """How to name a block of an array to a person."""
+    bounds = ", ".join(f"{low}:{high}" for low, high in block.bounds)
+    return f'"/{name}"[{bounds}]'
 
 
 class Run(NamedTuple):

@@ -6,6 +6,7 @@ from tensorstore_py._conversion.array_copy import copy_blocks, form_digest, way
 from tensorstore_py._conversion.member import SourceArray
 from tensorstore_py._conversion.new_form import NewForm
 from tensorstore_py._conversion.stored_chunks import ChunkCopy
+from tensorstore_py._plan.tasks import Damaged
 from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py._runtime.progress import Told
 
@@ -39,9 +40,11 @@ def test_all_blocks_are_copied_and_told_of():
     told = Told(seen.append)
     told.begin(7, 0, 1)
 
-    copied = run_inline(copy_blocks(SourceArray("", old, None, None, {}), new, FORM, told))
+    damaged: list[Damaged] = []
+    copied = run_inline(copy_blocks(SourceArray("", old, None, None, {}), new, FORM, told, damaged))
 
     assert copied == (7, 4)
+    assert damaged == []
     assert new.read().result().tolist() == [5] * 7
     assert (seen[-1].bytes_done, seen[-1].chunks_done, seen[-1].chunks_total) == (7, 4, 4)
 
