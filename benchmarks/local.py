@@ -10,6 +10,7 @@ the table shows the median over the rounds: above 1 we are ahead.
     python benchmarks/local.py --layouts '64|shards'   the same for layouts
     python benchmarks/local.py --only-libs tensorstore peers to run
     python benchmarks/local.py --memory                memory and import time instead
+    python benchmarks/local.py --baseline ../before    another checkout of ours as a peer, too
 
 Files are read from and written to the page cache; nobody waits for the disk (zarr-python has no
 such option, so file_io_sync is false for all; --sync sets it where it exists).
@@ -46,6 +47,7 @@ from benchmarks.workloads import WORKLOADS, Workload  # noqa: E402
 OURS = "tensorstore_py"
 PEERS = ("tensorstore", "zarr", "zarrs")
 BARE = "bare"
+BASELINE = "baseline"
 
 NOTES = """\
 "peer ÷": the peer's time over ours, above 1 we are ahead; "÷ bare": our time over the bare
@@ -58,14 +60,23 @@ class WorkerError(Exception):
 
 
 class WorkerProcess:
-    """A process that serves one library; see `worker.py`."""
+    """A process that serves one library; see `worker.py`.
 
-    def __init__(self, name: str, root: Path, *, sync: bool) -> None:
+    Args:
+        name: of the library.
+        root: where files are.
+        sync: whether files are written to the disk.
+        baseline: the checkout of this library that is called "baseline".
+    """
+
+    def __init__(self, name: str, root: Path, *, sync: bool, baseline: Path | None = None) -> None:
         self.name = name
-        command = [sys.executable, "-m", "benchmarks.worker", name, str(root)]
+        tree, module = (baseline or ROOT, OURS) if name == BASELINE else (ROOT, name)
+        command = [sys.executable, "-m", "benchmarks.worker", module, str(root)]
         self.process = subprocess.Popen(
             [*command, "sync" if sync else "nosync"],
-            cwd=ROOT,
+            cwd=tree,
+            env={**os.environ, "PYTHONPATH": str(tree)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -213,7 +224,8 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--edge", type=int, help="the volume's edge in voxels")
     parser.add_argument("--workloads", default="", metavar="REGEX", help="only these workloads")
     parser.add_argument("--layouts", default="", metavar="REGEX", help="only these layouts")
-    parser.add_argument("--only-libs", nargs="+", metavar="LIB", default=list(PEERS), help="peers")
+    parser.add_argument("--only-libs", nargs="*", metavar="LIB", default=list(PEERS), help="peers")
+    parser.add_argument("--baseline", type=Path, help="another checkout, to be compared with too")
     parser.add_argument("--ours", default=OURS, help="the module that is compared")
     parser.add_argument("--sync", action="store_true", help="file_io_sync where it exists")
     parser.add_argument("--dir", type=Path, help="where to write (default: the temporary folder)")
@@ -224,6 +236,8 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     chosen.rounds = chosen.rounds or (3 if chosen.quick else 5)
     chosen.edge = chosen.edge or (128 if chosen.quick else 512)
     chosen.peers = [peer for peer in chosen.only_libs if peer != chosen.ours]
+    if chosen.baseline is not None:
+        chosen.peers.append(BASELINE)
     return chosen
 
 
@@ -246,7 +260,7 @@ def run_workloads(chosen: argparse.Namespace, root: Path) -> list[Row]:
     with ExitStack() as stack:
         workers: dict[str, WorkerProcess] = {}
         for name in [chosen.ours, *chosen.peers, BARE]:
-            workers[name] = WorkerProcess(name, root, sync=chosen.sync)
+            workers[name] = WorkerProcess(name, root, sync=chosen.sync, baseline=chosen.baseline)
             stack.callback(workers[name].close)
         # the data that all read come from one hand, preferably not ours
         writer = workers[chosen.peers[0] if chosen.peers else chosen.ours]

@@ -129,7 +129,7 @@ def work(where: str, count: str, number: str, core: str) -> None:
     import tensorstore_py as ts
     from tensorstore_py._plan.document import document_place
     from tensorstore_py._plan.recorded import join
-    from tensorstore_py._runtime.start import start
+    from tensorstore_py._runtime.execution import start
 
     context = ts.Context()
     place = document_place(Path(where), context)

@@ -35,10 +35,9 @@ from benchmarks.consistency import table
 from benchmarks.simulated_time import simulated
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import ListEntry
-from tensorstore_py._plan.clock import Clock
 from tensorstore_py._plan.manifest import Manifest
-from tensorstore_py._plan.owner import Owner
 from tensorstore_py._plan.parts import Parts
+from tensorstore_py._plan.record import Clock, Owner
 from tensorstore_py._plan.work import Work
 from tensorstore_py._plan.worker import Worker
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap

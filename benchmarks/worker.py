@@ -23,7 +23,7 @@ class Worker:
 
     def __init__(self, name: str, root: Path, *, sync: bool) -> None:
         self.root = root
-        self.scratch = root / f"scratch-{name}"
+        self.scratch = root / f"scratch-{name}-{os.getpid()}"
         self.bare = name == "bare"
         self.library: Library | None = None if self.bare else load(name, sync=sync)
         self.volume: Volume = shared_volume(root / "volume.npy")

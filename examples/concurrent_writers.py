@@ -32,7 +32,7 @@ def main() -> None:
         print("one chunk of", store.chunk_layout.write_chunk.shape)
 
         # A part of a chunk is written by reading it, changing it, and storing it on the condition
-        # that nobody else stored it in between; if somebody did, by doing so again.
+        # that no other writer stored it in between; if one did, by doing so again.
         command = [sys.executable, __file__, directory]
         writers = [subprocess.Popen([*command, str(writer)]) for writer in range(WRITERS)]
         print("exit codes:", [writer.wait() for writer in writers])

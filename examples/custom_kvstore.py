@@ -5,29 +5,29 @@ import json
 import numpy as np
 
 import tensorstore_py as ts
-from tensorstore_py import plugin
+from tensorstore_py.plugin import kvstore
 
 SIZE, CHUNK = 4096, 256
 GRID = {"name": "regular", "configuration": {"chunk_shape": [CHUNK, CHUNK]}}
 METADATA = {"zarr_format": 3, "node_type": "array", "shape": [SIZE, SIZE], "data_type": "uint8"}
 METADATA |= {"chunk_grid": GRID, "chunk_key_encoding": {"name": "default"}}
 METADATA |= {"codecs": ["bytes"], "fill_value": 0}
-GENERATION = plugin.TimestampedStorageGeneration.now(b"the only one")
+GENERATION = kvstore.TimestampedStorageGeneration.now(b"the only one")
 
 
-@plugin.kvstore("mandelbrot")
-class MandelbrotSpec(plugin.KvStoreSpec):
+@kvstore.kvstore("mandelbrot")
+class MandelbrotSpec(kvstore.KvStoreSpec):
     """`{"driver": "mandelbrot", "steps": 32}`: a field is a member of the JSON."""
 
-    steps: plugin.PositiveInt = 32
+    steps: kvstore.PositiveInt = 32
 
-    def open(self) -> plugin.KvStore:
+    def open(self) -> kvstore.KvStore:
         """Makes the store."""
         return MandelbrotStore(self.steps)
 
 
-class MandelbrotStore(plugin.KvStore):
-    """Read-only, and that by saying nothing of `write`; docs/plugins.md has one that writes."""
+class MandelbrotStore(kvstore.KvStore):
+    """Read-only, since it has no `write`; docs/writing_a_store.md has a store that writes."""
 
     inline = True  # it never waits: worker threads run it, several chunks at a time
 
@@ -37,17 +37,17 @@ class MandelbrotStore(plugin.KvStore):
     async def read(
         self,
         key: str,
-        byte_range: plugin.ByteRange = plugin.WHOLE,
+        byte_range: kvstore.ByteRange = kvstore.WHOLE,
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
-    ) -> plugin.ReadResult:
+    ) -> kvstore.ReadResult:
         """Makes up the metadata or a chunk."""
         if if_not_equal == GENERATION.generation:
-            return plugin.ReadResult("unspecified", b"", GENERATION)
+            return kvstore.ReadResult("unspecified", b"", GENERATION)
         value = json.dumps(METADATA).encode() if key == "zarr.json" else self._chunk(key)
         start, stop = byte_range.resolve(len(value))
-        return plugin.ReadResult("value", value[start:stop], GENERATION)
+        return kvstore.ReadResult("value", value[start:stop], GENERATION)
 
     def _chunk(self, key: str) -> bytes:
         row, column = (int(index) * CHUNK for index in key.removeprefix("c/").split("/"))

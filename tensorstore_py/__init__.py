@@ -23,36 +23,29 @@ import importlib as _importlib
 import typing as _typing
 
 from tensorstore_py import multiscale
-from tensorstore_py._api.array import array
+from tensorstore_py._api.array import array, virtual_chunked
 from tensorstore_py._api.attributes import Attributes
-from tensorstore_py._api.cast import cast
-from tensorstore_py._api.downsample import DownsampleMethod, downsample
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.load_spec import load_spec
-from tensorstore_py._api.numpy_view import NumpyView
 from tensorstore_py._api.open import open  # the reference's name
-from tensorstore_py._api.spec import Spec
-from tensorstore_py._api.stack import concat, overlay, stack
-from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._api.spec import Spec, load_spec
+from tensorstore_py._api.tensorstore import NumpyView, TensorStore
 from tensorstore_py._api.transfer import download, upload
-from tensorstore_py._api.virtual_chunked import virtual_chunked
-from tensorstore_py._chunked.spec import RecheckCacheOption
+from tensorstore_py._api.views import DownsampleMethod, cast, concat, downsample, overlay, stack
+from tensorstore_py._chunked.format import RecheckCacheOption
 from tensorstore_py._chunked.virtual import (
     VirtualChunkedReadParameters,
     VirtualChunkedWriteParameters,
 )
-from tensorstore_py._compute.array_digest import Digest
-from tensorstore_py._compute.bins import Histogram
 from tensorstore_py._compute.diff import diff
 from tensorstore_py._compute.difference import Difference, DifferingBlock, DifferingMember
-from tensorstore_py._compute.digest import digest
+from tensorstore_py._compute.digest import Digest, digest
+from tensorstore_py._compute.distribution import Histogram
 from tensorstore_py._compute.map_blocks import map_blocks
 from tensorstore_py._compute.reduce import reduce
 from tensorstore_py._conversion.copy import copy, rechunk
 from tensorstore_py._conversion.migrate import migrate
-from tensorstore_py._conversion.migration import Migration, MigrationStep
-from tensorstore_py._conversion.summary import CopiedMember, CopySummary
+from tensorstore_py._conversion.summary import CopiedMember, CopySummary, Migration, MigrationStep
 from tensorstore_py._index import (
     Dim,
     DimExpression,
@@ -74,11 +67,9 @@ from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._jobs.json_schema import json_schema
 from tensorstore_py._plan.plan import Plan, plan
-from tensorstore_py._runtime.future import Future, FutureLike, Promise
-from tensorstore_py._runtime.mistaken import stands_for as _stands_for
-from tensorstore_py._runtime.progress import Progress
-from tensorstore_py._runtime.progress_stream import ProgressStream
-from tensorstore_py._runtime.write_futures import WriteFutures
+from tensorstore_py._runtime.future import Future, FutureLike, Promise, WriteFutures
+from tensorstore_py._runtime.handle import stands_for as _stands_for
+from tensorstore_py._runtime.progress import Progress, ProgressStream
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.context import Context

@@ -1,13 +1,14 @@
 """What NumPy, and libraries that take "anything array-like", ask of an array that is elsewhere.
 
-Whoever has elements that can be read, and a shape and a type that are known, answers as NumPy's
-arrays do: conversions, truth, length, iteration. All of it reads, and waits. What is refused is
+A class with a known shape and type and with elements that can be read answers as NumPy's arrays
+do: conversions, truth, length, iteration. All of it reads, and waits. What is refused is
 refused before anything is read.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -39,13 +40,33 @@ class ArrayProtocols:
     def shape(self) -> tuple[int, ...]:
         """Number of positions along each dimension."""
 
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element in memory."""
+        return self._numpy_dtype().itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements in memory."""
+        return self.size * self.itemsize
+
     @abstractmethod
     def _numpy_dtype(self) -> np.dtype[Any]:
         """NumPy's type of what is read."""
 
     @abstractmethod
     def _elements(self) -> Array:
-        """All of it, as an array that is nobody else's."""
+        """All of it, as an array that nothing else uses."""
 
     @abstractmethod
     def _rows(self) -> Iterator[Array]:

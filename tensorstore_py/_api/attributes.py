@@ -1,8 +1,8 @@
 """`Attributes`: the attributes of an array or a group as users hold them.
 
 Calls return Futures; the dictionary forms block. Nothing is kept: every call asks the store, or the
-consolidated metadata that the node is from. How a change is made so that nobody's is lost is the
-hierarchy room's matter.
+consolidated metadata that the node is from. How a change is made so that no other change is lost is
+the hierarchy room's matter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tensorstore_py._api.begin import begin
 from tensorstore_py._display.json_view import json_view
 from tensorstore_py._display.markup import element
 from tensorstore_py._display.page import page
-from tensorstore_py._hierarchy.attributes import AttributesFile, as_attributes
+from tensorstore_py._hierarchy.document import AttributesFile, as_attributes
 from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py.errors import UnsupportedError, without_secrets
@@ -110,7 +110,7 @@ class Attributes:
     def change(self, function: Callable[[dict[str, Any]], Mapping[str, object]]) -> Future[None]:
         """Replace all of them by what a function makes of them.
 
-        If somebody else changes them meanwhile, the function is called again with what is stored
+        If another writer changes them meanwhile, the function is called again with what is stored
         then. So counting with it loses nothing.
 
         Args:

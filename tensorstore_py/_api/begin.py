@@ -1,7 +1,7 @@
 """Beginning an operation of the public face, in a transaction or a batch if it is part of one.
 
-The keywords `transaction` and `batch` are checked here, where the call is, so that one that is over
-is refused at once and not by the Future.
+The keywords `transaction`, `batch` and `context` are checked here, where the call is, so that one
+that is over is refused at once and not by the Future.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.future import OnInterrupt
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._runtime.signals import uninterrupted
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
+from tensorstore_py._spec.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from tensorstore_py._runtime.future import Future
 
-__all__ = ["as_batch", "as_transaction", "begin"]
+__all__ = ["as_batch", "as_context", "as_transaction", "begin"]
 
 T = TypeVar("T")
 
@@ -34,16 +35,10 @@ def begin(
     batch: Batch | None = None,
     life: Lifetime | None = None,
 ) -> Future[T]:
-    """Begin an operation.
+    """Begin an operation, of a transaction or a batch if one is given.
 
-    Args:
-        inline: as for `start`.
-        body: as for `start`.
-        transaction: that it is part of.
-        changes: whether it changes something: then the transaction fails if it does, and the
-            lifetime does not end before it does.
-        batch: that it is begun with.
-        life: of what it is an operation on.
+    An operation that changes something fails its transaction if it fails, and the lifetime of what
+    it changes (`life`) does not end before the operation does.
 
     Raises:
         FailedPreconditionError: the lifetime is over, the transaction is not open, or the batch was
@@ -53,8 +48,8 @@ def begin(
         life.check()
     if transaction is None and batch is None and (life is None or not changes):
         # Nothing but `start` knows of it, which a signal in between does not harm.
-        left = WhenLeft.GOES_ON if changes else WhenLeft.GOES_ON_UNTIL_EXIT
-        return start(inline, body, when_left=left)
+        left = OnInterrupt.CONTINUE if changes else OnInterrupt.CONTINUE_UNTIL_EXIT
+        return start(inline, body, on_interrupt=left)
     return _begin_followed(inline, body, transaction, changes, batch, life)
 
 
@@ -103,3 +98,18 @@ def as_batch(batch: object) -> Batch:
         raise TypeError(f"batch must be a Batch, not {type(batch).__name__}")
     batch.check_open()
     return batch
+
+
+def as_context(context: Context | None) -> Context:
+    """`context`, or a fresh one.
+
+    Raises:
+        TypeError: it is JSON, for instance, which would share nothing.
+        FailedPreconditionError: it was closed.
+    """
+    if context is None:
+        return Context()
+    if not isinstance(context, Context):
+        raise TypeError(f"context must be a Context, not {type(context).__name__}: use Context(…)")
+    context.check()
+    return context

@@ -1,32 +1,37 @@
-"""What there is to say of an open array, without asking anybody: `tspy info`, `info`, notebooks.
+"""What is known of an open array without reading anything: `info`, notebooks, `tspy info`, dask.
 
 Everything is from the metadata that was read when the array was opened. Facts are JSON, collected
-here once; how they look is the display room's matter.
+here once; the display room decides how they look.
 """
 
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from math import prod
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+import numpy as np
+
+from tensorstore_py._api.kvstore_spec import place
 from tensorstore_py._display.codec_words import codec_words
 from tensorstore_py._display.drawing import Axis, drawing
 from tensorstore_py._display.info import Info, columns, human_size, rows, times
 from tensorstore_py._display.json_view import json_view
 from tensorstore_py._display.markup import element
 from tensorstore_py._display.page import folded, page
-from tensorstore_py._spec.binding import spec_json, unbind
+from tensorstore_py._spec.context import places, spec_json, strip_context, unbind
 from tensorstore_py._spec.json_value import freeze, thaw
 from tensorstore_py._spec.pretty import shown
-from tensorstore_py.errors import SpecError, UnsupportedError, without_secrets
+from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.handle import Handle
     from tensorstore_py._display.markup import Markup
-    from tensorstore_py._interface.kvstore import KvStoreSpec
 
-__all__ = ["Facts", "array_facts", "array_html", "array_info", "place"]
+
+__all__ = ["Facts", "array_facts", "array_html", "array_info", "token_of"]
 
 Facts = dict[str, Any]  # Any: JSON, to be walked through
 Lines = list[tuple[str, object]]
@@ -71,14 +76,6 @@ def array_facts(array: Handle) -> Facts:
     return found
 
 
-def place(model: KvStoreSpec) -> str:
-    """The URL of a store, without credentials, or its driver and path."""
-    try:
-        return without_secrets(model.to_url())
-    except UnsupportedError:
-        return f"{model.driver} {model.path}"
-
-
 def _plain(value: object) -> object:
     """A fill value as JSON, or else as text."""
     try:
@@ -104,13 +101,7 @@ def array_info(array: Handle) -> Info:
 
 
 def array_html(array: Handle, title: str, more: Lines | None = None) -> str:
-    """The page of an array, for notebooks.
-
-    Args:
-        array: the array.
-        title: what it is.
-        more: further lines, or others of the same name.
-    """
+    """The page of an array, for notebooks; lines of `more` go in place of those of their names."""
     facts = array_facts(array)
     name = facts["place"] or f"driver {facts['driver']}"
     sizes = _sizes(array, facts)
@@ -222,3 +213,31 @@ def _short(value: object) -> str:
 
 def _is_finite(array: Handle) -> bool:
     return all(dim.finite for dim in array.domain)
+
+
+def token_of(store: Handle) -> str:
+    """Text that is the same whenever the same array is opened alike, in any process.
+
+    The view's bounds and the known metadata are part of it, and elements only if they are in
+    memory: writing changes it no more than a path changes with its file. A view that can't be told
+    from others (seen through a transaction, or made of functions) has another one for each call.
+    """
+    if store.transaction is not None:
+        return uuid4().hex
+    model = store._bound_spec()
+    values = getattr(model, "values", None)
+    if isinstance(values, np.ndarray):
+        return _of_memory(values, store)
+    try:
+        said = json.dumps(strip_context(model).to_json(), sort_keys=True)
+    except (SpecError, UnsupportedError, TypeError):
+        return uuid4().hex
+    return sha256(repr((said, places(model))).encode()).hexdigest()
+
+
+def _of_memory(values: np.ndarray[Any, Any], store: Handle) -> str:
+    """The token of elements in memory, which are what they are."""
+    view = json.dumps(store._transform.to_json(), sort_keys=True)
+    found = sha256(repr((view, store.dtype, values.shape)).encode())
+    found.update(repr(values.tolist()).encode() if values.dtype.hasobject else values.tobytes())
+    return found.hexdigest()

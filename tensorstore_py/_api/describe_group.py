@@ -1,13 +1,13 @@
-"""What there is to say of a group, without asking anybody: `info`, and notebooks.
+"""What is known of an open group without reading anything: `info`, and notebooks.
 
-What is in it is known only if consolidated metadata tells; else it has to be asked for.
+What is in it is known only if consolidated metadata tells; else the store has to be asked.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorstore_py._api.describe import place
+from tensorstore_py._api.kvstore_spec import place
 from tensorstore_py._display.info import Info, rows
 from tensorstore_py._display.json_view import json_view
 from tensorstore_py._display.markup import element

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.begin import begin
-from tensorstore_py._api.describe_group import group_html, group_info
-from tensorstore_py._api.group_arrays import open_array
-from tensorstore_py._api.group_node import GroupNode
+from tensorstore_py._api.group_nodes import GroupNode, Members, Tree, TreeFuture
+from tensorstore_py._api.group_spec import open_array
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.members import Members
-from tensorstore_py._api.tree import Tree, TreeFuture
-from tensorstore_py._hierarchy.attributes import AttributesFile
+from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._hierarchy.path import join, normalised
-from tensorstore_py._hierarchy.survey import survey
-from tensorstore_py._hierarchy.walk import Walk, names_below
+from tensorstore_py._hierarchy.walk import Walk, names_below, survey
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py.errors import MismatchError, NotFoundError
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 
     from tensorstore_py._api.group_spec import Place
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._display.info import Info
     from tensorstore_py._hierarchy.consolidated import Consolidated
     from tensorstore_py._hierarchy.node import Hierarchy
     from tensorstore_py._interface.hierarchy import NodeKind
@@ -220,11 +215,6 @@ class GroupContents(Closable):
 
         return self._begin(body)
 
-    @property
-    def info(self) -> Info:
-        """What it is, in a few lines, of what is known here: nothing is read."""
-        return group_info(self)
-
     def tree(self, max_depth: int | None = None) -> TreeFuture:
         """A picture of what is in it, as text and, in notebooks, as HTML that opens and closes.
 
@@ -242,9 +232,6 @@ class GroupContents(Closable):
             return Tree(self.name, await nodes.collect())
 
         return TreeFuture.of(self._begin(body))
-
-    def _repr_html_(self) -> str:
-        return group_html(self, "Group")
 
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str) and self.contains(path).result()

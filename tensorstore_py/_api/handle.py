@@ -11,22 +11,19 @@ from typing import TYPE_CHECKING, Self, Unpack
 import numpy as np
 
 from tensorstore_py._api.attributes import Attributes, attributes_of
-from tensorstore_py._api.describe import array_html, array_info
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import SpecOptions, spec_given, updated
 from tensorstore_py._api.spec import Spec
-from tensorstore_py._api.token import token_of
 from tensorstore_py._index import Indexable
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
-from tensorstore_py._spec.binding import spec_json, unbind
+from tensorstore_py._spec.arguments import spelled_out
+from tensorstore_py._spec.context import spec_json, unbind
 from tensorstore_py._spec.pretty import pretty
-from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tensorstore_py._display.info import Info
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver, DriverSpec
     from tensorstore_py._interface.transaction import Transaction
@@ -62,16 +59,6 @@ class Handle(Closable, Indexable):
     def dtype(self) -> dtype:
         """Element type."""
         return self._driver.data_type
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element in memory."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements in memory."""
-        return self.size * self.dtype.itemsize
 
     @property
     def __numpy_dtype__(self) -> np.dtype[np.generic]:
@@ -156,11 +143,6 @@ class Handle(Closable, Indexable):
         """The array's attributes; UnsupportedError if its format has none."""
         return attributes_of(self._driver, self._life)
 
-    @property
-    def info(self) -> Info:
-        """What it is, in a few lines, of what is known here: nothing is read."""
-        return array_info(self)
-
     @spelled_out(SpecOptions)
     def spec(self, **options: Unpack[SpecOptions]) -> Spec:
         """The Spec that opens this view again, with the array's metadata as constraints.
@@ -184,13 +166,6 @@ class Handle(Closable, Indexable):
 
     def _with_transform(self, transform: IndexTransform) -> Self:
         return type(self)(self._driver, transform, self._readable, self._writable, self._life)
-
-    def __dask_tokenize__(self) -> tuple[str, str]:
-        # What stays the same as long as the same array is meant, in any process.
-        return "tensorstore_py.TensorStore", token_of(self)
-
-    def _repr_html_(self) -> str:
-        return array_html(self, "TensorStore")
 
     def __repr__(self) -> str:
         try:

@@ -1,21 +1,25 @@
-"""`KvStore.keys`: a listing that is looked at while it goes on, a page at a time.
+"""Many keys, a page at a time: `KvStore.keys` lists them, `CopyRange` copies them to another store.
 
-However many keys there are, one page of them is held. The listing waits until the next page is
-asked for; it runs where the store's operations run, and ends with whoever iterates.
+However many keys there are, one page of them is held, and of a copy the values on their way. A
+listing waits until its next page is asked for; it runs where the store's operations run.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from tensorstore_py._interface.key_range import encode_key
-from tensorstore_py._interface.kvstore import ListEntry
+from tensorstore_py._interface.byte_range import WHOLE
+from tensorstore_py._interface.key_range import KeyRange, encode_key
+from tensorstore_py._interface.kvstore import KvStore, ListEntry, ReadResult
+from tensorstore_py._interface.store_abilities import copy_value, read_as_of
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.future import Future
-from tensorstore_py._runtime.start import start
 
-__all__ = ["PAGE", "Keys", "next_page"]
+__all__ = ["PAGE", "CopyRange", "Keys", "copy_key", "next_page"]
 
 T = TypeVar("T")
 
@@ -44,7 +48,7 @@ class Keys:
 
     Args:
         begin: begins an operation of the store.
-        inline: the store's temperament.
+        inline: whether the store's operations run inline.
         listing: begins a listing.
         skipped: how many bytes to drop from the front of each key.
 
@@ -76,7 +80,7 @@ class Keys:
             while page := self._begin(lambda: next_page(listing)).result():
                 yield from self._shown(page)
         finally:
-            # Whoever lets go of it may be the garbage collector, on any thread: none may wait.
+            # The garbage collector may end it, on any thread: none may wait.
             start(self._inline, lambda: _end(listing))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -106,3 +110,81 @@ async def _end(listing: AsyncIterator[ListEntry]) -> None:
     close = getattr(listing, "aclose", None)
     if close is not None:
         await close()
+
+
+class CopyRange(NamedTuple):
+    """A copy of the keys in `wanted`, under other names.
+
+    A key that begins with `from_path` in the source begins with `to_path` in the target. With a
+    `staleness_bound`, in s since 1970, values may be as old as that.
+    """
+
+    source: KvStore
+    sink: KvStore
+    wanted: KeyRange
+    from_path: str
+    to_path: str
+    staleness_bound: float | None = None
+
+    @property
+    def inline(self) -> bool:
+        """Whether copying runs inline."""
+        return self.source.inline and self.sink.inline
+
+    async def run(self) -> None:
+        """Copy all of it."""
+        width = None if self.inline else max(self.source.width, self.sink.width)
+        listing = self.source.list(self.wanted)
+        first = await self._all(listing) if self._feeds_itself() else None
+        while keys := first or await self._next(listing):
+            await fan_out(self.inline, keys, self._copy_one, count=len(keys), width=width)
+            if first:
+                return
+
+    async def _read(self, key: str) -> ReadResult:
+        if self.staleness_bound is None:
+            return await self.source.read(key)
+        return await read_as_of(self.source, key, WHOLE, self.staleness_bound)
+
+    async def _next(self, listing: AsyncIterator[ListEntry]) -> list[str]:
+        page = await within(self.inline, self.source.inline, lambda: next_page(listing))
+        return [entry.key for entry in page]
+
+    def _feeds_itself(self) -> bool:
+        return type(self.source) is type(self.sink) and (
+            self.to_path in self.wanted
+            or KeyRange.prefix(self.to_path).inclusive_min <= self.wanted.inclusive_min
+        )
+
+    async def _all(self, listing: AsyncIterator[ListEntry]) -> list[str]:
+        async def collect() -> list[str]:
+            return [entry.key async for entry in listing]
+
+        return await within(self.inline, self.source.inline, collect)
+
+    async def _copy_one(self, key: str) -> None:
+        copied = self.to_path + key.removeprefix(self.from_path)
+        await copy_key(self.source, key, self.sink, copied, lambda: self._read(key))
+
+
+async def copy_key(
+    source: KvStore,
+    key: str,
+    sink: KvStore,
+    copied: str,
+    read: Callable[[], Coroutine[Any, Any, ReadResult]] | None = None,
+) -> int | None:
+    """Copy one value, if there is one, without moving its bytes through here if the store can.
+
+    Returns:
+        How many bytes went through here; None if the store copied them.
+    """
+    inline = source.inline and sink.inline
+    if await within(inline, source.inline, lambda: copy_value(source, key, sink, copied)):
+        return None
+    asked = read or partial(source.read, key)
+    found = await within(inline, source.inline, asked)
+    if found.state != "value":
+        return 0
+    await within(inline, sink.inline, lambda: sink.write(copied, found.value))
+    return len(found.value)

@@ -10,25 +10,31 @@ from collections.abc import Callable, Coroutine
 from operator import index
 from typing import Any, TypeAlias, TypeVar
 
-from tensorstore_py._api import key_range, kvstore_spec
-from tensorstore_py._api.begin import as_batch, as_transaction, begin
-from tensorstore_py._api.copy_range import CopyRange
-from tensorstore_py._api.key_range import as_key
-from tensorstore_py._api.keys import Keys
-from tensorstore_py._api.kvstore_arguments import as_byte_range, as_generation, as_range, as_value
-from tensorstore_py._api.kvstore_spec import as_context, join_path, rebound, store_page
+from tensorstore_py._api import kvstore_arguments, kvstore_spec
+from tensorstore_py._api.begin import as_batch, as_context, as_transaction, begin
+from tensorstore_py._api.keys import CopyRange, Keys
+from tensorstore_py._api.kvstore_arguments import (
+    as_byte_range,
+    as_generation,
+    as_key,
+    as_range,
+    as_value,
+)
+from tensorstore_py._api.kvstore_spec import Located, join_path, rebound, store_page
 from tensorstore_py._interface import generation
 from tensorstore_py._interface import kvstore as promise
 from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.key_range import ALL, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._interface.store_abilities import read_as_of
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
-from tensorstore_py._spec.binding import bind, spec_json
-from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.context import Context, bind, spec_json
+from tensorstore_py._spec.held import kvstore_object
 from tensorstore_py._spec.pretty import pretty
+from tensorstore_py.errors import SpecError
 
 __all__ = ["KvStore"]
 
@@ -38,7 +44,7 @@ T = TypeVar("T")
 Listed = list[bytes]
 
 
-class KvStore(Closable):
+class KvStore(Closable, Located):
     """An open key-value store, made by `KvStore.open`.
 
     Example:
@@ -53,13 +59,12 @@ class KvStore(Closable):
     """
 
     Spec: TypeAlias = kvstore_spec.Spec
-    KeyRange: TypeAlias = key_range.KeyRange
+    KeyRange: TypeAlias = kvstore_arguments.KeyRange
     ReadResult: TypeAlias = promise.ReadResult
     TimestampedStorageGeneration: TypeAlias = generation.TimestampedStorageGeneration
 
-    __slots__ = ("_life", "_model", "_store", "_transaction")
+    __slots__ = ("_life", "_store", "_transaction")
     __iter__ = None
-    _model: KvStoreSpec
     _store: promise.KvStore
     _transaction: Transaction | None
 
@@ -116,32 +121,9 @@ class KvStore(Closable):
     # What it is.
 
     @property
-    def model(self) -> KvStoreSpec:
-        """The bound store spec."""
-        return self._model
-
-    @property
     def store(self) -> promise.KvStore:
         """The store itself, which takes whole keys."""
         return self._store
-
-    @property
-    def path(self) -> str:
-        """What every key is prefixed with; a directory ends in `/`."""
-        return self._model.path
-
-    @path.setter
-    def path(self, path: str) -> None:
-        self._model = self._model.replace(path=as_key(path, "path"))
-
-    @property
-    def url(self) -> str:
-        """The URL form.
-
-        Raises:
-            UnsupportedError: the spec has members that no URL can carry.
-        """
-        return self._model.to_url()
 
     @property
     def base(self) -> KvStore | None:
@@ -271,7 +253,9 @@ class KvStore(Closable):
             if staleness_bound is None:
                 result = await store.read(whole, wanted, if_not_equal=unlike)
             else:
-                result = await store.read_as_of(whole, wanted, staleness_bound, if_not_equal=unlike)
+                result = await read_as_of(
+                    store, whole, wanted, staleness_bound, if_not_equal=unlike
+                )
             return promise.ReadResult(result.state, bytes(result.value), result.stamp)
 
         return self._begin(body, batch=batch)
@@ -401,3 +385,14 @@ class KvStore(Closable):
 
 def _reopen(model: KvStoreSpec) -> KvStore:
     return KvStore.of(model, model.open())
+
+
+@kvstore_object("tensorstore_py", "KvStore")
+def _of_open_store(store: KvStore) -> KvStoreSpec:
+    """An open store stands for itself, with the resources that it shares."""
+    if store.transaction is not None:
+        raise SpecError(
+            "the store is seen through a transaction, which no spec can say; pass "
+            "store.with_transaction(None), and transaction= beside it"
+        )
+    return store.model

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from tensorstore_py._api.describe import place
-from tensorstore_py._api.key_range import as_key
+from tensorstore_py._api.begin import as_context
+from tensorstore_py._api.kvstore_arguments import as_key
 from tensorstore_py._interface.kvstore import KvStoreSpec
-from tensorstore_py._spec.binding import bind, same_spec, spec_json, strip_context, unbind
-from tensorstore_py._spec.context import Context
-from tensorstore_py._spec.held import kvstore_object
-from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.context import Context, bind, same_spec, spec_json, strip_context, unbind
+from tensorstore_py._spec.pretty import json_page, pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import kvstores
-from tensorstore_py._spec.spec_page import json_page
 from tensorstore_py._spec.url import kvstore_from_url
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import UnsupportedError, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tensorstore_py._api.kvstore import KvStore
     from tensorstore_py._spec.trust import Trust
 
-__all__ = ["Spec", "as_context", "join_path", "parse_kvstore_spec"]
+__all__ = ["Located", "Spec", "join_path", "parse_kvstore_spec", "place", "rebound", "store_page"]
 
 
 def parse_kvstore_spec(json: object) -> KvStoreSpec:
@@ -42,13 +38,7 @@ def parse_kvstore_spec(json: object) -> KvStoreSpec:
 
 
 def store_page(title: str, model: KvStoreSpec, lines: Sequence[tuple[str, object]] = ()) -> str:
-    """How a store looks in notebooks.
-
-    Args:
-        title: what it is.
-        model: its spec.
-        lines: further ones.
-    """
+    """How a store looks in notebooks."""
     base = getattr(model, "base", None)
     found = [
         ("Driver", model.driver),
@@ -59,19 +49,12 @@ def store_page(title: str, model: KvStoreSpec, lines: Sequence[tuple[str, object
     return json_page(title, place(model), found, lambda: spec_json(model))
 
 
-def as_context(context: Context | None) -> Context:
-    """`context`, or a fresh one.
-
-    Raises:
-        TypeError: JSON, for instance, which would share nothing.
-        FailedPreconditionError: it was closed.
-    """
-    if context is None:
-        return Context()
-    if not isinstance(context, Context):
-        raise TypeError(f"context must be a Context, not {type(context).__name__}: use Context(…)")
-    context.check()
-    return context
+def place(model: KvStoreSpec) -> str:
+    """The URL of a store, without credentials, or its driver and path."""
+    try:
+        return without_secrets(model.to_url())
+    except UnsupportedError:
+        return f"{model.driver} {model.path}"
 
 
 def join_path(path: str, component: str) -> str:
@@ -85,41 +68,11 @@ def join_path(path: str, component: str) -> str:
     return path + between + component
 
 
-class Spec:
-    """What store is to be opened.
-
-    Args:
-        json: a JSON spec, a URL such as `file:///data/`, another Spec, or an object that stands
-            for a store.
-        trust: what it may do, if somebody else wrote it; by default whatever it says.
-
-    Raises:
-        SpecError: something is wrong with it; names the JSON path and the nearest valid name.
-
-    Example:
-        >>> spec = Spec("memory://data/")
-        >>> spec / "a"
-        KvStore.Spec({'driver': 'memory', 'path': 'data/a'})
-        >>> (spec / "a").url
-        'memory://data/a'
-    """
+class Located:
+    """Where keys are, of an open store and of a spec alike."""
 
     __slots__ = ("_model",)
-    __hash__ = None  # type: ignore[assignment]  # mutable
     _model: KvStoreSpec
-
-    def __init__(self, json: object, *, trust: Trust | None = None) -> None:
-        def parse() -> KvStoreSpec:
-            return json._model if isinstance(json, Spec) else parse_kvstore_spec(json)
-
-        self._model = parse() if trust is None else trust.parsed(parse)
-
-    @classmethod
-    def of(cls, model: KvStoreSpec) -> Self:
-        """The Spec of a store spec."""
-        spec = cls.__new__(cls)
-        spec._model = model
-        return spec
 
     @property
     def model(self) -> KvStoreSpec:
@@ -143,6 +96,42 @@ class Spec:
             UnsupportedError: the spec has members that no URL can carry.
         """
         return self._model.to_url()
+
+
+class Spec(Located):
+    """What store is to be opened.
+
+    Args:
+        json: a JSON spec, a URL such as `file:///data/`, another Spec, or an object that stands
+            for a store.
+        trust: what it may do, if it comes from others; by default whatever it says.
+
+    Raises:
+        SpecError: something is wrong with it; names the JSON path and the nearest valid name.
+
+    Example:
+        >>> spec = Spec("memory://data/")
+        >>> spec / "a"
+        KvStore.Spec({'driver': 'memory', 'path': 'data/a'})
+        >>> (spec / "a").url
+        'memory://data/a'
+    """
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __init__(self, json: object, *, trust: Trust | None = None) -> None:
+        def parse() -> KvStoreSpec:
+            return json._model if isinstance(json, Spec) else parse_kvstore_spec(json)
+
+        self._model = parse() if trust is None else trust.parsed(parse)
+
+    @classmethod
+    def of(cls, model: KvStoreSpec) -> Self:
+        """The Spec of a store spec."""
+        spec = cls.__new__(cls)
+        spec._model = model
+        return spec
 
     @property
     def base(self) -> Spec | None:
@@ -224,14 +213,3 @@ def rebound(
     if strip:
         model = strip_context(model)
     return model if context is None else bind(model, as_context(context))
-
-
-@kvstore_object("tensorstore_py", "KvStore")
-def _of_open_store(store: KvStore) -> KvStoreSpec:
-    """An open store stands for itself, with the resources that it shares."""
-    if store.transaction is not None:
-        raise SpecError(
-            "the store is seen through a transaction, which no spec can say; pass "
-            "store.with_transaction(None), and transaction= beside it"
-        )
-    return store.model

@@ -1,7 +1,10 @@
-"""`open`: the one door. A spec in any of its forms becomes a TensorStore, in a Future.
+"""`open`: a spec in any of its forms becomes a TensorStore, in a Future.
 
 Forms and keywords are turned into one bound driver spec here, at once, so that what is wrong with
 them is raised where the call is; everything that may wait is the driver's, in the Future.
+
+Only an `open` that failed looks what else is at the place: another format, a group. Whatever the
+store answers to that, the error of the `open` remains.
 """
 
 from __future__ import annotations
@@ -12,34 +15,39 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from tensorstore_py._api.begin import as_batch, as_transaction, begin
+from tensorstore_py._api.begin import as_batch, as_context, as_transaction, begin
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.kvstore_spec import as_context
-from tensorstore_py._api.missing import found_instead
 from tensorstore_py._api.options import Options, given, updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._chunked.spec import ChunkedSpec
+from tensorstore_py._hierarchy.formats import formats
 from tensorstore_py._index import IndexTransform, identity
+from tensorstore_py._interface.adapter import AdapterSpec
+from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._runtime.execution import run_now
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Lifetime
-from tensorstore_py._runtime.start import run_now
-from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.arguments import spelled_out
+from tensorstore_py._spec.context import bind
 from tensorstore_py._spec.held import is_store
-from tensorstore_py._spec.jsontext import parse_json_text
-from tensorstore_py._spec.spelled import spelled_out
-from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError
+from tensorstore_py._spec.json_value import parse_json_text
+from tensorstore_py._spec.registry import drivers
+from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError, TensorStoreError
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.batch import Batch
-    from tensorstore_py._interface.driver import Driver, DriverSpec
+    from tensorstore_py._interface.driver import Driver
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._spec.context import Context
 
-__all__ = ["as_model", "open", "open_now", "opened"]
+
+__all__ = ["as_model", "found_instead", "open", "open_now", "opened"]
 
 
 @spelled_out(Options)
-def open(  # the reference's name
+def open(  # TensorStore's name
     spec: object,
     *,
     read: bool | None = None,
@@ -121,14 +129,7 @@ def open_now(
     write: bool | None,
     transaction: Transaction | None = None,
 ) -> TensorStore:
-    """Open what takes no waiting, because all that it needs is open already.
-
-    Args:
-        model: the bound spec of a driver over open arrays.
-        read: as for `open`.
-        write: as for `open`.
-        transaction: as for `open`.
-    """
+    """Open an array over open arrays, which takes no waiting; `read` and `write` as for `open`."""
     readable, writable = _access(read, write)
     driver = run_now(lambda: model.open_within(transaction))
     _check_access(driver, read, write)
@@ -160,15 +161,7 @@ def opened(
     writable: bool,
     life: Lifetime | None = None,
 ) -> TensorStore:
-    """The handle of an open array.
-
-    Args:
-        driver: the open array.
-        model: the bound spec that it was opened from.
-        readable: whether it is to be read.
-        writable: whether it is to be written.
-        life: its lifetime, if that is part of another one.
-    """
+    """The handle of an array that was opened from a bound spec."""
     view = model.view_transform
     transform = _whole(driver, model) if view is None else view
     store = TensorStore(
@@ -209,7 +202,7 @@ def as_model(spec: object) -> DriverSpec:
 
 
 def _not_a_spec(found: object) -> Exception:
-    """The error for what somebody may take for a spec."""
+    """The error for an object that may be mistaken for a spec."""
     if isinstance(found, KvStore.Spec):
         return TypeError(
             "the spec of a store does not say what is in it; name a driver: "
@@ -222,3 +215,42 @@ def _not_a_spec(found: object) -> Exception:
     if isinstance(found, Future):
         return TypeError("a Future is no spec; call .result() or await it first")
     return SpecError(f"expected a dict, a URL or a pathlib.Path, but found {found!r:.60}")
+
+
+async def found_instead(model: DriverSpec, error: NotFoundError) -> NotFoundError:
+    """The error of an `open`, with what is there instead, if there is something."""
+    while isinstance(model, AdapterSpec):
+        model = model.base
+    if not isinstance(model, ChunkedSpec) and model.driver != "auto":
+        return error
+    where = getattr(model, "kvstore", None)
+    if not isinstance(where, KvStoreSpec):
+        return error
+    if where.path[-1:] not in ("", "/"):
+        where = where.replace(path=f"{where.path}/")
+    store = where.open()
+    for key, what in _documents(model.driver):
+        try:
+            result = await store.read(where.path + key)
+        except (TensorStoreError, OSError):
+            return error
+        if result.state == "value":
+            problem = str(error).partition("; to create")[0]
+            return NotFoundError(f"{problem}, but {key} is there: {what}")
+    return error
+
+
+def _documents(driver: str) -> list[tuple[str, str]]:
+    """The keys of other formats below an array's path, and what to do where one is there."""
+    found = []
+    for name in reversed(drivers.names()):
+        cls = drivers.get(name)
+        assert issubclass(cls, DriverSpec)
+        if name != driver:
+            found += [(key, f'name the driver "{name}", or "auto"') for key in cls.detected_by]
+    arrays = {key for key, _ in found}
+    for form in formats():
+        key = form.group_key
+        if key not in arrays and key != form.array_key:
+            found.append((key, "it is a group; open it with ts.Group.open"))
+    return found

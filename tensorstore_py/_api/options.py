@@ -11,25 +11,24 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._chunked.spec import recheck_bound
+from tensorstore_py._chunked.format import recheck_bound
 from tensorstore_py._index import identity
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._interface.kvstore import KvStoreSpec
-from tensorstore_py._spec.binding import bind, strip_context, unbind
+from tensorstore_py._spec.arguments import ARGUMENTS
 from tensorstore_py._spec.codec_spec import CodecSpec
-from tensorstore_py._spec.context import Context
+from tensorstore_py._spec.context import Context, bind, strip_context, unbind
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
-from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tensorstore_py._chunked.spec import RecheckCacheOption
+    from tensorstore_py._chunked.format import RecheckCacheOption
     from tensorstore_py._spec.dtype import DTypeLike
     from tensorstore_py._spec.open_mode import OpenMode
     from tensorstore_py._spec.schema import (
@@ -114,7 +113,7 @@ def given(
     schema: SchemaLike | None = None,
     **unknown: object,
 ) -> dict[str, object]:
-    """The keyword arguments of a call, named one by one for editors (see `spelled`)."""
+    """The keyword arguments of a call, named one by one for editors (see `spelled_out`)."""
     found = locals()
     return {**found.pop("unknown"), **found}
 
@@ -137,7 +136,7 @@ OPTIONS = frozenset({**Options.__annotations__, **SpecOptions.__annotations__})
 
 
 def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
-    """`model` with the options applied, in the reference's order: members, then context.
+    """`model` with the options applied, in TensorStore's order: members, then context.
 
     Raises:
         TypeError: an option that does not exist, or a bound on caching that is none.

@@ -1,26 +1,42 @@
 """What may be written to an array, and how it becomes NumPy data of the array's type.
 
-Arrays, and whatever turns itself into one, are converted where no value can change (NumPy's rule
-"safe"); numbers, Python's or NumPy's, and lists are taken as literals of the array's type, as
-NumPy does with Python's, except that text is never cut. Elements of text and byte strings are
-checked one by one: a number among them would only be found by whoever encodes the chunk. What
-comes out broadcasts to the target; nothing is written here.
+`as_source` is strict: arrays, and what turns itself into one, are converted where no value can
+change (NumPy's rule "safe"); numbers, Python's or NumPy's, and lists are taken as literals of the
+array's type, except that text is never cut. Elements of text and byte strings are checked one by
+one: a number among them would only be found when the chunk is encoded. `as_value` converts as
+NumPy's assignment and zarr-python do: 1.7 in an array of integers is 1.
+
+In arrays of JSON values and of objects a list is an element as well as a dimension, so the target's
+rank decides: lists are taken apart as deep as the target has dimensions, and as long as they are of
+one length; what is below is elements. What comes out broadcasts to the target; nothing is written
+here.
 """
 
 from __future__ import annotations
 
 from array import array
-from typing import Final, TypeGuard
+from math import prod
+from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
 import numpy as np
 
-from tensorstore_py._api.json_source import as_json_array
-from tensorstore_py._api.object_source import as_objects
-from tensorstore_py._runtime.write_futures import Copying
-from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
+from tensorstore_py._runtime.future import Copying
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
+from tensorstore_py._spec.json_value import freeze, thaw
 from tensorstore_py.errors import MismatchError
 
-__all__ = ["as_array", "as_elements", "as_source", "taken"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = [
+    "as_array",
+    "as_elements",
+    "as_json_array",
+    "as_objects",
+    "as_source",
+    "as_value",
+    "taken",
+]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -46,13 +62,8 @@ def as_source(source: object, data_type: DType, shape: tuple[int, ...]) -> Array
 def taken(source: object, array: Array, *, lasting: bool) -> tuple[Array, Copying | None]:
     """What of the caller's memory a write may read until it is done.
 
-    Args:
-        source: as the caller gave it.
-        array: what `as_source` made of it.
-        lasting: the caller will not change it.
-
     Returns:
-        What to write, and who is told when it was read; None: it is nobody else's as it is.
+        What to write, and what is told when it was read; None: the caller can't change it.
     """
     if lasting or not _is_array(source):
         return array, None
@@ -65,15 +76,9 @@ def taken(source: object, array: Array, *, lasting: bool) -> tuple[Array, Copyin
 
 
 def as_elements(source: object, data_type: DType, rank: int) -> Array:
-    """`source` as an array of a data type, whatever its shape.
+    """`source` as an array of a data type, whatever its shape; raises as `as_source`.
 
-    Args:
-        source: an array, whatever turns itself into one, a literal, or nested lists of such.
-        data_type: what it becomes.
-        rank: how deep lists are taken apart where a list may be an element.
-
-    Raises:
-        TypeError, OverflowError: as `as_source`.
+    Lists are taken apart to `rank` dimensions where a list may be an element.
     """
     if data_type.name == "json":
         return as_json_array(source, rank)
@@ -176,3 +181,115 @@ def _check_shape(found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
                 f"Error aligning dimensions: source dimension {dim} has extent {extent}, but "
                 f"target dimension {dim + skipped} has extent {wanted[dim + skipped]}"
             )
+
+
+def as_json_array(source: object, rank: int | None = None) -> Array:
+    """`source` as an array of JSON values, which are plain JSON: nothing is kept by reference.
+
+    Args:
+        source: an array, what turns itself into one, nested lists, or a single value.
+        rank: how many dimensions it may have at most; None for as many as it has.
+
+    Raises:
+        TypeError: an element has no JSON form, such as bytes.
+        OverflowError: a number that 64 bits cannot hold.
+
+    Example:
+        >>> as_json_array([[1, 2], [3, 4]], 1).tolist()
+        [[1, 2], [3, 4]]
+        >>> as_json_array([[1, 2], [3, 4]], 1).shape, as_json_array([[1, 2], [3, 4]], 2).shape
+        ((2,), (2, 2))
+    """
+    if _is_array(source) and not isinstance(source, array):  # Python's `array` is one element
+        found = np.asarray(source)
+        if rank != 0:
+            return _filled(found.shape, map(_plain_json, found.flat))
+        source = found.tolist()
+    shape, elements = _taken_apart(source, rank, _length_of_list)
+    return _filled(shape, map(_plain_json, elements))
+
+
+def as_objects(source: object, rank: int) -> Array:
+    """`source` as an array of objects, which are kept as they are.
+
+    Args:
+        source: an array, nested lists, or a single object.
+        rank: how many dimensions it may have at most.
+
+    Example:
+        >>> as_objects([[1, 2], [3]], 1).tolist()
+        [[1, 2], [3]]
+        >>> as_objects(np.arange(3), 0).item()
+        array([0, 1, 2])
+    """
+    if isinstance(source, np.ndarray) and source.dtype.hasobject and source.ndim <= rank:
+        return source
+    return _filled(*_taken_apart(source, rank, _length_of_list_or_array))
+
+
+def _taken_apart(
+    source: object, rank: int | None, length_of: Callable[[object], int | None]
+) -> tuple[tuple[int, ...], Sequence[object]]:
+    """The shape and the elements of nested lists, as deep as all of one depth are of one length."""
+    elements: Sequence[object] = [source]
+    shape: tuple[int, ...] = ()
+    while rank is None or len(shape) < rank:
+        lengths = {length_of(each) for each in elements}
+        length = lengths.pop() if len(lengths) == 1 else None
+        if length is None:
+            break
+        shape = (*shape, length)
+        elements = [inner for element in elements for inner in cast("Sequence[object]", element)]
+    return shape, elements
+
+
+def _length_of_list(element: object) -> int | None:
+    return len(element) if isinstance(element, list | tuple) else None
+
+
+def _length_of_list_or_array(element: object) -> int | None:
+    if isinstance(element, np.ndarray):
+        return len(element) if element.ndim else None
+    return _length_of_list(element)
+
+
+def _plain_json(element: object) -> object:
+    return thaw(freeze(element, objects=False))
+
+
+def _filled(shape: tuple[int, ...], elements: Iterable[object]) -> Array:
+    flat = np.empty(prod(shape), object)
+    for place, element in enumerate(elements):
+        flat[place] = element  # one by one: NumPy would take a list apart
+    return flat.reshape(shape)
+
+
+def as_value(value: object, data_type: DType) -> object:
+    """A value as `TensorStore.write` takes it, converted as NumPy's assignment does.
+
+    Args:
+        value: an array, nested lists, or a single one.
+        data_type: the array's.
+
+    Raises:
+        ValueError, TypeError, OverflowError: it cannot be converted.
+
+    Example:
+        >>> from tensorstore_py import dtype
+        >>> as_value([1.7, 2.2], dtype("int32"))
+        array([1, 2], dtype=int32)
+    """
+    dtype = data_type.array_dtype
+    if dtype.hasobject and dtype.names is None:
+        if isinstance(value, np.ndarray) and value.dtype.kind in "UST":
+            return value.astype(object)
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return value if value.dtype == dtype else np.asarray(value).astype(dtype, copy=False)
+    if hasattr(value, "__array__"):
+        return np.asarray(value).astype(dtype, copy=False)
+    if dtype.names is not None:
+        return np.array(value, dtype=dtype)
+    if isinstance(value, list | tuple):
+        return np.asarray(value).astype(dtype, copy=False)
+    return np.array(value, dtype=dtype)

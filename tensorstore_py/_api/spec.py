@@ -1,30 +1,41 @@
 """`Spec`: what is to be opened, as a value that can be printed, changed, indexed and opened.
 
 A Spec wraps one frozen driver spec; `update` replaces it. Nothing is opened here.
+
+Spec files are JSON. Members named `$schema` and `$comment` are for editors and people; they are
+dropped wherever they stand, except among an array's own attributes, which are data. Nothing of the
+environment gets in unless the caller asks for it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from tensorstore_py._api.describe import place
 from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.kvstore_spec import place
 from tensorstore_py._api.options import SpecOptions, spec_given, updated
-from tensorstore_py._api.spec_file import in_file, load_json
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
-from tensorstore_py._spec.binding import same_spec, spec_json
+from tensorstore_py._spec.arguments import spelled_out
+from tensorstore_py._spec.context import same_spec, spec_json
 from tensorstore_py._spec.held import is_store
-from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.json_value import parse_json_text
+from tensorstore_py._spec.pretty import json_page, pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import drivers, kvstores
-from tensorstore_py._spec.spec_page import json_page, schema_lines
-from tensorstore_py._spec.spelled import spelled_out
+from tensorstore_py._spec.schema import schema_lines
 from tensorstore_py._spec.url import driver_from_url
-from tensorstore_py.errors import IndexingError, NotFoundError, SpecError, UnsupportedError
+from tensorstore_py.errors import (
+    IndexingError,
+    NotFoundError,
+    SpecError,
+    UnsupportedError,
+    did_you_mean,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +49,74 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.trust import Trust
     from tensorstore_py._spec.units import Unit
 
-__all__ = ["Spec", "parse_spec"]
+
+__all__ = ["Spec", "clean_json", "in_file", "load_json", "load_spec", "parse_spec"]
+
+_NOTES = ("$schema", "$comment")
+#: Members whose content is the user's data, not ours.
+_DATA = ("attributes", "array")
+_REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}:]*)(?::-([^}]*))?\}")
+
+JsonPath = tuple[str | int, ...]
+
+
+def load_json(path: str | os.PathLike[str], *, env: bool = False) -> object:
+    """The JSON in a spec file, ready to be parsed; arguments and errors as for `ts.load_spec`."""
+    try:
+        text = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise NotFoundError(f"{os.fspath(path)} does not exist; a spec file is expected") from None
+    except IsADirectoryError:
+        raise SpecError(f"{os.fspath(path)} is a directory; a spec file is expected") from None
+    try:
+        return clean_json(parse_json_text(text), env=env)
+    except SpecError as error:
+        raise in_file(error, path) from None
+
+
+def clean_json(json: object, *, env: bool = False) -> object:
+    """JSON without notes, and with the environment's values where that is asked for.
+
+    Raises:
+        SpecError: a variable is not set; has the path to the member.
+    """
+    return _cleaned(json, env, ())
+
+
+def _cleaned(json: object, env: bool, path: JsonPath) -> object:
+    if isinstance(json, dict):
+        return {
+            name: _cleaned(value, env, (*path, name)) if name not in _DATA else value
+            for name, value in json.items()
+            if name not in _NOTES
+        }
+    if isinstance(json, list):
+        return [_cleaned(value, env, (*path, place)) for place, value in enumerate(json)]
+    if env and isinstance(json, str):
+        return _REFERENCE.sub(lambda match: _value(match, path), json)
+    return json
+
+
+def _value(match: re.Match[str], path: JsonPath) -> str:
+    if match[1]:
+        return match[1]
+    name: str = match[2]
+    default: str | None = match[3]
+    found = os.environ.get(name, default)
+    if found is None:
+        hint = did_you_mean(name, [each for each in os.environ if len(each) > 3])
+        hint = hint if "did you mean" in hint else ""
+        raise SpecError(
+            f"the environment variable {name} is not set{hint}; set it, or write "
+            f"${{{name}:-default}}",
+            path,
+        )
+    return found
+
+
+def in_file(error: SpecError, path: str | os.PathLike[str]) -> SpecError:
+    """The error, with the name of the file."""
+    return SpecError(f"{error.problem} (in {os.fspath(path)})", error.path)
 
 
 def parse_spec(json: object) -> DriverSpec:
@@ -100,7 +178,7 @@ class Spec(Indexable):
     Args:
         json: a JSON spec, a URL such as `file:///data/a/|zarr3:`, or a local path as
             `os.PathLike`: a spec file, or the directory of an array.
-        trust: what it may do, if somebody else wrote it; by default whatever it says.
+        trust: what it may do, if it comes from others; by default whatever it says.
         options: keyword arguments as for `update`.
 
     Raises:
@@ -306,3 +384,42 @@ class Spec(Indexable):
 
     def _with_transform(self, transform: IndexTransform) -> Self:
         return self.of(self._model.replace(transform=transform, rank=None))
+
+
+def load_spec(
+    path: str | os.PathLike[str], *, env: bool = False, trust: Trust | None = None
+) -> Spec:
+    """The Spec in a file.
+
+    Args:
+        path: a JSON file, UTF-8.
+        env: replace `${NAME}` in strings by the environment variable of that name, and
+            `${NAME:-text}` by `text` if there is none; `$${` stands for `${`. Off by default:
+            then strings are taken as they are. Not together with `trust`: the environment holds
+            what such a file is not to know.
+        trust: what the spec may do, if the file comes from others; by default whatever it says.
+
+    Raises:
+        NotFoundError: there is no such file.
+        SpecError: not JSON, a wrong spec, a variable that is not set, or more than it is trusted
+            with; the message names the file, and the error has the path to the member.
+        ValueError: both `env` and `trust`.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import tensorstore_py as ts
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "volume.json")
+        ...     _ = file.write_text('{"driver": "zarr3", "kvstore": "memory://${NAME:-a}/"}')
+        ...     ts.load_spec(file, env=True).kvstore.url
+        'memory://a/'
+    """
+    if env and trust is not None:
+        raise ValueError(
+            "env=True would tell a spec that is not trusted what is in the environment"
+        )
+    json = load_json(path, env=env)
+    try:
+        return Spec(json, trust=trust)
+    except SpecError as error:
+        raise in_file(error, path) from None

@@ -2,52 +2,71 @@
 
 Indexing composes transforms and touches no data. Reads and writes hand the transform to the
 driver and return Futures; nothing here knows formats, stores or threads.
+
+`NumpyView`, which is `store.np`, is the same view as NumPy has arrays: positions begin at 0
+whatever the domain is, indexing reads at once, assignment (`assign`) converts, writes and waits. It
+holds nothing but the TensorStore. Bounds are those that were known when the view was made, so what
+it says of its shape stays true.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
+from math import prod
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tensorstore_py._api.append import Append, Grow, ahead_of, matched
 from tensorstore_py._api.array_protocols import ArrayComputing
 from tensorstore_py._api.begin import as_batch, as_transaction, begin
-from tensorstore_py._api.blockwise import read_blockwise, write_blockwise
-from tensorstore_py._api.copy import check_convertible, copy_array
+from tensorstore_py._api.blocks import chunk_edges
+from tensorstore_py._api.blockwise import (
+    check_convertible,
+    copy_array,
+    read_blockwise,
+    write_blockwise,
+)
+from tensorstore_py._api.describe import array_html, array_info, token_of
 from tensorstore_py._api.handle import Handle
-from tensorstore_py._api.numpy_view import NumpyView
 from tensorstore_py._api.options import updated
-from tensorstore_py._api.resize import resize_request
-from tensorstore_py._api.source import as_elements, as_source, taken
-from tensorstore_py._index import propagate_bounds
+from tensorstore_py._api.resize import Append, Grow, ahead_of, matched, resize_request
+from tensorstore_py._api.source import as_elements, as_source, as_value, taken
+from tensorstore_py._index import d, inf, propagate_bounds
+from tensorstore_py._index.positions import numpy_index
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.opened import Opened, resolved_view
 from tensorstore_py._interface.statistics import StorageStatistics
-from tensorstore_py._runtime.future import Future
-from tensorstore_py._runtime.progress import ProgressLike, Told
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.future import Copying, Future, OnInterrupt, WriteFutures
+from tensorstore_py._runtime.progress import ProgressLike, Reporter
 from tensorstore_py._runtime.signals import uninterrupted
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
-from tensorstore_py._runtime.write_futures import Copying, WriteFutures
-from tensorstore_py._spec.binding import with_own_memory
-from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
+from tensorstore_py._spec.context import with_own_memory
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 from tensorstore_py._spec.registry import drivers
-from tensorstore_py.errors import FailedPreconditionError, PermissionDeniedError, SpecError
+from tensorstore_py.errors import (
+    FailedPreconditionError,
+    IndexingError,
+    PermissionDeniedError,
+    SpecError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
+    from tensorstore_py._api.attributes import Attributes
     from tensorstore_py._api.options import Options
+    from tensorstore_py._display.info import Info
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import DriverSpec
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._spec.dtype import DTypeLike
 
-__all__ = ["TensorStore", "as_spec"]
+
+__all__ = ["NumpyView", "TensorStore", "as_spec", "assign"]
 
 # Any: NumPy's own functions, as typed, take no array of an element type that is not known.
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -90,6 +109,11 @@ class TensorStore(Handle, ArrayComputing):
             self._life,
         )
 
+    @property
+    def info(self) -> Info:
+        """What it is, in a few lines, of what is known here: nothing is read."""
+        return array_info(self)
+
     # Reading and writing.
 
     def read(
@@ -125,10 +149,10 @@ class TensorStore(Handle, ArrayComputing):
         if not self._readable:
             raise PermissionDeniedError("not opened for reading; open it with read=True")
         self._life.check()
-        driver, told = self._driver, Told.of(progress, "read")
+        driver, told = self._driver, Reporter.of(progress, "read")
         if batch is None and driver.transaction is None and told is None:  # as nearly always
             body = driver.reading(self._transform, order)
-            return start(driver.inline, body, when_left=WhenLeft.GOES_ON_UNTIL_EXIT)
+            return start(driver.inline, body, on_interrupt=OnInterrupt.CONTINUE_UNTIL_EXIT)
         if batch is not None:
             driver = driver.batched(as_batch(batch))
         body = partial(driver.read, self._transform, order)
@@ -143,7 +167,7 @@ class TensorStore(Handle, ArrayComputing):
         inline: bool | None = None,
         changes: bool = False,
         batch: Batch | None = None,
-        told: Told | None = None,
+        told: Reporter | None = None,
     ) -> Future[T]:
         driver = self._driver
         if inline is None:
@@ -198,13 +222,13 @@ class TensorStore(Handle, ArrayComputing):
                 )
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
-        told = Told.of(progress, "write")
+        told = Reporter.of(progress, "write")
         if isinstance(source, TensorStore):
             _check_readable(source)
             driver = self._driver
             copying: Copying | None = Copying()
             commit = self._begin(
-                partial(self._copy, source, self._transform, told or Told(None)),
+                partial(self._copy, source, self._transform, told or Reporter(None)),
                 inline=driver.inline and source._driver.inline,
                 changes=True,
                 told=told,
@@ -224,7 +248,7 @@ class TensorStore(Handle, ArrayComputing):
         return copying.until(commit)
 
     @uninterrupted
-    def _begin_write(self, array: Array, given: Given, told: Told | None) -> Future[None]:
+    def _begin_write(self, array: Array, given: Given, told: Reporter | None) -> Future[None]:
         self._life.check()
         driver = self._driver
         if told is None:
@@ -234,7 +258,7 @@ class TensorStore(Handle, ArrayComputing):
             body = partial(write_blockwise, driver, self._transform, array, told)
         return self._begin(body, changes=True, told=told)
 
-    async def _copy(self, source: TensorStore, to: IndexTransform, told: Told) -> None:
+    async def _copy(self, source: TensorStore, to: IndexTransform, told: Reporter) -> None:
         await copy_array(source._driver, source._transform, self._driver, to, told)
 
     def __setitem__(self, index: object, source: object) -> None:
@@ -387,12 +411,12 @@ class TensorStore(Handle, ArrayComputing):
         """Grow one dimension by what `data` holds, and write it there.
 
         Any number of threads, processes and machines may append at once, where the store has
-        conditional writes: each one's data gets positions of its own, in one piece, in the order
-        in which they grew the array. The array grows first and is written then. So if a writer
-        dies or fails in between, its positions stay and read as the fill value where nothing was
-        written yet, or as what chunks hold that an earlier resize has cut; `resize` takes them away
-        if nobody appended after. In a transaction both are stored together or not at all, and not
-        if others changed the size meanwhile.
+        conditional writes: each one's data gets positions of its own, in one piece, in the order in
+        which they grew the array. The array grows first and is written then. So if a writer dies or
+        fails in between, its positions stay and read as the fill value where nothing was written
+        yet, or as what chunks hold that an earlier resize has cut; `resize` takes them away if no
+        other append followed. In a transaction both are stored together or not at all, and not if
+        others changed the size meanwhile.
 
         Args:
             data: an array or nested list with this view's number of dimensions, extents equal to
@@ -418,7 +442,8 @@ class TensorStore(Handle, ArrayComputing):
                 or (by the Future) the metadata is assumed.
             UnsupportedError: (by the Future) the driver cannot resize, or (at once) cannot write
                 ahead of its bounds.
-            AbortedError: (by the Future) with `grow="after"`: somebody changed the size meanwhile.
+            AbortedError: (by the Future) with `grow="after"`: another writer changed the size
+                meanwhile.
 
         Example:
             >>> import tensorstore_py as ts
@@ -444,7 +469,7 @@ class TensorStore(Handle, ArrayComputing):
             inline = driver.inline and source._driver.inline
 
             async def write(slab: IndexTransform) -> None:
-                await copy_array(source._driver, source._transform, driver, slab, Told(None))
+                await copy_array(source._driver, source._transform, driver, slab, Reporter(None))
         else:
             array = as_elements(data, driver.data_type, self.rank)
             steps = Append(driver, view, axis, array.shape, ahead)
@@ -515,6 +540,13 @@ class TensorStore(Handle, ArrayComputing):
         driver = self._driver.within(as_transaction(transaction))
         return TensorStore(driver, self._transform, self._readable, self._writable, self._life)
 
+    def __dask_tokenize__(self) -> tuple[str, str]:
+        # What stays the same as long as the same array is meant, in any process.
+        return "tensorstore_py.TensorStore", token_of(self)
+
+    def _repr_html_(self) -> str:
+        return array_html(self, "TensorStore")
+
     def __copy__(self) -> Self:
         return self  # it never changes
 
@@ -563,3 +595,295 @@ def _reopen(model: DriverSpec, readable: bool, writable: bool) -> TensorStore:
     driver = start(model.inline, model.open).result()
     assert model.transform is not None
     return TensorStore(driver, model.transform, readable, writable)._resolved(driver.domain)
+
+
+# Any: an array of elements of whichever type, or a single one.
+Elements: TypeAlias = Any
+Shape = tuple[int, ...]
+
+#: What an iteration reads at once: chunks until they are worth a read, and no more than that,
+#: however large they are.
+_LEAST_BYTES: Final = 2**22
+_MOST_BYTES: Final = 2**26
+
+#: NumPy's methods that give something new. `copy` is none of them: a library that asks for one to
+#: keep it (dask) should not read everything.
+# fmt: off
+_METHODS: Final = frozenset((
+    "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj",
+    "conjugate", "cumprod", "cumsum", "diagonal", "dot", "flatten", "item", "nonzero", "prod",
+    "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "swapaxes", "take",
+    "tobytes", "tofile", "tolist", "trace", "var",
+))
+# fmt: on
+
+
+class NumpyView(ArrayComputing, NDArrayOperatorsMixin):
+    """An open array as NumPy sees arrays: made by `store.np`.
+
+    Positions count from 0, or from the end if they are negative; slices reach as far as there is
+    something; arrays of integers and Booleans, `...` and `None` mean what they mean in NumPy. What
+    is indexed is read, or written by assignment, which converts like NumPy's. Operators and NumPy's
+    functions read everything and give arrays in memory.
+
+    Args:
+        store: an open array, or a view of one.
+
+    Attributes:
+        ts: the `TensorStore`, from position 0 on, with explicit bounds: everything lazy and
+            asynchronous.
+
+    Raises:
+        IndexingError: the view is unbounded.
+
+    Example:
+        >>> import numpy as np
+        >>> import tensorstore_py as ts
+        >>> store = ts.array(np.arange(12).reshape(3, 4))[1:, 1:]
+        >>> store.origin
+        (1, 1)
+        >>> store.np[0, -2:]
+        array([6, 7])
+        >>> store.np[:, 0] = [50, 90]
+        >>> store.np[:99, [0, 2]]
+        array([[50,  7],
+               [90, 11]])
+        >>> store.np
+        <NumpyView shape=(2, 3) dtype=int64>
+    """
+
+    __slots__ = ("ts",)
+
+    def __init__(self, store: TensorStore) -> None:
+        domain = store.domain
+        if -inf in domain.inclusive_min or inf in domain.exclusive_max:
+            raise IndexingError(
+                f"NumPy has no arrays without bounds, but the domain is {domain}; choose a part of "
+                "it first"
+            )
+        self.ts = store[d[:].mark_bounds_implicit[False].translate_to[0]] if store.rank else store
+
+    # What it is.
+
+    @property
+    def shape(self) -> Shape:
+        """Number of positions along each dimension."""
+        return self.ts.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the elements; `object` for text and byte strings of any length."""
+        return self.ts.dtype.array_dtype
+
+    @property
+    def chunks(self) -> tuple[int | Shape, ...] | None:
+        """The shape of what is read at once; None if the array has no chunks.
+
+        Along a dimension where chunks differ, or the view begins inside one, each of their extents
+        in a tuple, as dask has them.
+        """
+        return self._grid("read_chunk")
+
+    @property
+    def shards(self) -> tuple[int | Shape, ...] | None:
+        """Like `chunks` what is stored under one key, if that is more than a chunk; else None."""
+        layout = self.ts.chunk_layout
+        if layout.write_chunk.shape == layout.read_chunk.shape:
+            return None
+        return self._grid("write_chunk")
+
+    @property
+    def attrs(self) -> Attributes:
+        """The array's attributes; UnsupportedError if its format has none."""
+        return self.ts.attrs
+
+    # Reading and writing.
+
+    def __getitem__(self, item: Any) -> Elements:  # noqa: ANN401 - as NumPy's
+        """The elements of a selection, as an array; one element by itself.
+
+        Args:
+            item: integers, slices, an ellipsis, `None`, arrays of integers or Booleans; or one or
+                several names of fields.
+
+        Raises:
+            IndexError: it is none of that, or lies outside.
+        """
+        if self._names_fields(item):
+            return self._elements()[item]
+        found = self.ts[numpy_index(item, self.shape)].read().result()
+        if found.ndim or _has_ellipsis(item):
+            return found
+        return found[()]
+
+    def __setitem__(self, item: Any, value: object) -> None:  # noqa: ANN401 - as NumPy's
+        """Write to a selection, and wait until it is stored.
+
+        Args:
+            item: as for reading, but without names.
+            value: what broadcasts to what is selected, converted as by `astype`; or another view or
+                `TensorStore`, which is copied block by block.
+
+        Raises:
+            IndexError: as for reading.
+            PermissionDeniedError: not opened for writing.
+        """
+        if self._names_fields(item):
+            raise IndexingError(
+                f"{item!r} selects a field, which can't be written by itself here; open the array "
+                "with field= in its spec, or assign whole records"
+            )
+        target = self.ts[numpy_index(item, self.shape)]
+        assign(target, value.ts if isinstance(value, NumpyView) else value)
+
+    def _names_fields(self, item: object) -> bool:
+        if self.dtype.names is None:
+            return False
+        names = item if isinstance(item, list) and item else [item]
+        return all(isinstance(name, str) for name in names)
+
+    def astype(self, dtype: Any, *rest: Any, **options: Any) -> Array:  # noqa: ANN401 - as NumPy's
+        """All elements, in memory, converted to another type; arguments as of NumPy's method."""
+        options.setdefault("copy", False)  # what was read is a copy already
+        return self._elements().astype(dtype, *rest, **options)
+
+    def transpose(self, *axes: Any) -> NumpyView:
+        """This view with its dimensions in another order; reads nothing.
+
+        Args:
+            *axes: the order, one by one or as a sequence; reversed by default.
+        """
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return NumpyView(self.ts.transpose(order))
+
+    @property
+    def T(self) -> NumpyView:  # noqa: N802 - NumPy's name
+        """This view with its dimensions reversed; reads nothing."""
+        return NumpyView(self.ts.T)
+
+    # How the protocols read and write.
+
+    def _numpy_dtype(self) -> np.dtype[Any]:
+        return self.dtype
+
+    def _elements(self) -> Array:
+        return self.ts.read().result()
+
+    def _store(self, elements: Array) -> None:
+        self[...] = elements
+
+    def _rows(self) -> Iterator[Array]:
+        row = max(1, prod(self.shape[1:]) * self.itemsize)
+        longest = max(1, _MOST_BYTES // row)
+        low = 0
+        for high in self._row_ends():
+            if (high - low) * row < _LEAST_BYTES and high < self.shape[0]:
+                continue
+            while low < high:
+                stop = min(high, low + longest)
+                yield self.ts[low:stop].read().result()
+                low = stop
+
+    def _row_ends(self) -> Iterator[int]:
+        extent, chunks = self.shape[0], self.chunks
+        first = extent if chunks is None else chunks[0]
+        if isinstance(first, tuple):
+            yield from np.cumsum(first).tolist()
+            return
+        yield from range(first, extent, max(1, first))
+        yield extent
+
+    def _grid(self, kind: str) -> tuple[int | Shape, ...] | None:
+        layout = self.ts.chunk_layout
+        sizes: Sequence[int | None] = getattr(layout, kind).shape or (None,) * self.ndim
+        origins = layout.grid_origin or (None,) * self.ndim
+        driver, view = self.ts._driver, self.ts._transform
+        edges: list[Sequence[int] | None] | None = None
+        found: list[int | Shape] = []
+        chunked = False
+        for dim, (extent, size, origin) in enumerate(zip(self.shape, sizes, origins, strict=True)):
+            if size and (origin or 0) % size == 0:
+                found.append(size)
+                chunked = True
+                continue
+            if edges is None:
+                edges = chunk_edges(driver, view, getattr(driver.schema.chunk_layout, kind).shape)
+            cuts = edges[dim]
+            chunked = chunked or cuts is not None
+            found.append(_as_extents(extent, cuts or ()))
+        return tuple(found) if chunked else None
+
+    def __reduce__(self) -> tuple[type[NumpyView], tuple[TensorStore]]:
+        return NumpyView, (self.ts,)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - one of NumPy's methods
+        """NumPy's methods that compute something, on elements that are read when it is called."""
+        if name not in _METHODS:
+            raise AttributeError(
+                f"a NumpyView has no attribute {name!r}; if an array in memory has, read it first: "
+                "view[...]"
+            )
+
+        def method(*arguments: Any, **options: Any) -> Elements:
+            return getattr(self._elements(), name)(*arguments, **options)
+
+        return method
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_METHODS]
+
+    def __dask_tokenize__(self) -> tuple[str, object]:
+        return "tensorstore_py.NumpyView", self.ts.__dask_tokenize__()
+
+    def __repr__(self) -> str:
+        return f"<NumpyView shape={self.shape} dtype={self.dtype}>"
+
+
+def _has_ellipsis(item: object) -> bool:
+    terms = item if isinstance(item, tuple) else (item,)
+    return any(isinstance(term, EllipsisType) for term in terms)
+
+
+def _as_extents(extent: int, edges: Sequence[int]) -> int | Shape:
+    """How far it is from edge to edge; one number if that says it."""
+    ends = sorted({extent, *(edge for edge in edges if 0 < edge < extent)})
+    found = [high - low for low, high in zip([0, *ends], ends, strict=False)]
+    if len(set(found[:-1])) <= 1 and found[-1] <= found[0]:
+        return max(1, found[0])
+    return tuple(found)
+
+
+def assign(target: TensorStore, value: object) -> None:
+    """Write to all of an array, and wait until it is stored.
+
+    The value is what `as_value` takes, if it broadcasts; or another TensorStore, whose elements are
+    copied block by block, whatever their positions and labels are.
+
+    Raises:
+        ValueError, TypeError, OverflowError: it cannot be converted, or does not broadcast.
+        PermissionDeniedError: the target is not opened for writing.
+
+    Example:
+        >>> import numpy as np
+        >>> import tensorstore_py as ts
+        >>> memory = np.zeros(3, dtype="int32")
+        >>> assign(ts.array(memory)[1:], 2.5)
+        >>> memory
+        array([0, 2, 2], dtype=int32)
+    """
+    if isinstance(value, TensorStore):
+        source = value
+        if source.dtype != target.dtype:
+            source = source.astype(target.dtype)
+        _from_zero(target).write(_from_zero(source)).result()
+        return
+    found = as_value(value, target.dtype)
+    if isinstance(found, np.ndarray) and not found.dtype.hasobject:
+        while found.ndim > target.rank and found.shape[0] == 1:
+            found = found[0]
+    target.write(found).result()
+
+
+def _from_zero(store: TensorStore) -> TensorStore:
+    """Without labels, and from position 0 on."""
+    return store[d[:].label[("",) * store.rank].translate_to[0]] if store.rank else store

@@ -1,6 +1,6 @@
 """`download` and `upload`: the values of a store as files of a local directory, and back.
 
-These run in the event loop of whoever calls them, and their files are touched by aiofiles, on
+These run in the event loop of the caller, and their files are touched by aiofiles, on
 threads of its own, so that the loop is held up by neither disk nor network. The invariants: no key
 leads out of the directory, and a file has its name only once all of it is there.
 """
@@ -20,13 +20,13 @@ import aiofiles.os
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._interface.key_range import encode_key
-from tensorstore_py._runtime.progress import ProgressLike, Told
+from tensorstore_py._runtime.progress import ProgressLike, Reporter
 from tensorstore_py.errors import AbortedError, FailedPreconditionError, OutOfRangeError, SpecError
 
 if TYPE_CHECKING:
     from aiofiles.threadpool.binary import AsyncBufferedIOBase
 
-    from tensorstore_py._api.key_range import KeyRange
+    from tensorstore_py._api.kvstore_arguments import KeyRange
 
 __all__ = ["download", "upload"]
 
@@ -82,7 +82,7 @@ async def download(
         1 ['a']
     """
     root, skipped = os.fspath(directory), len(encode_key(store.path))
-    count, told = 0, Told(progress, "download")
+    count, told = 0, Reporter(progress, "download")
 
     async def fetch(key: str, size: int) -> None:
         nonlocal count
@@ -97,7 +97,7 @@ async def download(
                     await aiofiles.os.replace(unfinished, path)
                     count += 1
             finally:
-                # At once: who cleans up must not be interrupted by whoever fails next.
+                # At once: the next failure must not interrupt the clean-up.
                 with suppress(OSError):
                     os.unlink(unfinished)  # noqa: PTH108 - a path is text here
         except OSError as error:
@@ -143,7 +143,7 @@ async def upload(
         ...     print(asyncio.run(ts.upload(directory, store / "in/")), store["in/a"])
         1 b'1'
     """
-    count, large, told = 0, asyncio.Lock(), Told(progress, "upload")
+    count, large, told = 0, asyncio.Lock(), Reporter(progress, "upload")
 
     async def send(key: str, path: str, size: int) -> None:
         nonlocal count
@@ -252,7 +252,7 @@ def _windows_allows(part: str) -> bool:
 
 @asynccontextmanager
 async def _created(path: str) -> AsyncIterator[AsyncBufferedIOBase]:
-    """A new file, closed in the end whenever somebody cancels."""
+    """A new file, closed in the end whenever it is cancelled."""
 
     async def create() -> AsyncBufferedIOBase:
         return await aiofiles.open(path, "wb")
@@ -273,7 +273,7 @@ async def _close(creating: asyncio.Future[AsyncBufferedIOBase]) -> None:
     try:
         file = await creating
     except OSError:
-        return  # whoever asked for it knows
+        return  # the caller was told
     await file.close()
 
 

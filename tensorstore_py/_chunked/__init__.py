@@ -1,6 +1,7 @@
 """The engine: chunked arrays over stores. The only hot path.
 
 `selection` and `plan` are pure: a transform becomes a selection, a selection meets a grid and
-becomes steps. `read` and `write` run the steps; `shard` goes one level down; `driver` keeps
-the metadata. Codecs and stores are only known by their promises.
+becomes chunk slices. `read` and `write` serve the slices; `shard` goes one level down. `format` is
+what a spec says, `spec` opens it, and `driver` keeps its metadata. Codecs and stores are known by
+their promises only.
 """

@@ -1,6 +1,6 @@
 """An open chunked array: its metadata as last known, and reads, writes and resizes through it.
 
-Formats differ only in the `ChunkedSpec` behind it. The state (metadata, layout, generation) is
+Formats differ only in the `ArrayFormat` behind it. The state (metadata, layout, generation) is
 one immutable value that is replaced as a whole, so readers on other threads see either the old
 or the new one, never a mixture.
 """
@@ -15,49 +15,48 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from tensorstore_py._chunked.array import ChunkedArray, Limits
-from tensorstore_py._chunked.cache import ChunkCache, needed_since
-from tensorstore_py._chunked.cached import CachedReads, PoolPart
-from tensorstore_py._chunked.merging import MergedUpdates
+from tensorstore_py._chunked.array import ArraysByShape, ChunkedArray, StoredChunks
+from tensorstore_py._chunked.combiner import WriteCombiner
+from tensorstore_py._chunked.limits import Limits
 from tensorstore_py._chunked.metadata import MetadataFile
-from tensorstore_py._chunked.read import read_into
+from tensorstore_py._chunked.pending import PendingReads
+from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.pool import ChunkCache, PoolPart, needed_since
+from tensorstore_py._chunked.read import read_plan, reader_of
 from tensorstore_py._chunked.resize import delete_outside, new_shape
 from tensorstore_py._chunked.selection import select
-from tensorstore_py._chunked.small_pooled import small_reads
-from tensorstore_py._chunked.small_writes import small_write
-from tensorstore_py._chunked.source import StoredChunks
 from tensorstore_py._chunked.statistics import statistics_of
-from tensorstore_py._chunked.uneven import ArraysByShape
-from tensorstore_py._chunked.write import Destination, chosen, write_from
+from tensorstore_py._chunked.write import Target, chosen, register_write, write_from
 from tensorstore_py._index import propagate_bounds
+from tensorstore_py._interface.array_metadata import ArrayMetadata
 from tensorstore_py._interface.driver import Driver, ResizeRequest
 from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.overlay import Overlay
-from tensorstore_py._runtime.attempts import CONFLICTS
-from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
+from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, TensorStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from tensorstore_py._chunked.array import Cell
+    from tensorstore_py._chunked.format import ArrayFormat
     from tensorstore_py._chunked.layout import ArrayLayout
-    from tensorstore_py._chunked.metadata_cache import MetadataState
+    from tensorstore_py._chunked.metadata import MetadataState
+    from tensorstore_py._chunked.read import ChunkReader
     from tensorstore_py._chunked.selection import Axis
-    from tensorstore_py._chunked.small_reads import SmallReads
-    from tensorstore_py._chunked.source import Cell
-    from tensorstore_py._chunked.spec import ChunkedSpec
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
     from tensorstore_py._interface.statistics import StorageStatistics
     from tensorstore_py._interface.transaction import Transaction
-    from tensorstore_py._runtime.admission import Bytes
+    from tensorstore_py._runtime.limiters import MemoryBudget
     from tensorstore_py._spec.schema import Schema
 
 __all__ = ["ChunkedDriver"]
 
-M = TypeVar("M")
+M = TypeVar("M", bound=ArrayMetadata)
 _NOTHING_KEPT = ChunkCache(0)
 _AS_USUAL = Given()
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
@@ -71,6 +70,8 @@ class _Known(NamedTuple, Generic[M]):
     source: StoredChunks
     bounds: IndexDomain
     pool: PoolPart | None
+    reader: ChunkReader
+    pending: PendingReads | None
 
 
 class ChunkedDriver(Driver, Generic[M]):
@@ -87,7 +88,7 @@ class ChunkedDriver(Driver, Generic[M]):
 
     def __init__(
         self,
-        spec: ChunkedSpec[M],
+        spec: ArrayFormat[M],
         file: MetadataFile[M],
         state: MetadataState[M],
         *,
@@ -101,7 +102,8 @@ class ChunkedDriver(Driver, Generic[M]):
         self._opened = time.time()
         self.inline = file.store.inline
         self.data_type = state.layout.data_type
-        self._merged = MergedUpdates(file.store)
+        self._combiner = WriteCombiner(file.store)
+        self._resizes = KeyedLock(inline=file.store.inline)
         self._transaction = transaction
         self._plain = plain
         # What a transaction sees is nobody else's.
@@ -111,7 +113,6 @@ class ChunkedDriver(Driver, Generic[M]):
         # Metadata that each read asks for is not known before it begins.
         bound = spec.recheck_cached_metadata
         self._shares = transaction is None and (assumed or bound in ("open", False))
-        self._small: SmallReads | None = None
         # Until a transaction is committed others may make the array grow, and use more of a chunk.
         self._known = self._bound(state, growing=transaction is not None)
 
@@ -137,14 +138,18 @@ class ChunkedDriver(Driver, Generic[M]):
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
-        return _Known(state, array, source, bounds, self._pool_part(state))
+        pool = self._pool_part(state)
+        reader = reader_of(array, pool)
+        shares = self._shares and array.shapes is None
+        pending = PendingReads(reader, spec.recheck_cached_data, self._opened) if shares else None
+        return _Known(state, array, source, bounds, pool, reader, pending)
 
     def _pool_part(self, state: MetadataState[M]) -> PoolPart | None:
         """The array's part of the cache pool, the same for every size that it may have."""
         if not self._cache.limit_bytes:
             return None
-        unsized = self._spec.resized(state.metadata, (0,) * len(state.layout.grid))
-        form = (self._spec.layout_variant, self._spec.serialize_metadata(unsized))
+        unsized = state.metadata.resized((0,) * len(state.layout.grid))
+        form = (self._spec.layout_variant, unsized.serialize())
         scope = self._cache.scope(self._file.prefix, self._spec.store_spec(), form)
         return PoolPart(self._cache, scope)
 
@@ -161,7 +166,7 @@ class ChunkedDriver(Driver, Generic[M]):
         return self._spec.store_spec(), self._file.store
 
     @property
-    def memory(self) -> Bytes:
+    def memory(self) -> MemoryBudget:
         return self._spec.memory_limit.value
 
     @property
@@ -211,7 +216,7 @@ class ChunkedDriver(Driver, Generic[M]):
     def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
         return self._known.state.layout.chunk_starts(dim, low, high)
 
-    def spec(self) -> ChunkedSpec[M]:
+    def spec(self) -> ArrayFormat[M]:
         with suppress(FailedPreconditionError):  # then it is of what it was
             self._current()
         spec = self._spec.with_metadata(self._known.state.metadata)
@@ -229,29 +234,21 @@ class ChunkedDriver(Driver, Generic[M]):
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
         if self._shares:
             with suppress(FailedPreconditionError):  # the read will say so
-                known, bound = self._current(), self._spec.recheck_cached_data
-                if (small := self._small) is None or small.array is not known.array:
-                    small = small_reads(known.array, known.pool, bound, self._opened)
-                    self._small = small
-                if small is not None and (read := small.asked(transform, order)) is not None:
+                pending = self._current().pending
+                if pending and (read := pending.register(transform, order)) is not None:
                     return read
         return partial(self.read, transform, order)
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
         known = await self._recheck_metadata()
-        array = known.array
         resolved = propagate_bounds(known.bounds, transform)
-        dtype = array.chain.chunk.dtype
-        out = new_array(resolved.input_shape, dtype, order)
+        out = new_array(resolved.input_shape, known.array.chain.chunk.dtype, order)
         if not out.size:
             return out
         selection = select(resolved)
         view = selection.view(out)
-        if known.pool is not None:
-            since = needed_since(self._spec.recheck_cached_data, self._opened)
-            await CachedReads(*known.pool, array, since).read_into(selection.axes, view)
-        else:
-            await read_into(array, selection.axes, view)
+        since = needed_since(self._spec.recheck_cached_data, self._opened)
+        await read_plan(known.reader, make_plan(selection.axes, known.array.grid), view, since)
         if not np.may_share_memory(view, out):
             # The working view merged dimensions and so had to be memory of its own.
             selection.put(view, out)
@@ -268,10 +265,10 @@ class ChunkedDriver(Driver, Generic[M]):
             return later
         with suppress(TensorStoreError):  # the write will say so
             known = self._current()
-            to = Destination(known.array, known.source, self._merged, known.pool)
+            to = Target(known.array, known.source, self._combiner, known.pool)
             axes, view = chosen(known.bounds, transform, source)
             current = lambda: self._current().array is to.array  # noqa: E731
-            return small_write(to, axes, view, given, current, later) or later
+            return register_write(to, axes, view, given, current, later) or later
         return later
 
     async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
@@ -280,7 +277,7 @@ class ChunkedDriver(Driver, Generic[M]):
         if not view.size:
             return
         try:
-            to = Destination(known.array, known.source, self._merged, known.pool)
+            to = Target(known.array, known.source, self._combiner, known.pool)
             await write_from(to, axes, view, given)
         finally:
             if self._transaction is not None:
@@ -330,13 +327,13 @@ class ChunkedDriver(Driver, Generic[M]):
         self.spoil_copy()
         # The gate saves the vain attempts of this handle's own callers, not those of others.
         attempts = CONFLICTS.begin("resize", self._file.describe, inline=self._file.store.inline)
-        async with self._merged.hold((self._file.prefix, "shape")):
+        async with self._resizes.acquire("shape"):
             while True:
                 state = await self._refresh()
                 shape = wanted(state.layout)
                 if shape == tuple(state.layout.domain.shape[: len(shape)]):
                     return state, state
-                metadata = self._spec.resized(state.metadata, shape)
+                metadata = state.metadata.resized(shape)
                 written = await self._file.write(metadata, if_equal=state.generation)
                 if written is not None:
                     break

@@ -1,34 +1,35 @@
 """What an array's metadata comes to, bound and checked once: everything the engine needs of it.
 
 A zarr driver is a metadata parser that returns one of these. Parsing and binding the same bytes
-again is free: `remembered` keeps the last results by content.
+again is free: the last results are kept by content (`metadata`).
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._interface.chunk_grid import RegularAxis
+from tensorstore_py._interface.chunk_keys import OuterKeys
 from tensorstore_py.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from tensorstore_py._chunked.uneven import ChainsByShape
+    from tensorstore_py._chunked.array import ChainsByShape
     from tensorstore_py._index import IndexDomain
+    from tensorstore_py._interface.array_info import ArrayInfo
     from tensorstore_py._interface.chunk_grid import ChunkAxis
     from tensorstore_py._interface.chunk_keys import ChunkKeys
     from tensorstore_py._interface.codec_chain import CodecChain
     from tensorstore_py._spec.dtype import dtype
     from tensorstore_py._spec.schema import Schema
 
-__all__ = ["ArrayLayout", "Remembered"]
+__all__ = ["ArrayLayout"]
 
 T = TypeVar("T")
 
@@ -58,6 +59,45 @@ class ArrayLayout:
     describe: Callable[[], Schema] = field(compare=False)
     always_store: bool = False
     chains: ChainsByShape | None = None
+
+    @classmethod
+    def of(
+        cls,
+        info: ArrayInfo,
+        chain: CodecChain,
+        keys: ChunkKeys,
+        *,
+        grid: Sequence[ChunkAxis] | None = None,
+        chains: ChainsByShape | None = None,
+        describe: Callable[[], Schema] | None = None,
+        always_store: bool = False,
+    ) -> ArrayLayout:
+        """The layout of an array.
+
+        Args:
+            info: what is known of it: data type, shape, labels, and with `grid` no more.
+            chain: see above.
+            keys: names by the array's own dimensions.
+            grid: how its own dimensions are cut; None: all chunks are of the write chunk's shape.
+            chains: see above.
+            describe: see above; None: `info` is of all of it.
+            always_store: see above.
+        """
+        assert info.data_type is not None
+        shape, inner = info.shape or (), info.inner
+        if grid is None:
+            sizes = [1 if size is None else size for size in info.write_chunk or ()]
+            grid = [*map(RegularAxis, shape, sizes)]
+        return cls(
+            data_type=info.data_type,
+            domain=info.domain,
+            grid=(*grid, *(RegularAxis(size, max(size, 1)) for size in inner)),
+            chain=chain,
+            keys=OuterKeys(keys, len(shape), len(inner)) if inner else keys,
+            describe=describe or info.schema,
+            always_store=always_store,
+            chains=chains,
+        )
 
     @cached_property
     def schema(self) -> Schema:
@@ -95,31 +135,3 @@ class ArrayLayout:
                 f"{self.domain.rank} and is {now.data_type.name} of rank {now.domain.rank} now; "
                 "open the array again"
             )
-
-
-class Remembered(Generic[T]):
-    """The last results of a pure function of hashable content, least recently used dropped first.
-
-    Example:
-        >>> seen = Remembered(2)
-        >>> seen.get("a", lambda: 1), seen.get("a", lambda: 2)
-        (1, 1)
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit: Final = limit
-        self._results: OrderedDict[Hashable, T] = OrderedDict()
-        self._mutex = Mutex()
-
-    def get(self, content: Hashable, make: Callable[[], T]) -> T:
-        """The result for `content`, made now if it is not remembered."""
-        with self._mutex:
-            if content in self._results:
-                self._results.move_to_end(content)
-                return self._results[content]
-        made = make()
-        with self._mutex:
-            self._results[content] = made
-            while len(self._results) > self._limit:
-                self._results.popitem(last=False)
-        return made

@@ -1,33 +1,126 @@
 """The metadata document of one array: read, revalidated, and replaced on condition.
 
-The document is small and read often, so equal bytes are parsed and bound only once, whoever
-opens them (`layout.Remembered`). What is known is shared with all who opened the array through
-the same pool (`metadata_cache`), and only what is too old for the caller is asked for again.
+The document is small and read often, so equal bytes are parsed and bound only once per process
+(`LruCache`). What is known of it (`MetadataState`) is one object for all arrays that were
+opened through the same pool (`SharedMetadata`), and only what is too old for the caller is asked
+for again. As long as an array is open, all handles of it see the newest state that any of them
+learned of; beyond that the pool keeps it while it fits, like a chunk. No state ever replaces a
+later one.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tensorstore_py._chunked.cache import ChunkCache
-from tensorstore_py._chunked.layout import ArrayLayout, Remembered
-from tensorstore_py._chunked.metadata_cache import MetadataState, SharedMetadata
+from tensorstore_py._chunked.layout import ArrayLayout
+from tensorstore_py._chunked.pool import ChunkCache
+from tensorstore_py._interface.array_metadata import ArrayMetadata
 from tensorstore_py._interface.generation import UNKNOWN
-from tensorstore_py._runtime.attempts import CONFLICTS
+from tensorstore_py._runtime.keyed_lock import Mutex
+from tensorstore_py._runtime.lru_cache import LruCache
+from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from tensorstore_py._chunked.spec import ChunkedSpec
+    from collections.abc import Hashable
+
+    from tensorstore_py._chunked.format import ArrayFormat
     from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
-    from tensorstore_py._runtime.attempts import Attempts
+    from tensorstore_py._runtime.retry import Attempts
 
-__all__ = ["MetadataFile", "MetadataState"]
+__all__ = ["MetadataFile", "MetadataState", "SharedMetadata"]
 
-M = TypeVar("M")
+M = TypeVar("M", bound=ArrayMetadata)
 
-_parsed: Remembered[tuple[object, ArrayLayout]] = Remembered(256)
+_parsed: LruCache[tuple[object, ArrayLayout]] = LruCache(256)
+_mutex = Mutex()
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataState(Generic[M]):
+    """Metadata as it was at `generation`, known to be current at `time` (in s since 1970).
+
+    Attributes:
+        metadata: parsed.
+        layout: bound.
+        generation: the store's stamp.
+        time: when it was last known to be current.
+        size_bytes: the document's size.
+    """
+
+    metadata: M
+    layout: ArrayLayout
+    generation: bytes
+    time: float
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the pool keeps: it must know the size, and must not be known by what it keeps."""
+
+    metadata: object
+    size_bytes: int
+
+
+class SharedMetadata(Generic[M]):
+    """What is known of one array's metadata, the same for all handles of one pool.
+
+    Args:
+        key: what stands for it in the pool.
+
+    Attributes:
+        state: as last known; None if nothing is known, or nothing is there.
+    """
+
+    __slots__ = ("__weakref__", "_key", "state")
+
+    def __init__(self, key: Hashable = None) -> None:
+        self._key = key
+        self.state: MetadataState[M] | None = None
+
+    @classmethod
+    def of(cls, pool: ChunkCache, scope: object) -> SharedMetadata[M]:
+        """The one for an array, by its scope in the pool."""
+        return pool.companion(scope, lambda: cls((scope, "metadata")))
+
+    def learn(
+        self,
+        before: MetadataState[M] | None,
+        after: MetadataState[M] | None,
+        pool: ChunkCache | None,
+    ) -> bool:
+        """Replace the state, unless it was replaced meanwhile: then that may be the newer one.
+
+        Args:
+            before: the state when the caller asked the store.
+            after: what the store said; None: nothing is there.
+            pool: where to keep it beyond the life of its last user.
+        """
+        with _mutex:
+            if not _same(self.state, before):
+                return False
+            self.state = after
+        if pool is not None and pool.limit_bytes:
+            if after is None:
+                pool.drop(self._key)
+            else:
+                pool.put(self._key, _Kept(self, _SHARE + after.size_bytes))
+        return True
+
+
+#: What a parsed and bound document takes beside its text, about.
+_SHARE = 4096
+
+
+def _same(state: MetadataState[M] | None, other: MetadataState[M] | None) -> bool:
+    if state is other:
+        return True
+    if state is None or other is None:
+        return False
+    return state.generation == other.generation != UNKNOWN
 
 
 class MetadataFile(Generic[M]):
@@ -43,7 +136,7 @@ class MetadataFile(Generic[M]):
     __slots__ = ("_key", "_pool", "_shared", "prefix", "spec", "store")
 
     def __init__(
-        self, spec: ChunkedSpec[M], store: KvStore, prefix: str, pool: ChunkCache | None = None
+        self, spec: ArrayFormat[M], store: KvStore, prefix: str, pool: ChunkCache | None = None
     ) -> None:
         self.spec = spec
         self.store = store
@@ -144,7 +237,7 @@ class MetadataFile(Generic[M]):
         Raises:
             SpecError, UnsupportedError: it cannot be bound, and so is not stored.
         """
-        data = self.spec.serialize_metadata(metadata)
+        data = metadata.serialize()
         layout = self._layout(metadata, data)  # before the write: what can't be bound isn't stored
         stamp = await self.store.write(self._key, data, if_equal=if_equal)
         if stamp.generation == UNKNOWN:
@@ -162,7 +255,7 @@ class MetadataFile(Generic[M]):
 
         def make() -> tuple[object, ArrayLayout]:
             try:
-                metadata = spec.parse_metadata(data)
+                metadata = spec.read_metadata(data)
                 return metadata, spec.layout(metadata)
             except MismatchError as error:
                 raise MismatchError(f"Error opening {self.describe()}: {error}") from error

@@ -1,8 +1,9 @@
-"""A selection cut along a grid, each part as a transform: for drivers over other drivers.
+"""Selections of what is no stored array: one in memory, or others that reads are handed on to.
 
-Who reads bytes takes a `Step` of a plan, which indexes a decoded chunk; who hands reads on to
-another driver needs a transform instead. Both are the same pieces. Grids here need not be regular:
-`CutAxis` cuts a dimension anywhere.
+An array in memory is a chunked one with a single chunk (`read_array`, `write_array`), so indexing
+means the same everywhere. A driver over other drivers cuts a selection along a grid, whose axes may
+be cut anywhere (`CutAxis`), and hands on each piece as a transform (`parts`), where a stored array
+indexes decoded chunks. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -11,17 +12,60 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._chunked.plan import Index, Piece, Step, make_plan
-from tensorstore_py._chunked.selection import Axis, Gathered
+from tensorstore_py._chunked.plan import ChunkSlice, Index, Piece, make_plan
+from tensorstore_py._chunked.selection import Axis, Gathered, select
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap
-from tensorstore_py._interface.chunk_grid import ChunkAxis
+from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
+from tensorstore_py._interface.new_array import new_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["CutAxis", "Part", "output_box", "parts", "shifted"]
+__all__ = ["CutAxis", "Part", "output_box", "parts", "read_array", "shifted", "write_array"]
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+def read_array(array: Array, transform: IndexTransform, order: str) -> Array:
+    """A fresh array of what `transform` selects.
+
+    Args:
+        array: zero-origin.
+        transform: to positions in `array`, its bounds resolved and inside.
+        order: memory order of the result, `"C"` or `"F"`.
+    """
+    out = new_array(transform.input_shape, array.dtype, order)
+    if not out.size:
+        return out
+    selection = select(transform)
+    view = selection.view(out)
+    for step in make_plan(selection.axes, _one_cell(array)).slices():
+        view[(..., *step.outside)] = array[step.inside]
+    if not np.may_share_memory(view, out):
+        selection.put(view, out)
+    return out
+
+
+def write_array(array: Array, transform: IndexTransform, source: Array) -> None:
+    """Assign `source`, broadcast to the transform's input shape, to what `transform` selects.
+
+    Args:
+        array: zero-origin and writable.
+        transform: to positions in `array`, its bounds resolved and inside.
+        source: of the array's type.
+    """
+    selection = select(transform)
+    view = selection.values(np.broadcast_to(source, transform.input_shape))
+    if not view.size:
+        return
+    for step in make_plan(selection.axes, _one_cell(array)).slices():
+        array[step.inside] = view[(..., *step.outside)]
+
+
+def _one_cell(array: Array) -> tuple[RegularAxis, ...]:
+    return tuple(RegularAxis(extent, max(1, extent)) for extent in array.shape)
 
 
 class CutAxis(ChunkAxis):
@@ -82,11 +126,11 @@ def parts(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Iterator[Part]:
         [OutputIndexMap(offset=1, stride=2, input_dimension=0), \
 OutputIndexMap(offset=3, stride=2, input_dimension=0)]
     """
-    for step in make_plan(axes, grid).steps():
+    for step in make_plan(axes, grid).slices():
         yield Part(step.cell, _transform(step, axes, grid), step.outside)
 
 
-def _transform(step: Step, axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> IndexTransform:
+def _transform(step: ChunkSlice, axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> IndexTransform:
     shape: list[int] = []
     output: dict[int, OutputIndexMap] = {}
     for place, (axis, piece) in enumerate(zip(axes, step.pieces, strict=True)):

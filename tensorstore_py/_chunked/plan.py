@@ -1,9 +1,11 @@
-"""Plans: a selection cut along a chunk grid into steps, one a chunk. Pure, no I/O.
+"""Plans: a selection cut along a chunk grid into slices, one a chunk. Pure, no I/O.
 
-Each axis is cut by itself into pieces; a step is one piece of every axis, so planning costs are
-per axis and not per chunk, and steps are made lazily. A long axis is cut block by block whenever
+Each axis is cut by itself into pieces; a slice is one piece of every axis, so planning costs are
+per axis and not per chunk, and slices are made lazily. A long axis is cut block by block whenever
 its pieces are asked for, so that a plan takes no memory per chunk, however many lie in a line.
-Strided axes give slices, gathered axes give sorted groups of positions.
+Strided axes give ranges, gathered axes give sorted groups of positions.
+
+A small rectangle is cut at once, by arithmetic (`slices_of`). A test holds the two to each other.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._chunked.selection import Axis, Gathered, Strided
+from tensorstore_py._chunked.selection import Axis, Gathered, Rectangle, Strided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import EllipsisType
     from typing import TypeAlias
 
     from numpy.typing import NDArray
@@ -26,7 +29,18 @@ if TYPE_CHECKING:
 
     Pieces: TypeAlias = "list[Piece] | LongAxis"
 
-__all__ = ["Index", "LongAxis", "Piece", "Plan", "Step", "combined", "make_plan", "straight_step"]
+__all__ = [
+    "ChunkSlice",
+    "Index",
+    "LongAxis",
+    "Piece",
+    "Plan",
+    "cells_of",
+    "combined",
+    "make_plan",
+    "slices_of",
+    "straight_slice",
+]
 
 Index = slice | np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
@@ -52,8 +66,8 @@ class Piece(NamedTuple):
     full: bool
 
 
-class Step(NamedTuple):
-    """One chunk's part of a read or a write.
+class ChunkSlice(NamedTuple):
+    """What one request wants of, or gives to, one chunk.
 
     Attributes:
         cell: which chunk.
@@ -61,24 +75,39 @@ class Step(NamedTuple):
         outside: index of the same elements in the working view.
         whole: `inside` is the entire chunk, in order.
         full: all of the chunk that lies within the array is selected.
-        pieces: what the step was made of.
+        pieces: what the slice was made of; nothing in the case of a rectangle, whose `inside` has
+            a number for a dimension that the view has not.
+        axes: what the pieces are of, where piece `k` is not of dimension `k`.
     """
 
     cell: tuple[int, ...]
-    inside: tuple[Index, ...]
+    inside: tuple[Index | int, ...]
     outside: tuple[Index, ...]
-    whole: bool
-    full: bool
-    pieces: tuple[Piece, ...]
+    whole: bool = False
+    full: bool = False
+    pieces: tuple[Piece, ...] = ()
+    axes: Sequence[Axis] = ()
+
+    @property
+    def position(self) -> tuple[Index | EllipsisType, ...]:
+        """`outside` as an index of the view, whose leading axes nothing may depend on."""
+        # A rectangle has no such axes. An ellipsis would have an element that is an array itself
+        # broadcast, where there is one element.
+        return (..., *self.outside) if self.pieces or not self.cell else self.outside
+
+    @property
+    def of_plan(self) -> bool:
+        """Whether it was cut from axes; else it is a part of a rectangle."""
+        return bool(self.pieces) or not self.cell
 
 
 class Plan:
-    """All steps of one operation.
+    """All slices of one operation.
 
     Attributes:
         axes: what was cut.
         pieces: the pieces of each axis; a list if there are not very many.
-        count: how many steps there are.
+        count: how many slices there are.
         straight: each axis selects along the dimension of its own number, in order.
     """
 
@@ -98,20 +127,20 @@ class Plan:
         self._mesh = len(gathered) > 1 or any(len(axis.dims) > 1 for axis in gathered)
         self._dims = [axis.dims if isinstance(axis, Gathered) else (axis.dim,) for axis in axes]
 
-    def steps(self) -> Iterator[Step]:
-        """The steps, lazily, in C order of the axes."""
+    def slices(self) -> Iterator[ChunkSlice]:
+        """The slices, lazily, in C order of the axes."""
         if self.straight:
-            return self._straight_steps()
-        return map(self._step, combined(self.pieces))
+            return self._straight_slices()
+        return map(self._slice, combined(self.pieces))
 
-    def _straight_steps(self) -> Iterator[Step]:
+    def _straight_slices(self) -> Iterator[ChunkSlice]:
         if not self.axes:
             # An ellipsis gives an array where an empty index would give the element.
-            yield Step((), (...,), (), True, True, ())  # type: ignore[arg-type]
+            yield ChunkSlice((), (...,), (), True, True, ())  # type: ignore[arg-type]
             return
-        yield from map(straight_step, combined(self.pieces))
+        yield from map(straight_slice, combined(self.pieces))
 
-    def _step(self, pieces: tuple[Piece, ...]) -> Step:
+    def _slice(self, pieces: tuple[Piece, ...]) -> ChunkSlice:
         cell: dict[int, int] = {}
         inside: dict[int, Index] = {}
         for axis, (dims, piece) in enumerate(zip(self._dims, pieces, strict=True)):
@@ -129,13 +158,14 @@ class Plan:
             for axis, piece in enumerate(pieces)
         )
         rank = len(cell)
-        return Step(
+        return ChunkSlice(
             tuple(cell[dim] for dim in range(rank)),
             tuple(inside[dim] for dim in range(rank)),
             outside,
             False,
             all(piece.full for piece in pieces),
             pieces,
+            self.axes,
         )
 
     def _spread(self, index: Index, axis: int) -> Index:
@@ -147,10 +177,10 @@ class Plan:
         return index.reshape(shape)
 
 
-def straight_step(pieces: tuple[Piece, ...]) -> Step:
-    """The step that takes one piece of each axis of a straight plan."""
+def straight_slice(pieces: tuple[Piece, ...]) -> ChunkSlice:
+    """The slice that takes one piece of each axis of a straight plan."""
     cell, inside, outside, whole, full = zip(*pieces, strict=True)
-    return Step(cell, inside, outside, False not in whole, False not in full, pieces)
+    return ChunkSlice(cell, inside, outside, False not in whole, False not in full, pieces)
 
 
 class LongAxis(ABC):
@@ -193,7 +223,7 @@ def make_plan(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Plan:
     Example:
         >>> from tensorstore_py._interface.chunk_grid import RegularAxis
         >>> plan = make_plan([Strided(0, 3, 1, 6)], [RegularAxis(10, 4)])
-        >>> [(step.cell, step.inside[0], step.whole) for step in plan.steps()]
+        >>> [(each.cell, each.inside[0], each.whole) for each in plan.slices()]
         [((0,), slice(3, 4, 1), False), ((1,), slice(0, 4, 1), True), ((2,), slice(0, 1, 1), False)]
     """
     return Plan(
@@ -323,3 +353,68 @@ class _LongGathered(LongAxis):
                 Piece(cell, tuple(inside[a:b] for inside in insides), positions[a:b], False, False)
                 for cell, (a, b) in zip(where, pairwise(ends), strict=True)
             ]
+
+
+def cells_of(rectangle: Rectangle, chunk: Sequence[int]) -> list[tuple[int, ...]]:
+    """The chunks of that shape that a rectangle meets, in the order of `slices_of`.
+
+    Example:
+        >>> cells_of(Rectangle([3, 0], [9, 4], [True, True]), [4, 4])
+        [(0, 0), (1, 0), (2, 0)]
+    """
+    firsts = []
+    single = True
+    for start, stop, size in zip(rectangle.starts, rectangle.stops, chunk, strict=True):
+        first = start // size
+        firsts.append(first)
+        single = single and stop <= (first + 1) * size
+    if single:
+        return [tuple(firsts)]
+    lasts = [(stop - 1) // size for stop, size in zip(rectangle.stops, chunk, strict=True)]
+    return list(product(*[range(low, high + 1) for low, high in zip(firsts, lasts, strict=True)]))
+
+
+def slices_of(rectangle: Rectangle, chunk: Sequence[int]) -> list[ChunkSlice]:
+    """A rectangle cut into slices, one for each chunk of that shape that it meets.
+
+    Example:
+        >>> for each in slices_of(Rectangle([3], [9], [True]), [4]):
+        ...     print(each.cell, each.inside, each.outside)
+        (0,) (slice(3, 4, 1),) (slice(0, 1, 1),)
+        (1,) (slice(0, 4, 1),) (slice(1, 5, 1),)
+        (2,) (slice(0, 1, 1),) (slice(5, 6, 1),)
+    """
+    cell: list[int] = []
+    inside: list[slice | int] = []
+    for start, stop, kept, size in zip(*rectangle, chunk, strict=True):
+        first = start // size
+        begin = first * size
+        if stop > begin + size:
+            return _slices_of_many(rectangle, chunk)
+        cell.append(first)
+        inside.append(slice(start - begin, stop - begin, 1) if kept else start - begin)
+    return [ChunkSlice(tuple(cell), tuple(inside), ())]  # all of the view
+
+
+def _slices_of_many(rectangle: Rectangle, chunk: Sequence[int]) -> list[ChunkSlice]:
+    pieces: list[list[tuple[int, slice | int, slice | None]]] = []
+    for start, stop, kept, size in zip(*rectangle, chunk, strict=True):
+        if not kept:
+            pieces.append([(start // size, start % size, None)])
+            continue
+        along: list[tuple[int, slice | int, slice | None]] = []
+        for cell in range(start // size, (stop - 1) // size + 1):
+            begin = cell * size
+            low, high = max(start, begin), min(stop, begin + size)
+            inside = slice(low - begin, high - begin, 1)
+            along.append((cell, inside, slice(low - start, high - start, 1)))
+        pieces.append(along)
+    if all(rectangle.kept):
+        return [ChunkSlice(*zip(*each, strict=True)) for each in product(*pieces)]
+    slices = []
+    for taken in product(*pieces):
+        cell, inside, outside = zip(*taken, strict=True)
+        slices.append(
+            ChunkSlice(cell, inside, tuple([each for each in outside if each is not None]))
+        )
+    return slices

@@ -1,359 +1,570 @@
-"""Reading: run a plan's steps so that the selected elements land in the caller's memory.
+"""Reading: chunks are fetched, and what is wanted of each is decoded into the requests' memory.
 
-A chunk's whole life (fetch, decode, copy) is one step on one thread. A chunk that is wanted
-whole is decoded straight to its destination where memory order allows.
+A reader is of an array and has one method, `serve`: give these requests what they want of this
+chunk. What that takes is what can be read of a stored value without all of it:
+
+| chunks | reader | fetches |
+|---|---|---|
+| encoded as a whole | `ChunkReader` | the value; several neighbours at a time if they are small |
+| stored as they are | `ChunkReader` | the rows that are wanted, if they are much less |
+| shards | `ShardReader` | the index, then batches of inner chunks |
+| of different shapes | `EachShapeReader` | as the reader of the chunk's shape |
+
+Through a cache pool the same readers ask the pool first, and leave there what they decoded.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tensorstore_py._chunked.failures import CHUNK_FAILURES, corrupt_chunk, missing_chunk
-from tensorstore_py._chunked.plan import make_plan
-from tensorstore_py._chunked.rows import grouped, row_length, rows, side_by_side, slab
+from tensorstore_py._chunked.array import CHUNK_FAILURES
+from tensorstore_py._chunked.decode import ChunkDecoder
+from tensorstore_py._chunked.plan import make_plan, slices_of
+from tensorstore_py._chunked.pool import CachedChunk
+from tensorstore_py._chunked.runs import RUN_BYTES, run_length, runs
+from tensorstore_py._chunked.selection import Rectangle
 from tensorstore_py._chunked.shard import (
     OpenShard,
-    batches,
+    ShardChangedError,
     descend,
     inner_array,
+    inner_grid,
     unchanged,
 )
-from tensorstore_py._chunked.uneven import EachShape
+from tensorstore_py._runtime.buffers import scratch, staging_buffer
 from tensorstore_py._runtime.fan_out import fan_out, offload
-from tensorstore_py._runtime.scratch import scratch
-from tensorstore_py.errors import TensorStoreError
+from tensorstore_py._runtime.lru_cache import LruCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Sequence
 
-    from tensorstore_py._chunked.array import ChunkedArray
-    from tensorstore_py._chunked.plan import Plan, Step
-    from tensorstore_py._chunked.rows import Row
-    from tensorstore_py._chunked.selection import Axis
-    from tensorstore_py._chunked.shard import Batch
-    from tensorstore_py._chunked.source import Cell
+    from tensorstore_py._chunked.array import Array, Cell, ChunkedArray
+    from tensorstore_py._chunked.decode import RowRange, Wanted
+    from tensorstore_py._chunked.plan import ChunkSlice, Plan
+    from tensorstore_py._chunked.pool import PoolPart
+    from tensorstore_py._chunked.runs import ChunkRun
+    from tensorstore_py._chunked.shard import Batch, InCell
+    from tensorstore_py._interface.codec_chain import CodecChain
     from tensorstore_py._interface.kvstore import Buffer
-    from tensorstore_py._runtime.admission import Bytes
 
-__all__ = [
-    "Reader",
-    "ShardReader",
-    "read_into",
-    "work_of_each_shape",
-]
+__all__ = ["ChunkReader", "ShardReader", "read_plan", "reader_of"]
 
-Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
-
-#: How often a shard that keeps being replaced under a reader is begun again.
+#: How many shapes of chunks a reader remembers the readers of.
+_SHAPES = 1024
 
 
-async def read_into(array: ChunkedArray, axes: Sequence[Axis], view: Array) -> None:
-    """Read the elements that `axes` select.
+async def read_plan(reader: ChunkReader, plan: Plan, view: Array, since: float = 0.0) -> None:
+    """Read all slices of a plan.
 
     Args:
-        array: where from.
-        axes: the selection's axes, see `selection`.
+        reader: of the array.
+        plan: what to read.
         view: the working view, of the array's dtype; leading axes that no axis of the selection
             stands for are filled by broadcasting.
+        since: what a pool keeps is used unasked if it was known to be current then.
 
     Raises:
         DataLossError: a chunk is corrupt; names its key.
         NotFoundError: a chunk is missing and `fill_missing` is off; names its key.
         AbortedError: a shard was replaced again and again while it was read; names its key.
     """
-    plan = make_plan(axes, array.grid)
-    source = array.source
-    kind = Reader if array.sharded is None else ShardReader
-    reader = kind(array, plan, view)
-    size = reader.step_bytes()
-    length = reader.row_length(source.inline)
-    if length > 1 and array.shapes is None:
+    source, serve = reader.array.source, reader.serve
+    size = reader.slice_bytes(plan, view)
+    length = reader.run_length(plan)
+    if length > 1:
         count = -(-plan.count // length)
-        found = rows(plan, length)
         await fan_out(
             source.inline,
-            found,
-            reader.row,
+            runs(plan, length),
+            partial(reader.serve_run, view),
             count=count,
             width=source.width,
             step_bytes=plan.count * size // count,
             step_pieces=length,
         )
         return
-    work = reader.work(size)
-    if array.shapes is not None:
-        work = work_of_each_shape(array, lambda part: kind(part, plan, view))
     await fan_out(
         source.inline,
-        plan.steps(),
-        work,
+        plan.slices(),
+        lambda each: serve(each.cell, ((view, each),), since),
         count=plan.count,
         width=source.width,
         step_bytes=size,
     )
 
 
-def work_of_each_shape(
-    array: ChunkedArray, reader_of: Callable[[ChunkedArray], Reader]
-) -> Callable[[Step], Coroutine[Any, Any, None]]:
-    """The body of a step of a read of an array whose chunks differ in shape.
+def reader_of(array: ChunkedArray, pool: PoolPart | None = None) -> ChunkReader:
+    """The reader of an array; through a pool, if there is one."""
+    if array.shapes is not None:
+        return EachShapeReader(array, pool)
+    return ChunkReader(array, pool) if array.sharded is None else ShardReader(array, pool)
+
+
+class ChunkReader:
+    """Reads chunks that are encoded as a whole, all of one shape.
 
     Args:
-        array: what is read.
-        reader_of: makes the reader for the array as chunks of one shape see it.
+        array: whose chunks they are.
+        pool: where they are kept, if they are.
+
+    Attributes:
+        array: as given.
+        pool: as given.
+        inline: the execution mode.
+        unit: the codecs of what is decoded at a time.
+        unit_bytes: how much that is.
     """
 
-    def work_of(part: ChunkedArray) -> Callable[[Step], Coroutine[Any, Any, None]]:
-        reader = reader_of(part)
-        return reader.work(reader.step_bytes())
-
-    return EachShape(array, work_of).step
-
-
-class Reader:
-    """One read of an array whose chunks are decoded whole."""
-
-    __slots__ = ("_array", "_copying", "_direct", "_view", "plan")
-
-    def __init__(self, array: ChunkedArray, plan: Plan, view: Array) -> None:
-        self._array = array
-        self._copying = array.limits.copying
-        self._view = view
-        self._direct = view.ndim == len(plan.axes)
-        self.plan = plan
+    def __init__(self, array: ChunkedArray, pool: PoolPart | None) -> None:
+        self.array = array
+        self.pool = pool
+        self.inline = array.source.inline
+        self.unit: CodecChain = array.chain if array.sharded is None else array.sharded.inner
+        self.unit_bytes = self.unit.chunk.size_bytes
+        self.decoder = ChunkDecoder(array)
+        size = array.limits.in_flight(self.unit_bytes)
+        self._counted = size if array.limits.memory.matters(self.inline, size) else 0
 
     @property
-    def memory(self) -> Bytes:
-        """The budget of bytes in flight."""
-        return self._array.limits.memory
+    def reads_rows(self) -> bool:
+        """Whether rows can be read without the rest of a chunk."""
+        return self.unit.row_bytes is not None and self.pool is None
 
-    def step_bytes(self) -> int:
-        """How much one step decodes."""
-        return self._array.chain.chunk.size_bytes
+    def slice_bytes(self, plan: Plan, view: Array) -> int:
+        """How much is decoded for one slice of a plan, about."""
+        return self.unit_bytes
 
-    def work(self, size: int) -> Callable[[Step], Coroutine[Any, Any, None]]:
-        """The body of a step of `size` bytes, which waits for memory if that could run out."""
-        array = self._array
-        if array.limits.memory.matters(array.source.inline, array.limits.in_flight(size)):
-            return self._counted_step
-        return self.step
-
-    def row_length(self, inline: bool) -> int:
-        """How many chunks to decode side by side, at most."""
-        chain, limits = self._array.chain, self._array.limits
-        length = row_length(self.plan, chain.chunk.size_bytes)
-        if length <= 1 or not inline or not chain.decodes_in_place():
-            return 1
-        counted = limits.memory.matters(True, limits.in_flight(length * chain.chunk.size_bytes))
-        return 1 if counted else length
-
-    async def row(self, row: Row) -> None:
-        """Read a row of chunks, or one chunk."""
-        if len(row.along) == 1 or self._lands(row):
-            for step in row.steps():
-                await self.step(step)
-            return
-        cells = row.cells()
-        chunk = self._array.chain.chunk
-        room = scratch(len(cells) * chunk.size_bytes)  # decoding in place uses none
-        self.decode_row(row, cells, await self._array.source.values(cells, room))
-
-    def decode_row(self, row: Row, cells: Sequence[Cell], values: Sequence[Buffer | None]) -> None:
-        """Decode chunks side by side, and put what is wanted of them in its place.
+    async def serve(
+        self, cell: Cell, wanted: Sequence[Wanted], since: float, *, awaited: bool = False
+    ) -> None:
+        """Give requests what they want of a chunk, as it was at `since` or later.
 
         Args:
-            row: what is wanted.
-            cells: its chunks.
-            values: the stored bytes of each; None where it is missing.
+            cell: which chunk.
+            wanted: at least one.
+            since: see `read_plan`.
+            awaited: workers may be waiting for this very work, see `fan_out`.
+
+        Raises:
+            DataLossError, NotFoundError, AbortedError: as `read_plan`.
         """
-        chain = self._array.chain
-        size = chain.chunk.size_bytes
-        with self._copying:
-            memory, chunks = slab(chain.chunk, len(cells))
-            for number, data in enumerate(values):
-                if data is None:
-                    chunks[number] = self._fill_value(cells[number])
-                    continue
-                try:
-                    chain.decode_to(data, memory[number * size : (number + 1) * size])
-                except CHUNK_FAILURES as error:
-                    raise self.corrupt(cells[number], error) from error
-            side_by_side(self._view, row)[...] = chunks[(slice(None), *row.inside)]
-
-    def decode_rows(self, steps: Sequence[Step], values: Sequence[Buffer], length: int) -> None:
-        """Decode chunks, in rows up to a length, and put what is wanted of them in its place."""
-        if length == 1:
-            for step, data in zip(steps, values, strict=True):
-                self.decode(step, data)
-            return
-        done = 0
-        for row in grouped(self.plan, steps, length):
-            first, done = done, done + len(row.along)
-            if len(row.along) == 1 or self._lands(row):
-                for step, data in zip(steps[first:done], values[first:done], strict=True):
-                    self.decode(step, data)
-            else:
-                self.decode_row(row, row.cells(), values[first:done])
-
-    def _lands(self, row: Row) -> bool:
-        """Whether each chunk is decoded to the very memory where it is wanted."""
-        if not row.whole or not self._direct:
-            return False
-        return self._view[next(row.steps()).outside].flags.c_contiguous
-
-    async def _counted_step(self, step: Step) -> None:
-        limits = self._array.limits
-        memory, size = limits.memory, limits.in_flight(self.step_bytes())
-        await memory.take(self._array.source.inline, size)
-        try:
-            await self.step(step)
-        finally:
-            memory.release(size)
-
-    async def step(self, step: Step) -> None:
-        source = self._array.source
-        result = await source.read(step.cell)
-        if result.state == "missing":
-            self.fill(step)
-        elif not source.inline and self._array.chain.is_light and self._copying.enter_now():
-            # It takes less time than to wake a thread, and to be woken by it.
+        if self._counted:
+            memory = self.array.limits.memory
+            await memory.acquire(self.inline, self._counted)
             try:
-                self._decode(step, result.value)
+                await self._serve(cell, wanted, since)
             finally:
-                self._copying.leave()
+                memory.release(self._counted)
         else:
-            await offload(source.inline, partial(self.decode, step, result.value))
+            await self._serve(cell, wanted, since)
 
-    def decode(self, step: Step, data: Buffer) -> None:
-        """Decode one chunk and put what is wanted of it in its place."""
-        with self._copying:
-            self._decode(step, data)
+    async def _serve(self, cell: Cell, wanted: Sequence[Wanted], since: float) -> None:
+        decoder, source = self.decoder, self.array.source
+        if self.pool is not None:
+            await self._serve_kept(self.pool, cell, wanted, since)
+            return
+        if self.unit.row_bytes is not None:
+            ranges = decoder.row_ranges(wanted)
+            if ranges is not None and await self._serve_rows(cell, ranges):
+                return
+        result = await source.read(cell)
+        if result.state == "missing":
+            decoder.fill(cell, wanted)
+        elif self.inline:
+            decoder.decode(cell, result.value, wanted)
+        elif not decoder.decode_now(cell, result.value, wanted):
+            await offload(False, partial(decoder.decode, cell, result.value, wanted))
 
-    def _decode(self, step: Step, data: Buffer) -> None:
-        chain = self._array.chain
-        try:
-            if step.whole and self._direct:
-                chain.decode_into(data, self._view[(..., *step.outside)])
+    async def _serve_rows(self, cell: Cell, ranges: Sequence[RowRange]) -> bool:
+        """Fetch no more than some rows; False if the store cannot tell that the chunk is whole."""
+        found = await self.array.source.parts(cell, *self.decoder.byte_ranges(ranges))
+        if found is None:
+            return False
+        self.decoder.decode_rows(cell, ranges, found)
+        return True
+
+    async def _serve_kept(
+        self, pool: PoolPart, cell: Cell, wanted: Sequence[Wanted], since: float
+    ) -> None:
+        """Serve from what the pool keeps, which one reader at a time brings up to date."""
+        key = pool.key(self.array, cell)
+        kept = await pool.cache.current(key, since, self.inline, partial(self._read_anew, cell))
+        if kept.chunk is None:
+            self.decoder.fill(cell, wanted)
+        else:
+            await offload(self.inline, partial(self.decoder.copy, kept.chunk, wanted))
+
+    async def _read_anew(self, cell: Cell, before: CachedChunk | None) -> CachedChunk:
+        """The chunk as it is now; what was kept of it, if the store says that it still is."""
+        known = None if before is None else before.generation
+        result = await self.array.source.read(cell, if_not_equal=known)
+        if before is not None and (still := before.confirmed_by(result)) is not None:
+            return still
+        chunk = None
+        if result.state == "value":
+            chunk = await offload(self.inline, partial(self.decoder.decoded, cell, result.value))
+        return CachedChunk(chunk, result.stamp.generation, result.stamp.time)
+
+    # ----------------------------------------------------------------------------- several at once
+
+    @property
+    def together(self) -> int:
+        """How many chunks had better be fetched by one call, at most."""
+        if not self.inline or self.pool is not None or self.unit.row_bytes is not None:
+            return 1  # of rows no more is fetched than is wanted; through a pool each is asked for
+        return max(1, RUN_BYTES // self.unit_bytes)
+
+    async def serve_several(self, several: Sequence[tuple[Cell, Sequence[Wanted]]]) -> None:
+        """`serve` of some small chunks, fetched by one call; at most `together` of them."""
+        limits, size = self.array.limits, len(several) * self.unit_bytes
+        if len(several) == 1 or limits.memory.matters(True, limits.in_flight(size)):
+            for cell, wanted in several:
+                await self.serve(cell, wanted, 0.0, awaited=True)
+            return
+        room = staging_buffer(size)  # chunks are decoded in other memory
+        values = await self.array.source.values([cell for cell, _ in several], room)
+        for (cell, wanted), data in zip(several, values, strict=True):
+            if data is None:
+                self.decoder.fill(cell, wanted)
             else:
-                self._view[(..., *step.outside)] = chain.decode_scratch(data)[step.inside]
-        except CHUNK_FAILURES as error:
-            raise self.corrupt(step.cell, error) from error
+                self.decoder.decode(cell, data, wanted)
 
-    def decoded(self, step: Step, data: Buffer) -> Array:
-        """One chunk, whole, as it can be kept: nobody writes to it."""
-        chain = self._array.chain
-        try:
-            chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
-            with self._copying:
-                chain.decode_into(data, chunk)
-        except CHUNK_FAILURES as error:
-            raise self.corrupt(step.cell, error) from error
-        chunk.flags.writeable = False
-        return chunk
+    def run_length(self, plan: Plan) -> int:
+        """How many chunks of a plan to decode side by side, at most; up to 1: each by itself."""
+        return 0 if self.pool is not None else _decoding_run_length(self.array, plan)
 
-    def copy(self, step: Step, chunk: Array) -> None:
-        """Put what is wanted of a decoded chunk in its place."""
-        with self._copying:
-            self._view[(..., *step.outside)] = chunk[step.inside]
-
-    def fill(self, step: Step) -> None:
-        """Put the fill value where the chunk would be."""
-        fill = self._fill_value(step.cell)
-        if fill.ndim:
-            fill = np.broadcast_to(fill, self._array.chain.chunk.shape)[step.inside]
-        self._view[(..., *step.outside)] = fill
-
-    def _fill_value(self, cell: Cell) -> Array:
-        if not self._array.fill_missing:
-            raise missing_chunk(self._array, cell)
-        return self._array.chain.chunk.fill_value
-
-    def corrupt(self, cell: Cell, error: Exception) -> TensorStoreError:
-        """The codec's complaint, with the key in front."""
-        return corrupt_chunk(self._array, cell, error)
+    async def serve_run(self, view: Array, run: ChunkRun) -> None:
+        """Read a run of chunks, or one chunk."""
+        if len(run.along) == 1 or run.is_in_place(view):
+            for each in run.slices():
+                await self._serve(each.cell, ((view, each),), 0.0)
+            return
+        cells = run.cells()
+        room = scratch(len(cells) * self.unit_bytes)  # decoding in place uses none
+        values = await self.array.source.values(cells, room)
+        self.decoder.decode_run(view, run, cells, values)
 
 
-class ShardReader(Reader):
-    """One read of an array whose chunks are shards: only the inner chunks wanted are read."""
+def _decoding_run_length(array: ChunkedArray, plan: Plan) -> int:
+    """How many chunks of a plan can be decoded side by side, at most; 0 where none can."""
+    chain, limits = array.chain, array.limits
+    if not array.source.inline or not chain.decodes_in_place():
+        return 0
+    length, size = run_length(plan, chain.chunk.size_bytes), chain.chunk.size_bytes
+    return 0 if limits.memory.matters(True, limits.in_flight(length * size)) else length
 
-    __slots__ = ("_sharded",)
 
-    def __init__(self, array: ChunkedArray, plan: Plan, view: Array) -> None:
-        super().__init__(array, plan, view)
+class EachShapeReader(ChunkReader):
+    """Reads chunks that differ in shape: each by the reader of its shape."""
+
+    def __init__(self, array: ChunkedArray, pool: PoolPart | None) -> None:
+        super().__init__(array, pool)
+        self._readers: LruCache[ChunkReader] = LruCache(_SHAPES)
+
+    async def serve(
+        self, cell: Cell, wanted: Sequence[Wanted], since: float, *, awaited: bool = False
+    ) -> None:
+        array = self.array
+        shape = array.chunk_shape(cell)
+        reader = self._readers.get(shape, lambda: reader_of(array.at(cell), self.pool))
+        await reader.serve(cell, wanted, since, awaited=awaited)
+
+    def run_length(self, plan: Plan) -> int:
+        return 0
+
+
+C = TypeVar("C", bound="InCell")
+T = TypeVar("T")
+
+
+class _Inner:
+    """An inner chunk, and what is wanted of it."""
+
+    __slots__ = ("cell", "wanted")
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+        self.wanted: list[Wanted] = []
+
+
+class _Demand(NamedTuple):
+    """What is wanted of one shard.
+
+    Attributes:
+        inner: its inner chunks that are wanted.
+        wanted_of: what is wanted of each.
+        length: of runs in which they are decoded, at most; 0 if each is decoded by itself.
+        plan: that the inner chunks are slices of, if they are decoded in runs.
+        view: of that plan.
+        awaited: see `ChunkReader.serve`.
+    """
+
+    inner: Iterable[Any]
+    wanted_of: Callable[[Any], Sequence[Wanted]]
+    length: int = 0
+    plan: Plan | None = None
+    view: Array | None = None
+    awaited: bool = False
+
+
+class ShardReader(ChunkReader):
+    """Reads chunks that are shards: of each only the inner chunks that are wanted."""
+
+    def __init__(self, array: ChunkedArray, pool: PoolPart | None) -> None:
+        super().__init__(array, pool)
         assert array.sharded is not None
         self._sharded = array.sharded
+        self._inner_grid = inner_grid(self._sharded)
 
-    def step_bytes(self) -> int:
-        """How much one step decodes: the inner chunks that it touches, about."""
-        wanted = self._view.nbytes // max(1, self.plan.count)
-        return max(wanted, self._sharded.inner.chunk.size_bytes)
+    def slice_bytes(self, plan: Plan, view: Array) -> int:
+        return max(view.nbytes // max(1, plan.count), self.unit_bytes)
 
-    def work(self, size: int) -> Callable[[Step], Coroutine[Any, Any, None]]:
-        return self.step  # memory is taken for what is fetched at a time, below
+    @property
+    def together(self) -> int:
+        return 1  # of a shard, neighbours are fetched together in any case
 
-    async def step(self, step: Step) -> None:
-        describe = partial(self._array.source.describe, step.cell)
+    def run_length(self, plan: Plan) -> int:
+        return 0  # its inner chunks make runs
+
+    async def serve(
+        self, cell: Cell, wanted: Sequence[Wanted], since: float, *, awaited: bool = False
+    ) -> None:
+        # Memory is taken for what is fetched at a time, below.
+        array = self.array
         try:
             await unchanged(
-                partial(self.read_shard, step), "read", describe, inline=self._array.source.inline
+                partial(self._serve_shard, cell, wanted, since, awaited),
+                "read",
+                partial(array.source.describe, cell),
+                inline=self.inline,
             )
         except CHUNK_FAILURES as error:
-            raise self.corrupt(step.cell, error) from error
+            raise array.corrupt_chunk(cell, error) from error
 
-    async def read_shard(self, step: Step) -> None:
-        """Read what is wanted of one shard.
+    async def _serve_shard(
+        self, cell: Cell, wanted: Sequence[Wanted], since: float, awaited: bool
+    ) -> None:
+        """Serve from one version of the shard.
 
         Raises:
             ShardChangedError: it was replaced meanwhile.
         """
-        shard = await OpenShard.open(self._array.source, step.cell, self._sharded)
+        shard = await self._open(cell, since)
         if shard is None:
-            self.fill(step)
+            self.decoder.fill(cell, wanted)
             return
-        axes, view = descend(self.plan.axes, step, self._view)
-        inner = inner_array(self._array, self._sharded, shard)
-        if inner.sharded is not None:
-            await read_into(inner, axes, view)
+        inner = inner_array(self.array, self._sharded, shard, self._inner_grid)
+        try:
+            if inner.sharded is not None:
+                await self._serve_nested(reader_of(inner), wanted, awaited)
+            else:
+                pool = None if self.pool is None else self.pool.inner(cell)
+                reader = _InnerReader(inner, pool, shard, self.unit_bytes)
+                await reader.serve_all(self._demand(inner, wanted, awaited))
+        except ShardChangedError:
+            if self.pool is not None:
+                self.pool.forget_cell(self.array, cell)
+            raise
+
+    async def _serve_nested(
+        self, reader: ChunkReader, wanted: Sequence[Wanted], awaited: bool
+    ) -> None:
+        """Serve from the shards that a shard is made of."""
+        if len(wanted) == 1 and wanted[0][1].of_plan:
+            axes, view = descend(wanted[0][1], wanted[0][0])
+            await read_plan(reader, make_plan(axes, reader.array.grid), view)
             return
-        plan = make_plan(axes, inner.grid)
-        reader = Reader(inner, plan, view)
-        work = partial(_read_batch, reader, shard, reader.row_length(shard.inline))
-        steps, missing = batches(shard, plan.steps())
+        for inner in self._by_inner_chunk(reader.array, wanted):
+            await reader.serve(inner.cell, inner.wanted, 0.0, awaited=awaited)
+
+    def _demand(self, array: ChunkedArray, wanted: Sequence[Wanted], awaited: bool) -> _Demand:
+        if len(wanted) == 1 and wanted[0][1].of_plan:  # maybe many inner chunks: planned lazily
+            axes, view = descend(wanted[0][1], wanted[0][0])
+            plan = make_plan(axes, array.grid)
+            length = 0 if self.pool is not None else _decoding_run_length(array, plan)
+            slices = plan.slices()
+            return _Demand(slices, lambda each: ((view, each),), length, plan, view, awaited)
+        inner = self._by_inner_chunk(array, wanted)
+        return _Demand(inner, attrgetter("wanted"), awaited=awaited)
+
+    def _by_inner_chunk(self, array: ChunkedArray, wanted: Sequence[Wanted]) -> Iterable[_Inner]:
+        """What is wanted of the shard, each inner chunk once."""
+        found: dict[Cell, _Inner] = {}
+        shape = self.unit.chunk.shape
+        for view, each in wanted:
+            for part, below in _slices_below(view, each, shape, array):
+                inner = found.get(below.cell)
+                if inner is None:
+                    inner = found[below.cell] = _Inner(below.cell)
+                inner.wanted.append((part, below))
+        return found.values()
+
+    async def _open(self, cell: Cell, since: float) -> OpenShard | None:
+        source, sharded, pool = self.array.source, self._sharded, self.pool
+        if pool is None:
+            return await OpenShard.open(source, cell, sharded)
+        key = pool.key(self.array, cell)
+        kept = await pool.cache.current(key, since, self.inline, partial(self._read_index, cell))
+        if kept.chunk is None:
+            return None
+        entries = kept.chunk.view(np.uint64)
+        return OpenShard(source, cell, kept.generation, entries, sharded.grid_shape)
+
+    async def _read_index(self, cell: Cell, before: CachedChunk | None) -> CachedChunk:
+        """The index as it is now; what was kept of it, if the store says that it still is."""
+        known = None if before is None else before.generation
+        source = self.array.source
+        result, entries = await OpenShard.read_index(source, cell, self._sharded, known)
+        if before is not None and (still := before.confirmed_by(result)) is not None:
+            return still
+        return CachedChunk(entries, result.stamp.generation, result.stamp.time)
+
+
+def _slices_below(
+    view: Array, each: ChunkSlice, shape: Sequence[int], inner: ChunkedArray
+) -> Iterable[Wanted]:
+    """A slice of a shard as slices of its inner chunks, each with the view that it is of."""
+    if each.of_plan:
+        axes, part = descend(each, view)
+        return [(part, below) for below in make_plan(axes, inner.grid).slices()]
+    starts, stops, kept = [], [], []
+    for at in each.inside:
+        if isinstance(at, int):
+            starts.append(at)
+            stops.append(at + 1)
+            kept.append(False)
+        else:
+            assert isinstance(at, slice)
+            starts.append(at.start)
+            stops.append(at.stop)
+            kept.append(True)
+    part = view[(..., *each.outside)]
+    return [(part, below) for below in slices_of(Rectangle(starts, stops, kept), shape)]
+
+
+class _InnerReader:
+    """Reads inner chunks of one version of a shard, neighbours in one request.
+
+    What a pool keeps of them is current exactly if it was decoded from the generation of the shard
+    that the index is of, so an inner chunk is never asked for on its own.
+
+    Args:
+        array: the shard, as an array.
+        pool: where its inner chunks are kept, if they are.
+        shard: the same, opened.
+        unit_bytes: how much one of them is, decoded.
+    """
+
+    __slots__ = ("_array", "_decoder", "_inline", "_pool", "_shard", "_unit_bytes")
+
+    def __init__(
+        self, array: ChunkedArray, pool: PoolPart | None, shard: OpenShard, unit_bytes: int
+    ) -> None:
+        self._array = array
+        self._pool = pool
+        self._shard = shard
+        self._unit_bytes = unit_bytes
+        self._inline = shard.inline
+        self._decoder = ChunkDecoder(array)
+
+    async def serve_all(self, demand: _Demand) -> None:
+        """Give what is wanted of the shard."""
+        wanted = demand.inner
+        if self._pool is not None:
+            wanted = self._copy_kept(self._pool, demand)
+        batches, missing = self._shard.batches(wanted)
         for each in missing:
-            reader.fill(each)
-        source = self._array.source
-        pieces = max(1, plan.count // max(1, len(steps)))
+            self._decoder.fill(each.cell, demand.wanted_of(each))
+        if self._pool is not None and len(batches) == 1 and len(batches[0].members) == 1:
+            await self._serve_one(self._pool, demand, batches[0])
+            return
+        count = sum([len(batch.members) for batch in batches])
+        each_count = max(1, count // max(1, len(batches)))
         await fan_out(
-            source.inline,
-            steps,
-            work,
-            count=len(steps),
-            width=source.width,
-            step_bytes=pieces * inner.chain.chunk.size_bytes,
+            self._inline,
+            batches,
+            partial(self._serve_batch, demand),
+            count=len(batches),
+            width=self._array.source.width,
+            step_bytes=each_count * self._unit_bytes,
+            step_pieces=each_count if demand.awaited else None,
+            awaited=demand.awaited,
         )
 
+    async def _serve_batch(self, demand: _Demand, batch: Batch[C]) -> None:
+        pool = self._pool
+        size = (
+            batch.stop
+            - batch.start
+            + self._unit_bytes * (1 if pool is None else len(batch.members))
+        )
+        work = self._decode if pool is None else self._decode_and_keep
+        await self._array.limits.holding(
+            self._inline, size, partial(self._fetch, batch, partial(work, demand, batch))
+        )
 
-async def _read_batch(reader: Reader, shard: OpenShard, length: int, batch: Batch[Step]) -> None:
-    """Fetch neighbouring inner chunks in one request and decode them, in rows up to a length."""
-    memory, size = reader.memory, batch.stop - batch.start + reader.step_bytes()
-    counted = memory.matters(shard.inline, size)
-    if counted:
-        await memory.take(shard.inline, size)
-    try:
-        data = memoryview(await shard.fetch(batch.start, batch.stop))
+    async def _fetch(self, batch: Batch[C], work: Callable[[Sequence[Buffer]], T]) -> T:
+        values = batch.values(await self._shard.fetch(batch.start, batch.stop))
+        return await offload(self._inline, partial(work, values))
 
-        def decode() -> None:
-            values = [
-                data[start - batch.start : stop - batch.start] for _, start, stop in batch.members
-            ]
-            steps = [step for step, _, _ in batch.members]
-            reader.decode_rows(steps, values, length)
+    def _decode(self, demand: _Demand, batch: Batch[Any], values: Sequence[Buffer]) -> None:
+        members = [member for member, _, _ in batch.members]
+        if demand.length > 1:
+            assert demand.plan is not None
+            assert demand.view is not None
+            self._decoder.decode_slices(demand.view, demand.plan, members, values, demand.length)
+            return
+        for each, data in zip(members, values, strict=True):
+            self._decoder.decode(each.cell, data, demand.wanted_of(each))
 
-        await offload(shard.inline, decode)
-    finally:
-        if counted:
-            memory.release(size)
+    # ------------------------------------------------------------------------------ through a pool
+
+    def _copy_kept(self, pool: PoolPart, demand: _Demand) -> list[Any]:
+        """Copy what the pool keeps of this version; what it does not keep."""
+        missed = []
+        for each in demand.inner:
+            kept = pool.cache.get((pool.scope, each.cell))
+            if kept is None or kept.generation != self._shard.generation or kept.chunk is None:
+                missed.append(each)
+            else:
+                self._decoder.copy(kept.chunk, demand.wanted_of(each))
+        return missed
+
+    def _decoded(self, batch: Batch[Any], values: Sequence[Buffer]) -> list[CachedChunk]:
+        generation = self._shard.generation
+        return [
+            CachedChunk(self._decoder.decoded(each.cell, data), generation, 0.0)
+            for (each, _, _), data in zip(batch.members, values, strict=True)
+        ]
+
+    def _decode_and_keep(
+        self, demand: _Demand, batch: Batch[Any], values: Sequence[Buffer]
+    ) -> None:
+        assert self._pool is not None
+        for (each, _, _), kept in zip(batch.members, self._decoded(batch, values), strict=True):
+            assert kept.chunk is not None
+            self._pool.cache.put((self._pool.scope, each.cell), kept)
+            self._decoder.copy(kept.chunk, demand.wanted_of(each))
+
+    async def _serve_one(self, pool: PoolPart, demand: _Demand, batch: Batch[Any]) -> None:
+        """Of several readers who want this chunk at a time one fetches it."""
+        cache, (each, _, _) = pool.cache, batch.members[0]
+        size = batch.stop - batch.start + self._unit_bytes
+
+        async def read(_: CachedChunk | None) -> CachedChunk:
+            fetch = partial(self._fetch, batch, partial(self._decoded, batch))
+            kept: list[CachedChunk] = await self._array.limits.holding(self._inline, size, fetch)
+            return kept[0]
+
+        key, since = (pool.scope, each.cell), float("-inf")
+        kept = await cache.current(key, since, self._inline, read)
+        if kept.generation != self._shard.generation:  # of an older shard
+            cache.drop(key)
+            kept = await cache.current(key, since, self._inline, read)
+        if kept.generation != self._shard.generation or kept.chunk is None:
+            raise ShardChangedError
+        await offload(self._inline, partial(self._decoder.copy, kept.chunk, demand.wanted_of(each)))

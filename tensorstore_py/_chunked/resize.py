@@ -16,8 +16,8 @@ from tensorstore_py.errors import FailedPreconditionError, OutOfRangeError, Unsu
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tensorstore_py._chunked.array import Cell, StoredChunks
     from tensorstore_py._chunked.layout import ArrayLayout
-    from tensorstore_py._chunked.source import Cell, StoredChunks
     from tensorstore_py._interface.driver import ResizeRequest
 
 __all__ = ["delete_outside", "new_shape"]

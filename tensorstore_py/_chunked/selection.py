@@ -9,25 +9,29 @@ covers one or more dimensions of the stored array, and every dimension belongs t
 
 The *working view* is the user's array with exactly these axes, in this order, plus leading axes
 for input dimensions on which nothing depends. Strided axes never cost an index array.
+
+The commonest selection is a `Rectangle`: one contiguous block within the array. Requests that cost
+little more than their planning are planned as one, if they are one; it needs no axes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from tensorstore_py._index import OutputIndexMethod
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
     from tensorstore_py._index import IndexTransform, OutputIndexMap
 
-__all__ = ["Axis", "Gathered", "Selection", "Strided", "select"]
+__all__ = ["Axis", "Gathered", "Rectangle", "Selection", "Strided", "rectangle_of", "select"]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -250,3 +254,66 @@ def _coordinates(
     spread = [1] * len(inputs)
     spread[inputs.index(dim)] = -1
     return (each.offset + stride * line).reshape(spread)
+
+
+class Rectangle(NamedTuple):
+    """Elements `[starts, stops)` of the stored array.
+
+    Attributes:
+        starts: one for each dimension of the array.
+        stops: one for each dimension of the array.
+        kept: whether the reader's array has that dimension; where it has not, there is one element.
+    """
+
+    starts: Sequence[int]
+    stops: Sequence[int]
+    kept: Sequence[bool]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the reader's array."""
+        return tuple(
+            [
+                stop - start
+                for start, stop, kept in zip(self.starts, self.stops, self.kept, strict=True)
+                if kept
+            ]
+        )
+
+
+def rectangle_of(transform: IndexTransform, extents: Sequence[int]) -> Rectangle | None:
+    """The rectangle that `transform` selects of an array of `extents` from zero.
+
+    None if it selects anything else, nothing at all, or something outside the array: `select` then
+    finds out what it is, errors included.
+
+    Example:
+        >>> from tensorstore_py._index import IndexTransform
+        >>> rectangle_of(IndexTransform(input_shape=[4, 5])[1:3, 2], [4, 5])
+        Rectangle(starts=[1, 2], stops=[3, 3], kept=[True, False])
+    """
+    lower, upper = transform.input_origin, transform.input_exclusive_max
+    no_lower, no_upper = transform.implicit_lower_bounds, transform.implicit_upper_bounds
+    starts: list[int] = []
+    stops: list[int] = []
+    kept: list[bool] = []
+    rank = 0
+    for each, extent in zip(transform.maps, extents, strict=True):
+        dim = each.input_dimension
+        if dim is None:
+            if each.index_array is not None:
+                return None
+            start = each.offset
+            stop = start + 1
+        elif dim == rank and each.stride == 1:
+            start = 0 if no_lower[dim] else each.offset + lower[dim]
+            stop = extent if no_upper[dim] else each.offset + upper[dim]
+            rank += 1
+        else:
+            return None
+        if not 0 <= start < stop <= extent:
+            return None
+        starts.append(start)
+        stops.append(stop)
+        kept.append(dim is not None)
+    return Rectangle(starts, stops, kept) if rank == len(lower) else None

@@ -1,9 +1,16 @@
-"""One level down: a shard is a chunked array whose source is a part of one key.
+"""Shards: one level down, a chunked array whose source is a part of one key.
 
-A shard is opened by reading its index. Its chunks are then byte ranges of the same generation:
-if the shard is replaced in between, `ShardChangedError` makes the reader begin again, so one
-read never mixes two versions of a shard. Pure helpers turn an outer step into the inner
-selection, and inner steps into few requests.
+A shard is opened by reading its index. Its inner chunks are byte ranges of the same generation:
+
+| the shard is | a reader | a writer |
+|---|---|---|
+| as its index says | fetches neighbours in few requests | keeps the bytes that do not change |
+| not there | fills | assembles a new one |
+| replaced since its index was read | `ShardChangedError`: begins again | the same |
+| shorter than its index says | `DataLossError` | the same |
+
+So one read never mixes two versions of a shard. `ShardIndex` is the only code that knows what an
+entry of an index means.
 """
 
 from __future__ import annotations
@@ -12,47 +19,46 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from tensorstore_py._chunked.array import ChunkedArray
+from tensorstore_py._chunked.array import ChunkedArray, ChunkSource
 from tensorstore_py._chunked.selection import Axis, Gathered, Strided
-from tensorstore_py._chunked.source import ChunkSource
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import RegularAxis
-from tensorstore_py._interface.kept import Kept
 from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._interface.sharded import MISSING
-from tensorstore_py._runtime.attempts import CONFLICTS
+from tensorstore_py._interface.store_abilities import CopiedRange
 from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
     from types import EllipsisType
     from typing import Any
 
     from numpy.typing import NDArray
 
-    from tensorstore_py._chunked.plan import Step
-    from tensorstore_py._chunked.source import Cell
+    from tensorstore_py._chunked.array import Array, Cell
+    from tensorstore_py._chunked.plan import ChunkSlice
     from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._interface.sharded import Sharded
-    from tensorstore_py._runtime.attempts import Attempts
+    from tensorstore_py._runtime.retry import Attempts
 
 __all__ = [
     "Batch",
     "OpenShard",
     "ShardChangedError",
-    "batches",
+    "ShardIndex",
+    "c_strides",
     "descend",
     "descend_axes",
     "inner_array",
     "inner_grid",
+    "inner_number",
     "is_worth_splicing",
-    "stored_chunks",
     "unchanged",
 ]
 
 T = TypeVar("T")
-Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 #: Pieces of a shard that are kept are so large at least, or it is read and written as a whole.
 _LEAST_KEPT: Final = 2**16
@@ -79,7 +85,7 @@ async def unchanged(
         step: does it from the beginning.
         action: what is done, as a verb.
         where: names the shard.
-        inline: the temperament of `step`.
+        inline: the execution mode of `step`.
 
     Raises:
         AbortedError: it was replaced each of the many times that it was tried; names its key.
@@ -94,56 +100,145 @@ async def unchanged(
         await attempts.lost()
 
 
+class ShardIndex:
+    """Where the inner chunks of one shard are, by their C-order number.
+
+    Args:
+        entries: `[number of inner chunks, 2]` of `(offset, size)`.
+        grid_shape: how many inner chunks the shard has along each dimension.
+    """
+
+    __slots__ = ("_entries", "_strides")
+
+    def __init__(self, entries: NDArray[np.uint64], grid_shape: tuple[int, ...]) -> None:
+        self._entries = entries
+        self._strides = c_strides(grid_shape)
+
+    def number(self, cell: Cell) -> int:
+        """The number of an inner chunk."""
+        return inner_number(cell, self._strides)
+
+    def extent(self, number: int) -> tuple[int, int] | None:
+        """`[start, stop)` of an inner chunk in the shard's bytes; None if it is not stored."""
+        offset, size = self._entries[number].tolist()
+        return None if offset == MISSING and size == MISSING else (offset, offset + size)
+
+    def extents(self) -> Iterator[tuple[int, int, int]]:
+        """`number, start, stop` of all inner chunks that are stored."""
+        for number, (offset, size) in enumerate(self._entries.tolist()):
+            if not (offset == MISSING and size == MISSING):
+                yield number, offset, offset + size
+
+    @classmethod
+    def chunks_in(cls, sharded: Sharded, stored: Buffer | None) -> dict[int, Buffer]:
+        """The encoded inner chunks of a whole stored shard, by their number.
+
+        Raises:
+            DataLossError: the shard is truncated, or its index is corrupt.
+        """
+        if stored is None:
+            return {}
+        data = memoryview(stored)
+        try:
+            start, stop = sharded.index_range().resolve(data.nbytes)
+        except OutOfRangeError as error:
+            raise _too_short(error) from error
+        index = cls(sharded.decode_index(data[start:stop]), sharded.grid_shape)
+        chunks: dict[int, Buffer] = {}
+        for number, start, stop in index.extents():
+            if stop > data.nbytes:
+                raise DataLossError(f"shard is shorter ({data.nbytes} bytes) than its index says")
+            chunks[number] = data[start:stop]
+        return chunks
+
+
+def _too_short(error: OutOfRangeError) -> DataLossError:
+    return DataLossError(f"shard is too short for its index: {error}")
+
+
+class InCell(Protocol):
+    """Something that is about one chunk."""
+
+    @property
+    def cell(self) -> Cell:
+        """Which chunk."""
+
+
+C = TypeVar("C", bound=InCell)
+M = TypeVar("M")
+
+
+class Batch(NamedTuple, Generic[M]):
+    """Inner chunks that are fetched in one request: `[start, stop)` of the shard's bytes."""
+
+    start: int
+    stop: int
+    members: list[tuple[M, int, int]]
+
+    def values(self, data: Buffer) -> list[Buffer]:
+        """The bytes of each member, of those of the batch."""
+        view = memoryview(data)
+        return [view[start - self.start : stop - self.start] for _, start, stop in self.members]
+
+
 class OpenShard(ChunkSource):
     """A shard whose index has been read: the source of its inner chunks.
 
     Attributes:
         generation: the store's stamp of what the index is of.
+        index: where its inner chunks are.
     """
 
-    __slots__ = ("_cell", "_index", "_outer", "_strides", "generation", "inline", "width")
+    __slots__ = ("_cell", "_outer", "generation", "index", "inline", "width")
 
     def __init__(
         self,
         outer: ChunkSource,
         cell: Cell,
         generation: bytes,
-        index: NDArray[np.uint64],
+        entries: NDArray[np.uint64],
         grid_shape: tuple[int, ...],
     ) -> None:
         self._outer = outer
         self._cell = cell
         self.generation = generation
-        self._index = index
-        self._strides = c_strides(grid_shape)
+        self.index = ShardIndex(entries, grid_shape)
         self.inline = outer.inline
         self.width = outer.width
+
+    @staticmethod
+    async def read_index(
+        outer: ChunkSource, cell: Cell, sharded: Sharded, known: bytes | None = None
+    ) -> tuple[ReadResult, NDArray[np.uint64] | None]:
+        """Read the index of the shard at `cell`: what the store says, and the entries if there are.
+
+        Args:
+            outer: where the shard is.
+            cell: which it is.
+            sharded: its codec.
+            known: the generation that the caller has the index of; nothing is read if that is
+                still stored.
+
+        Raises:
+            DataLossError: the index is truncated or corrupt.
+        """
+        try:
+            result = await outer.read(cell, sharded.index_range(), if_not_equal=known)
+        except OutOfRangeError as error:
+            raise _too_short(error) from error
+        return result, sharded.decode_index(result.value) if result.state == "value" else None
 
     @classmethod
     async def open(cls, outer: ChunkSource, cell: Cell, sharded: Sharded) -> OpenShard | None:
         """Read the index of the shard at `cell`; None if there is no shard.
 
         Raises:
-            DataLossError: the index is truncated or corrupt.
+            DataLossError: as `read_index`.
         """
-        try:
-            result = await outer.read(cell, sharded.index_range())
-        except OutOfRangeError as error:
-            raise DataLossError(f"shard is too short for its index: {error}") from error
-        if result.state == "missing":
+        result, entries = await cls.read_index(outer, cell, sharded)
+        if entries is None:
             return None
-        index = sharded.decode_index(result.value)
-        return cls(outer, cell, result.stamp.generation, index, sharded.grid_shape)
-
-    def extent_of(self, cell: Cell) -> tuple[int, int] | None:
-        """`[start, stop)` of an inner chunk in the shard's bytes; None if it is not stored."""
-        number = 0
-        for position, stride in zip(cell, self._strides, strict=True):
-            number += position * stride
-        offset, size = self._index[number].tolist()
-        if offset == MISSING and size == MISSING:
-            return None
-        return offset, offset + size
+        return cls(outer, cell, result.stamp.generation, entries, sharded.grid_shape)
 
     async def fetch(self, start: int, stop: int) -> Buffer:
         """Bytes `[start, stop)` of the shard.
@@ -162,12 +257,24 @@ class OpenShard(ChunkSource):
             raise ShardChangedError
         return result.value
 
-    def all_in_place(self, but: Collection[int]) -> dict[int, Kept]:
+    def batches(self, wanted: Iterable[C]) -> tuple[list[Batch[C]], list[C]]:
+        """Group inner chunks into few requests, and name those that are not stored."""
+        index = self.index
+        stored, missing = [], []
+        for each in wanted:
+            extent = index.extent(index.number(each.cell))
+            if extent is None:
+                missing.append(each)
+            else:
+                stored.append((each, *extent))
+        return _grouped(stored, _GAP_BYTES, _BATCH_BYTES), missing
+
+    def in_place(self, but: Collection[int]) -> dict[int, CopiedRange]:
         """Where the encoded inner chunks are, by their number, without those with some numbers."""
         return {
-            number: Kept(offset, offset + size)
-            for number, (offset, size) in enumerate(self._index.tolist())
-            if number not in but and not (offset == MISSING and size == MISSING)
+            number: CopiedRange(start, stop)
+            for number, start, stop in self.index.extents()
+            if number not in but
         }
 
     async def all_but(self, numbers: Collection[int]) -> dict[int, Buffer]:
@@ -176,7 +283,7 @@ class OpenShard(ChunkSource):
         Raises:
             ShardChangedError, DataLossError: as `fetch`.
         """
-        return await self._fetch_all(self.all_in_place(numbers))
+        return await self._fetch_all(self.in_place(numbers))
 
     async def some(self, numbers: Collection[int]) -> dict[int, Buffer]:
         """The encoded inner chunks with these numbers, if they are stored.
@@ -184,31 +291,22 @@ class OpenShard(ChunkSource):
         Raises:
             ShardChangedError, DataLossError: as `fetch`.
         """
-        places = {}
-        for number in numbers:
-            offset, size = self._index[number].tolist()
-            if not (offset == MISSING and size == MISSING):
-                places[number] = Kept(offset, offset + size)
-        return await self._fetch_all(places)
+        extents = [(number, self.index.extent(number)) for number in numbers]
+        return await self._fetch_all(
+            {number: CopiedRange(*extent) for number, extent in extents if extent is not None}
+        )
 
-    async def _fetch_all(self, places: Mapping[int, Kept]) -> dict[int, Buffer]:
-        wanted = sorted((place.start, place.stop, number) for number, place in places.items())
-        runs: list[list[tuple[int, int, int]]] = []
-        end = -1
-        for start, stop, number in wanted:
-            if start > end:
-                runs.append([])
-            end = max(end, stop)
-            runs[-1].append((start, stop, number))
+    async def _fetch_all(self, places: Mapping[int, CopiedRange]) -> dict[int, Buffer]:
         chunks: dict[int, Buffer] = {}
 
-        async def fetch(run: list[tuple[int, int, int]]) -> None:
-            first = run[0][0]
-            data = memoryview(await self.fetch(first, max(stop for _, stop, _ in run)))
-            for start, stop, number in run:
-                chunks[number] = data[start - first : stop - first]
+        async def fetch(batch: Batch[int]) -> None:
+            values = batch.values(await self.fetch(batch.start, batch.stop))
+            for (number, _, _), value in zip(batch.members, values, strict=True):
+                chunks[number] = value
 
-        await fan_out(self.inline, runs, fetch, count=len(runs), width=self.width)
+        # Not a byte is fetched that is not kept, and what is kept has to be held in any case.
+        batches = _grouped([(number, at.start, at.stop) for number, at in places.items()], 0, None)
+        await fan_out(self.inline, batches, fetch, count=len(batches), width=self.width)
         return chunks
 
     async def read(
@@ -219,7 +317,7 @@ class OpenShard(ChunkSource):
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        extent = self.extent_of(cell)
+        extent = self.index.extent(self.index.number(cell))
         if extent is None:
             return ReadResult("missing")
         first, last = extent
@@ -230,23 +328,23 @@ class OpenShard(ChunkSource):
         return f"inner chunk {cell} of shard {self._outer.describe(self._cell)}"
 
 
-class InCell(Protocol):
-    """Something that is about one chunk."""
-
-    @property
-    def cell(self) -> Cell:
-        """Which chunk."""
-
-
-C = TypeVar("C", bound=InCell)
-
-
-class Batch(NamedTuple, Generic[C]):
-    """Inner chunks that are fetched in one request: `[start, stop)` of the shard's bytes."""
-
-    start: int
-    stop: int
-    members: list[tuple[C, int, int]]
+def _grouped(stored: list[tuple[M, int, int]], gap: int, most: int | None) -> list[Batch[M]]:
+    """Ranges in batches: across gaps of so many bytes, up to a size."""
+    stored.sort(key=lambda member: member[1])
+    grouped: list[Batch[M]] = []
+    for member in stored:
+        _, start, stop = member
+        last = grouped[-1] if grouped else None
+        if (
+            last is None
+            or start - last.stop > gap
+            or (most is not None and stop - last.start > most)
+        ):
+            grouped.append(Batch(start, stop, [member]))
+        else:
+            last.members.append(member)
+            grouped[-1] = Batch(last.start, max(stop, last.stop), last.members)
+    return grouped
 
 
 def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -259,6 +357,14 @@ def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def inner_number(cell: Cell, strides: tuple[int, ...]) -> int:
+    """The C-order number of an inner chunk."""
+    number = 0
+    for position, stride in zip(cell, strides, strict=True):
+        number += position * stride
+    return number
+
+
 def inner_grid(sharded: Sharded) -> tuple[RegularAxis, ...]:
     """The grid of inner chunks within one shard."""
     inner = sharded.inner.chunk.shape
@@ -268,64 +374,54 @@ def inner_grid(sharded: Sharded) -> tuple[RegularAxis, ...]:
     )
 
 
-def inner_array(outer: ChunkedArray, sharded: Sharded, source: ChunkSource) -> ChunkedArray:
+def inner_array(
+    outer: ChunkedArray,
+    sharded: Sharded,
+    source: ChunkSource,
+    grid: tuple[RegularAxis, ...] | None = None,
+) -> ChunkedArray:
     """The shard as a chunked array, with the policies of the array it belongs to."""
-    grid = inner_grid(sharded)
+    grid = inner_grid(sharded) if grid is None else grid
     return ChunkedArray(
         source, grid, sharded.inner, outer.fill_missing, outer.store_fill, outer.limits
     )
 
 
-def descend_axes(axes: Sequence[Axis], step: Step) -> list[Axis]:
-    """The part of a selection that falls into one chunk, relative to the chunk's start."""
+def descend_axes(each: ChunkSlice) -> list[Axis]:
+    """What is selected of one chunk, as axes relative to the chunk's start.
+
+    Args:
+        each: of a plan.
+    """
     below: list[Axis] = []
-    for axis, piece in zip(axes, step.pieces, strict=True):
+    for number, piece in enumerate(each.pieces):
         inside, outside = piece.inside, piece.outside
-        if isinstance(axis, Strided) and isinstance(inside, slice) and isinstance(outside, slice):
-            below.append(Strided(axis.dim, inside.start, inside.step, outside.stop - outside.start))
-        elif isinstance(axis, Gathered) and isinstance(inside, tuple):
+        axis = each.axes[number] if each.axes else None
+        if isinstance(axis, Gathered):
+            assert isinstance(inside, tuple)
             assert isinstance(outside, np.ndarray)
             below.append(Gathered(axis.dims, inside, outside))
+        else:
+            assert isinstance(inside, slice)
+            assert isinstance(outside, slice)
+            dim = number if axis is None else axis.dim
+            below.append(Strided(dim, inside.start, inside.step, outside.stop - outside.start))
     return below
 
 
-def descend(axes: Sequence[Axis], step: Step, view: Array) -> tuple[list[Axis], Array]:
+def descend(each: ChunkSlice, view: Array) -> tuple[list[Axis], Array]:
     """`descend_axes`, and the part of the working view that it stands for.
 
     The view stays whole along gathered axes: their positions keep counting in it.
     """
     part = [
-        piece.outside if isinstance(piece.outside, slice) else slice(None) for piece in step.pieces
+        piece.outside if isinstance(piece.outside, slice) else slice(None) for piece in each.pieces
     ]
     index: tuple[slice | EllipsisType, ...] = (..., *part)
-    return descend_axes(axes, step), view[index]
+    return descend_axes(each), view[index]
 
 
-def batches(shard: OpenShard, steps: Iterable[C]) -> tuple[list[Batch[C]], list[C]]:
-    """Group inner steps into few requests, and name those whose chunks are not stored."""
-    stored = []
-    missing = []
-    for step in steps:
-        extent = shard.extent_of(step.cell)
-        if extent is None:
-            missing.append(step)
-        else:
-            stored.append((step, *extent))
-    stored.sort(key=lambda member: member[1])
-    grouped: list[Batch[C]] = []
-    for member in stored:
-        _, start, stop = member
-        last = grouped[-1] if grouped else None
-        near = last is not None and start - last.stop <= _GAP_BYTES
-        if last is None or not near or stop - last.start > _BATCH_BYTES:
-            grouped.append(Batch(start, stop, [member]))
-        else:
-            last.members.append(member)
-            grouped[-1] = Batch(last.start, max(stop, last.stop), last.members)
-    return grouped, missing
-
-
-def is_worth_splicing(kept: Collection[Kept]) -> bool:
+def is_worth_splicing(kept: Collection[CopiedRange]) -> bool:
     """Whether what is kept, in the order of the new shard, is in few pieces."""
     pieces = size = end = 0
     for part in kept:
@@ -333,22 +429,3 @@ def is_worth_splicing(kept: Collection[Kept]) -> bool:
         end = part.stop
         size += end - part.start
     return pieces > 0 and size >= pieces * _LEAST_KEPT
-
-
-def stored_chunks(sharded: Sharded, stored: Buffer | None) -> dict[int, Buffer]:
-    """The encoded inner chunks of a stored shard, by their number."""
-    if stored is None:
-        return {}
-    data = memoryview(stored)
-    try:
-        start, stop = sharded.index_range().resolve(data.nbytes)
-    except OutOfRangeError as error:
-        raise DataLossError(f"shard is too short for its index: {error}") from error
-    chunks: dict[int, Buffer] = {}
-    for number, (offset, size) in enumerate(sharded.decode_index(data[start:stop]).tolist()):
-        if offset == MISSING and size == MISSING:
-            continue
-        if offset + size > data.nbytes:
-            raise DataLossError(f"shard is shorter ({data.nbytes} bytes) than its index says")
-        chunks[number] = data[offset : offset + size]
-    return chunks

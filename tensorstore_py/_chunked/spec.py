@@ -1,263 +1,225 @@
-"""What was asked of a chunked array: the JSON members that every chunked format shares.
+"""Opening a chunked array, the same for every format: its metadata is read, created or assumed.
 
-A format's driver subclasses `ChunkedSpec`, adds its `metadata` member, and implements the few
-pure methods at the end: bytes to metadata, metadata to layout, constraints to new metadata.
-Opening, creating, caching and resizing are then the same for all (`opening`, `driver`).
+Creation is one conditional write of the metadata document: of any number of processes that create
+the same array one succeeds and the others find it. Nothing else is written.
 """
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
-from tensorstore_py._chunked import opening
-from tensorstore_py._chunked.cache import ChunkCache
-from tensorstore_py._interface.driver import DriverSpec, KvStoreField
-from tensorstore_py._interface.kvstore import KvStoreSpec
-from tensorstore_py._runtime.admission import Bytes, Places
-from tensorstore_py._spec.json_value import describe
-from tensorstore_py._spec.model import Field, JsonForm, PlainValidator, model_validator
-from tensorstore_py._spec.open_mode import DELETE_NEEDS_CREATE, OpenMode
-from tensorstore_py._spec.resource import Resource, ResourceField
-from tensorstore_py.errors import SpecError
+from tensorstore_py._chunked.driver import ChunkedDriver
+from tensorstore_py._chunked.format import ArrayFormat
+from tensorstore_py._chunked.metadata import MetadataFile, MetadataState
+from tensorstore_py._chunked.pool import needed_since
+from tensorstore_py._interface.array_metadata import (
+    ArrayMetadata,
+)
+from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
+from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._runtime.fan_out import offload
+from tensorstore_py._spec.dtype import dtype as DataType  # noqa: N812
+from tensorstore_py._spec.model import (
+    BeforeValidator,
+)
+from tensorstore_py._spec.schema import Schema
+from tensorstore_py.errors import AlreadyExistsError, MismatchError, NotFoundError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-    from tensorstore_py._chunked.driver import ChunkedDriver
-    from tensorstore_py._chunked.layout import ArrayLayout
+    from tensorstore_py._interface.field_bytes import ElementView
     from tensorstore_py._interface.kvstore import ReadResult
     from tensorstore_py._interface.transaction import Transaction
 
-__all__ = ["ChunkedSpec", "RecheckBound", "RecheckCacheOption", "recheck_bound"]
+__all__ = ["ChunkedSpec", "FieldSpec"]
 
-M = TypeVar("M")
-
-RecheckCacheOption: TypeAlias = bool | Literal["open"] | float
+M = TypeVar("M", bound=ArrayMetadata)
 
 
-def recheck_bound(json: object) -> RecheckCacheOption:
-    """A bound on how old cached things may be: true (not at all), false, "open", or a time.
+class ChunkedSpec(ArrayFormat[M]):
+    """The spec of an array that can be opened: an `ArrayFormat` of documents in a store."""
 
-    Raises:
-        SpecError: it is none of these.
-    """
-    if isinstance(json, bool) or json == "open":
-        return json
-    if isinstance(json, (int, float)):
-        return float(json)
-    raise SpecError(
-        'expected true, false, "open" or a time in seconds since the epoch, '
-        f"but found {describe(json)}"
-    )
-
-
-RecheckBound = Annotated[
-    RecheckCacheOption,
-    PlainValidator(recheck_bound),
-    JsonForm({"anyOf": [{"type": "boolean"}, {"const": "open"}, {"type": "number"}]}),
-]
-
-
-class ChunkedSpec(DriverSpec, Generic[M]):
-    """Members shared by chunked drivers; `M` is the format's metadata, frozen and hashable.
-
-    Attributes:
-        kvstore: where the array is, as a spec or a URL.
-        path: joined to the kvstore's; deprecated.
-        open: open the array if it exists; so it is by default, unless `create` is given.
-        create: create the array if it does not exist.
-        delete_existing: delete whatever is there first; needs `create`, and not `open`.
-        assume_metadata: don't read or write the metadata: take what the spec says.
-        assume_cached_metadata: take what the spec says of the metadata, until it is asked for.
-        cache_pool: where decoded chunks are kept.
-        metadata_cache_pool: where metadata is kept; the cache pool by default.
-        data_copy_concurrency: how many threads encode, decode and copy.
-        memory_limit: how many bytes of chunks may be in flight.
-        unpacking_limit: to how much compressed data of variable length may unpack.
-        recheck_cached_metadata: when metadata that is known is checked again: true (always),
-            false (never), "open" (when opened), or a time in seconds since 1970.
-        recheck_cached_data: when chunks that are cached are checked again; as above.
-        fill_missing_data_reads: a missing chunk reads as the fill value; else it is an error.
-        store_data_equal_to_fill_value: store chunks that hold nothing but the fill value.
-    """
-
-    data_members: ClassVar[frozenset[str] | None] = frozenset({
-        "kvstore", "open_", "assume_metadata", "assume_cached_metadata", "cache_pool",
-        "metadata_cache_pool", "data_copy_concurrency", "memory_limit", "unpacking_limit",
-        "recheck_cached_metadata",
-        "recheck_cached_data", "fill_missing_data_reads", "store_data_equal_to_fill_value",
-    })  # fmt: skip
-    writing_members: ClassVar[frozenset[str]] = frozenset({"create", "delete_existing"})
-
-    kvstore: KvStoreField | None = None
-    path: str = ""
-    open_: bool | None = Field(default=None, alias="open")
-    create: bool = False
-    delete_existing: bool = False
-    assume_metadata: bool = False
-    assume_cached_metadata: bool = False
-    cache_pool: Resource[ChunkCache] = ResourceField("cache_pool")
-    metadata_cache_pool: Resource[ChunkCache] | None = ResourceField("cache_pool", optional=True)
-    data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
-    memory_limit: Resource[Bytes] = ResourceField("memory_limit")
-    unpacking_limit: Resource[int] = ResourceField("unpacking_limit")
-    recheck_cached_metadata: RecheckBound = "open"
-    recheck_cached_data: RecheckBound = True
-    fill_missing_data_reads: bool = True
-    store_data_equal_to_fill_value: bool = False
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        return self.checked()
-
-    def checked(self) -> Self:
-        changes: dict[str, object] = {}
-        if self.open_ is not None and not (self.open_ and self.create):
-            # "open" says something only beside "create"
-            changes["open_"] = None
-        if self.assume_metadata and self.assume_cached_metadata:
-            changes["assume_cached_metadata"] = False
-        if self.kvstore is not None:
-            changes.update(kvstore=self.store_spec(), path="")
-        return self.replace(**changes) if changes else self
-
-    @property
-    def inline(self) -> bool:
-        return self.store_spec().open().inline
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
 
     async def open(self) -> ChunkedDriver[M]:
         return await self.open_within(None)
 
     async def open_within(self, transaction: Transaction | None) -> ChunkedDriver[M]:
-        return await opening.open_chunked(self, transaction)
+        return await open_chunked(self, transaction)
 
     async def open_known(
         self, transaction: Transaction | None, documents: Mapping[str, ReadResult]
     ) -> ChunkedDriver[M]:
         found = documents.get(self.metadata_key)
-        return await opening.open_chunked(self, transaction, found)
+        return await open_chunked(self, transaction, found)
 
-    @property
-    def metadata_pool(self) -> ChunkCache:
-        """Where metadata is kept."""
-        return (self.metadata_cache_pool or self.cache_pool).value
 
-    def check_open_mode(self) -> OpenMode:
-        """The open mode, if its flags go together.
+class FieldSpec(ChunkedSpec[M]):
+    """Members of formats whose elements may have fields, or be opened as bytes.
 
-        Raises:
-            SpecError: they don't; names the members.
-        """
-        mode = self.open_mode()
-        if mode.delete_existing and (mode.open or not mode.create):
-            raise SpecError(DELETE_NEEDS_CREATE)
-        if (mode.assume_metadata or mode.assume_cached_metadata) and (
-            not mode.open or mode.delete_existing
-        ):
-            raise SpecError('"assume_metadata" and "assume_cached_metadata" need "open": true')
-        return mode
+    Attributes:
+        field: the field to open, `"a.b"` for one inside another; None for the only one, or all of
+            them as records.
+        open_as_void: open the bytes of each element, as one more dimension.
+    """
 
-    def open_mode(self) -> OpenMode:
-        return OpenMode(
-            # a spec that may do nothing at all is never meant
-            open=bool(self.open_) or not self.create,
-            create=self.create,
-            delete_existing=self.delete_existing,
-            assume_metadata=self.assume_metadata,
-            assume_cached_metadata=self.assume_cached_metadata,
-        )
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"field", "open_as_void"})
 
-    def to_url(self) -> str:
-        return f"{self.store_spec().to_url()}|{self.url_scheme}:"
+    field: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
+    open_as_void: bool = False
 
-    @property
-    def url_scheme(self) -> str:
-        """The driver's name in a URL."""
-        return self.driver
-
-    def minimal(self) -> Self:
-        return self.replace(metadata=None)
-
-    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
-        super().add_json(json, include_defaults)
-        if not self.create:
-            json.pop("create", None)
-        if not self.path:
-            json.pop("path", None)
-
-    def store_spec(self) -> KvStoreSpec:
-        """The kvstore with this spec's path joined to its own, ending in "/" unless empty.
-
-        Raises:
-            SpecError: no kvstore was given.
-        """
-        if self.kvstore is None:
+    def checked(self) -> Self:
+        spec = super().checked()
+        if spec.field is not None and spec.open_as_void:
             raise SpecError(
-                'this member is required, for example {"driver": "file", "path": "/data/"}',
-                ("kvstore",),
+                '"field" and "open_as_void" exclude each other: a field is a part of the bytes',
+                ("field",),
             )
-        path = self.kvstore.path
-        if self.path:
-            joint = "/" if path and not path.endswith("/") and not self.path.startswith("/") else ""
-            path = f"{path}{joint}{self.path}"
-        if path and not path.endswith("/"):
-            path += "/"
-        return self.kvstore if path == self.kvstore.path else self.kvstore.replace(path=path)
+        return spec
 
-    # What a format adds, all pure.
+    def asked_schema(self) -> Schema:
+        asked = super().asked_schema()
+        if self.open_as_void:
+            asked.update(dtype=DataType("byte"))
+        return asked
+
+    def with_metadata(self, metadata: M) -> Self:
+        return super().with_metadata(metadata).replace(field=self.view_of(metadata).name or None)
 
     @property
     def layout_variant(self) -> tuple[str, ...]:
-        """Members other than the metadata that `layout` depends on, such as the field opened."""
-        return ()
+        asked = self.asked_type
+        reading = asked.name if asked is not None and asked.has_readings else ""
+        return (self.field or "", str(self.open_as_void), reading)
 
     @property
-    @abstractmethod
-    def metadata_key(self) -> str:
-        """Name of the metadata document below the array's path."""
+    def asked_type(self) -> DataType | None:
+        """The data type that is asked for, which tells apart several views of an element."""
+        if self.dtype is not None:
+            return self.dtype
+        return None if self.schema_ is None else self.schema_.dtype
 
-    @abstractmethod
-    def parse_metadata(self, data: bytes) -> M:
-        """The document's bytes as metadata.
-
-        Raises:
-            DataLossError: not valid JSON, or not this format; names the member.
-        """
-
-    @abstractmethod
-    def serialize_metadata(self, metadata: M) -> bytes:
-        """The document to store."""
-
-    @abstractmethod
-    def new_metadata(self) -> M:
-        """Metadata for a new array, from the `metadata` and schema constraints and defaults.
+    def view_of(self, metadata: M) -> ElementView:
+        """What is opened of each stored element.
 
         Raises:
-            SpecError: something that has no default is missing, or constraints contradict.
+            MismatchError: there is no such field.
         """
+        try:
+            return self.stored_view(metadata)
+        except SpecError as error:
+            raise MismatchError(str(error)) from None
 
-    @abstractmethod
-    def check_metadata(self, metadata: M) -> None:
-        """Compare stored metadata with the constraints.
+    def require_no_view(self, member: str) -> None:
+        """Refuse members that say what to open of an element of which no data type is stated.
 
         Raises:
-            MismatchError: names the member, what is stored and what was asked.
+            SpecError: one is given.
         """
+        for name, given in (("field", self.field is not None), ("open_as_void", self.open_as_void)):
+            if given:
+                raise SpecError(
+                    f'this member is required if "{name}" is specified', ("metadata", member)
+                )
 
     @abstractmethod
-    def layout(self, metadata: M) -> ArrayLayout:
-        """Bind the metadata.
+    def stored_view(self, metadata: M) -> ElementView:
+        """`view_of`, with the error of the data type.
 
         Raises:
-            SpecError, UnsupportedError: it asks for what does not exist, by name.
+            SpecError: there is no such field.
         """
 
-    @abstractmethod
-    def resized(self, metadata: M, shape: tuple[int, ...]) -> M:
-        """The metadata with another shape."""
 
-    @abstractmethod
-    def with_metadata(self, metadata: M) -> ChunkedSpec[M]:
-        """This spec with the `metadata` member complete: what reopens the array as it is."""
+async def open_chunked(
+    spec: ChunkedSpec[M],
+    transaction: Transaction | None = None,
+    document: ReadResult | None = None,
+) -> ChunkedDriver[M]:
+    """The open array for a bound spec, as its open mode says.
+
+    Args:
+        spec: what is asked for.
+        transaction: in which it is opened, and created.
+        document: its metadata document, if it was read already.
+
+    Raises:
+        NotFoundError: nothing is there and `create` is off.
+        AlreadyExistsError: something is there and `open` is off.
+        MismatchError: what is there contradicts the spec.
+        DataLossError, UnsupportedError: its metadata document is corrupt, or asks for what is not
+            here; names its key.
+        SpecError: flags of the open mode exclude each other, or the array can't be created from
+            what the spec says.
+    """
+    mode = spec.check_open_mode()
+    store_spec = spec.store_spec()
+    store = store_spec.open()
+    if mode.assume_metadata or mode.assume_cached_metadata:
+        file = MetadataFile(spec, store, store_spec.path)
+        metadata = spec.new_metadata()
+        state = MetadataState(metadata, spec.layout(metadata), UNKNOWN, time.time())
+        return ChunkedDriver(spec, file, state, assumed=mode.assume_metadata).within(transaction)
+    file = MetadataFile(spec, store, store_spec.path, spec.metadata_pool)
+    if transaction is not None:
+        file = file.within(transaction)
+        store = file.store
+    since = needed_since(spec.recheck_cached_metadata, time.time())
+    if mode.delete_existing:
+        await store.delete_range(KeyRange.prefix(store_spec.path))
+        file.learn(file.known, None)
+    found: MetadataState[M] | None = None
+    if document is not None:
+        # Of a tree there may be thousands, none of which waits for anything else.
+        found = await offload(store.inline, partial(file.take, document))
+    elif mode.open:
+        found = await file.current(since)
+    if found is None and mode.create:
+        found = await _create(spec, file, may_exist=mode.open)
+    elif found is not None:
+        _check(spec, file, found)
+    if found is None:
+        raise NotFoundError(
+            f'Error opening "{spec.driver}" driver: metadata at {file.describe()} does not exist; '
+            "to create the array pass create=True (with dtype and shape, or metadata)"
+        )
+    return ChunkedDriver(spec, file, found, transaction=transaction)
+
+
+async def _create(
+    spec: ChunkedSpec[M], file: MetadataFile[M], *, may_exist: bool
+) -> MetadataState[M]:
+    metadata = spec.new_metadata()
+    before = file.known
+    created = await file.write(metadata, if_equal=NO_VALUE)
+    if created is not None:
+        file.learn(before, created)
+        return created
+    found = await file.current(time.time()) if may_exist else None
+    if found is None:
+        raise AlreadyExistsError(
+            f'Error creating "{spec.driver}" array: metadata at {file.describe()} already exists; '
+            "pass open=True to open it if it exists, or delete_existing=True to replace it"
+        )
+    _check(spec, file, found)
+    return found
+
+
+def _check(spec: ChunkedSpec[M], file: MetadataFile[M], found: MetadataState[M]) -> None:
+    """Compare what is stored with what was asked.
+
+    Raises:
+        MismatchError: names the key, the member, what is stored and what was asked.
+    """
+    try:
+        spec.check_metadata(found.metadata)
+    except MismatchError as error:
+        raise MismatchError(
+            f'Error opening "{spec.driver}" driver: metadata at {file.describe()} does not match '
+            f"the spec: {error}"
+        ) from error

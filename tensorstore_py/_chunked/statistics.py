@@ -14,16 +14,15 @@ from tensorstore_py._chunked.shard import OpenShard, descend_axes, inner_grid
 from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorstore_py._chunked.array import ChunkedArray
-    from tensorstore_py._chunked.plan import Step
+    from tensorstore_py._chunked.array import ChunkedArray, StoredChunks
+    from tensorstore_py._chunked.plan import ChunkSlice
     from tensorstore_py._chunked.selection import Axis
-    from tensorstore_py._chunked.source import StoredChunks
     from tensorstore_py._index import IndexTransform
 
 __all__ = ["count_stored", "statistics_of"]
@@ -67,22 +66,23 @@ async def count_stored(
             stored += found
             total += of
 
-    async def look(step: Step) -> None:
-        sharded = array.at(step.cell).sharded
+    async def look(each: ChunkSlice) -> None:
+        sharded = array.at(each.cell).sharded
         if sharded is None:
-            result = await source.read(step.cell, _NOTHING)
+            result = await source.read(each.cell, _NOTHING)
             add(int(result.state == "value"), 1)
             return
-        inner = make_plan(descend_axes(axes, step), inner_grid(sharded))
+        inner = make_plan(descend_axes(each), inner_grid(sharded))
         try:
-            shard = await OpenShard.open(source, step.cell, sharded)
+            shard = await OpenShard.open(source, each.cell, sharded)
         except DataLossError as error:
-            where = source.describe(step.cell)
+            where = source.describe(each.cell)
             raise DataLossError(f"Error reading {where}: {error}") from error
         found = 0
         if shard is not None:
-            found = sum(shard.extent_of(each.cell) is not None for each in inner.steps())
+            index = shard.index
+            found = sum(index.extent(index.number(at.cell)) is not None for at in inner.slices())
         add(found, inner.count)
 
-    await fan_out(source.inline, plan.steps(), look, count=plan.count, width=source.width)
+    await fan_out(source.inline, plan.slices(), look, count=plan.count, width=source.width)
     return stored, total

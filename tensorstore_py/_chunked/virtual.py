@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tensorstore_py._chunked.cache import CachedChunk, ChunkCache, needed_since
+from tensorstore_py._chunked.format import RecheckBound
 from tensorstore_py._chunked.parts import output_box, shifted
 from tensorstore_py._chunked.plan import make_plan
+from tensorstore_py._chunked.pool import CachedChunk, ChunkCache, needed_since
 from tensorstore_py._chunked.selection import select
-from tensorstore_py._chunked.spec import RecheckBound
 from tensorstore_py._index import IndexDomain, IndexTransform, inf, propagate_bounds
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.driver import Driver, DriverSpec
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.new_array import new_array
-from tensorstore_py._runtime.admission import Places
-from tensorstore_py._runtime.attempts import CONFLICTS
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.gate import Gate
+from tensorstore_py._runtime.keyed_lock import KeyedLock
+from tensorstore_py._runtime.limiters import ThreadLimiter
+from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py._runtime.user_function import UserFunction
 from tensorstore_py._spec.choose_chunks import common_chunks
 from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tensorstore_py._chunked.plan import Step
+    from tensorstore_py._chunked.plan import ChunkSlice
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.codec import Array
-    from tensorstore_py._runtime.attempts import Attempts
+    from tensorstore_py._runtime.retry import Attempts
 
 __all__ = [
     "VirtualChunked",
@@ -119,7 +119,7 @@ class VirtualChunkedSpec(DriverSpec):
     read_function: UserFunction | None = None
     write_function: UserFunction | None = None
     cache_pool: Resource[ChunkCache] = ResourceField("cache_pool")
-    data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
+    data_copy_concurrency: Resource[ThreadLimiter] = ResourceField("data_copy_concurrency")
     recheck_cached_data: RecheckBound = True
 
     def checked(self) -> Self:
@@ -186,7 +186,7 @@ class VirtualChunked(Driver):
         self._cache = spec.cache_pool.value
         self._scope = object()
         self._opened = time.time()
-        self._gate = Gate(inline=self.inline)
+        self._gate = KeyedLock(inline=self.inline)
         self._batch: Batch | None = None
 
     @property
@@ -221,13 +221,13 @@ class VirtualChunked(Driver):
         view = selection.view(out)
         since = needed_since(self._spec.recheck_cached_data, self._opened)
 
-        async def step_body(step: Step) -> None:
+        async def step_body(step: ChunkSlice) -> None:
             chunk = await self._chunk(self._cell(step, origin, grid), since)
             assert chunk.chunk is not None
             view[(..., *step.outside)] = chunk.chunk[step.inside]
 
         plan = make_plan(selection.axes, grid)
-        await fan_out(self.inline, plan.steps(), step_body, count=plan.count, width=self._width)
+        await fan_out(self.inline, plan.slices(), step_body, count=plan.count, width=self._width)
         if not np.may_share_memory(view, out):
             selection.put(view, out)
         return out
@@ -235,7 +235,7 @@ class VirtualChunked(Driver):
     def forget_cached(self, transform: IndexTransform) -> None:
         resolved = propagate_bounds(self._domain, transform)
         origin, grid = self._grid(resolved)
-        for step in make_plan(select(shifted(resolved, origin)).axes, grid).steps():
+        for step in make_plan(select(shifted(resolved, origin)).axes, grid).slices():
             self._cache.drop((self._scope, self._cell(step, origin, grid).inclusive_min))
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
@@ -247,18 +247,18 @@ class VirtualChunked(Driver):
         selection = select(shifted(resolved, origin))
         view = selection.values(whole)
         plan = make_plan(selection.axes, grid)
-        if not self.readable and not all(step.full for step in plan.steps()):
+        if not self.readable and not all(step.full for step in plan.slices()):
             raise FailedPreconditionError(
                 "a part of a chunk can only be written if there is a read function; "
                 "write whole chunks, or give one"
             )
 
-        async def step_body(step: Step) -> None:
+        async def step_body(step: ChunkSlice) -> None:
             cell = self._cell(step, origin, grid)
-            async with self._gate.hold(cell.inclusive_min):
+            async with self._gate.acquire(cell.inclusive_min):
                 await self._update(cell, step, view[(..., *step.outside)])
 
-        await fan_out(self.inline, plan.steps(), step_body, count=plan.count, width=self._width)
+        await fan_out(self.inline, plan.slices(), step_body, count=plan.count, width=self._width)
 
     @property
     def _width(self) -> int:
@@ -287,7 +287,7 @@ class VirtualChunked(Driver):
             origin.append(first)
         return origin, grid
 
-    def _cell(self, step: Step, origin: list[int], grid: list[RegularAxis]) -> IndexDomain:
+    def _cell(self, step: ChunkSlice, origin: list[int], grid: list[RegularAxis]) -> IndexDomain:
         """The domain of a chunk, as far as it lies inside the array's."""
         low = [
             begin + axis.start(cell)
@@ -325,7 +325,7 @@ class VirtualChunked(Driver):
                 self._cache.put(key, found)
         return found
 
-    async def _update(self, cell: IndexDomain, step: Step, part: Array) -> None:
+    async def _update(self, cell: IndexDomain, step: ChunkSlice, part: Array) -> None:
         """Hand a chunk to the write function, until that takes it."""
         function = self._spec.write_function
         assert function is not None

@@ -1,76 +1,115 @@
-"""Writing: run a plan's steps so that the selected elements are stored.
+"""Writing: chunks are encoded from the new values, and stored so that no part of any write is lost.
 
-A chunk that is written in full is encoded and stored without a look at what was there. A chunk
-written in part is read, changed and stored again on the condition that nobody else stored it
-meanwhile, until that holds: so no writer's part is ever lost. Each key is replaced atomically;
-a crash leaves every chunk old or new.
+| the write has of a chunk | it is stored |
+|---|---|
+| everything within the array | as it is, without a look at what is there |
+| the same, but the bounds have changed | on condition that nothing is there; else as a part |
+| a part | by read-modify-write, on condition that what was read is still stored, until that holds |
+
+Each key is replaced atomically, so a crash leaves every chunk old or new. No writer's part is ever
+lost. A write that changes a few chunks in part is registered when it is asked for (`WriteRequest`):
+the write combiner stores once what several of them change of a chunk.
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._chunked.merging import MergedUpdates
+from tensorstore_py._chunked.combiner import WriteCombiner
+from tensorstore_py._chunked.modify import (
+    ChunkChange,
+    NewValues,
+    ShardChange,
+    ShownChange,
+    encode_run,
+    encodes_runs,
+)
 from tensorstore_py._chunked.plan import make_plan
-from tensorstore_py._chunked.rows import row_length, rows, side_by_side, slab
+from tensorstore_py._chunked.runs import RUN_BYTES, run_length, runs
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.shard import descend
-from tensorstore_py._chunked.uneven import EachShape
-from tensorstore_py._chunked.update import (
-    ChunkPart,
-    ChunkUpdate,
-    ShardPart,
-    ShardUpdate,
-    ShownUpdate,
-    encode,
-)
 from tensorstore_py._index import propagate_bounds
-from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.given import Given
-from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._interface.overlay import write_group
+from tensorstore_py._runtime.execution import PendingBody
 from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.interpreter_lock import SHARE_BYTES
+from tensorstore_py._runtime.lru_cache import LruCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
-    from tensorstore_py._chunked.array import ChunkedArray
-    from tensorstore_py._chunked.cache import Writes
-    from tensorstore_py._chunked.cached import PoolPart
-    from tensorstore_py._chunked.merging import Waiting
-    from tensorstore_py._chunked.plan import Plan, Step
-    from tensorstore_py._chunked.rows import Row
+    from tensorstore_py._chunked.array import Array, Cell, ChunkedArray, StoredChunks
+    from tensorstore_py._chunked.combiner import PendingWrite
+    from tensorstore_py._chunked.plan import ChunkSlice, Plan
+    from tensorstore_py._chunked.pool import PoolPart, Writes
+    from tensorstore_py._chunked.runs import ChunkRun
     from tensorstore_py._chunked.selection import Axis
-    from tensorstore_py._chunked.source import Cell, StoredChunks
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import Buffer
-    from tensorstore_py._interface.update import Update
+    from tensorstore_py._interface.read_modify_write import ReadModifyWrite
 
-__all__ = ["ChunkWriter", "Destination", "NewValues", "ShardWriter", "chosen", "write_from"]
+__all__ = ["Target", "WriteRequest", "chosen", "register_write", "write_from"]
 
 _AS_USUAL = Given()
 
-Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+#: Writes that touch more chunks are planned when they run.
+_MOST_CHUNKS: Final = 256
+
+#: How many shapes of chunks a write remembers the writers of.
+_SHAPES: Final = 1024
 
 
-class Destination(NamedTuple):
+class Target(NamedTuple):
     """What is written to.
 
     Attributes:
         array: what changes.
         source: the array's source, where chunks are stored.
-        merged: where this process's own writers of one chunk meet.
+        combiner: of this process's writers of one chunk.
         pool: where chunks are kept decoded, if they are.
     """
 
     array: ChunkedArray
     source: StoredChunks
-    merged: MergedUpdates
+    combiner: WriteCombiner
     pool: PoolPart | None = None
+
+
+class _Source:
+    """The new values of a write, and how many chunks still have to take theirs.
+
+    Args:
+        view: the working view of the new values.
+        given: what is known of its memory.
+        count: of chunks.
+    """
+
+    __slots__ = ("_count", "_numbers", "_taken", "lasting", "view")
+
+    def __init__(self, view: Array, given: Given, count: int) -> None:
+        self.view = view
+        self.lasting, self._taken = given
+        self._count = count
+        self._numbers = itertools.count(1)  # the next number is taken atomically
+
+    def is_in(self, parts: Sequence[Buffer] | None) -> bool:
+        """Whether what was made of a chunk's values is still their memory, in part."""
+        if self._taken is None or parts is None:
+            return False
+        views = [np.asarray(part) for part in parts if isinstance(part, memoryview)]
+        return any(np.may_share_memory(view, self.view) for view in views)
+
+    def taken(self) -> None:
+        """One more chunk needs its values no more."""
+        if self._taken is not None and next(self._numbers) == self._count:
+            self._taken()
 
 
 def chosen(
@@ -93,7 +132,7 @@ def chosen(
 
 
 async def write_from(
-    to: Destination, axes: Sequence[Axis], view: Array, given: Given = _AS_USUAL
+    to: Target, axes: Sequence[Axis], view: Array, given: Given = _AS_USUAL
 ) -> None:
     """Store the elements that `axes` select.
 
@@ -107,210 +146,268 @@ async def write_from(
         DataLossError: a chunk that must be changed in part is corrupt; names its key.
     """
     plan = make_plan(axes, to.array.grid)
-    values = NewValues(view, given, plan.count)
-    if plan.count > 1 and to.source.store.rewritten:
-        await _write_together(to, plan, values)
-    else:
-        await _write_each(to, plan, values)
+    source = _Source(view, given, plan.count)
+    group = write_group(to.source.store) if plan.count > 1 else None
+    if group is None:
+        await _write_each(to, plan, source)
+        return
+    try:
+        await _write_each(Target(to.array, to.source.on(group), WriteCombiner(group)), plan, source)
+        await group.commit()
+    finally:
+        if to.pool is not None:
+            to.pool.forget(to.array, axes)
 
 
-async def _write_each(to: Destination, plan: Plan, values: NewValues) -> None:
+async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
     """Store the chunks as they come."""
-    array, source = to.array, to.source
-    kind = ChunkWriter if array.sharded is None else ShardWriter
-    length = 0 if array.shapes is not None else kind(to, plan, values).row_length()
+    writer = _writer_of(to, source)
+    width, length = to.source.width, writer.run_length(plan)
     if length:
         await fan_out(
             True,
-            rows(plan, length),
-            kind(to, plan, values).row,
+            runs(plan, length),
+            writer.write_run,
             count=-(-plan.count // length),
-            width=source.width,
+            width=width,
             step_pieces=length if length > 1 else None,
         )
-        return
-
-    def work_of(part: ChunkedArray) -> Callable[[Step], Coroutine[Any, Any, None]]:
-        return kind(to._replace(array=part), plan, values).work()
-
-    work = work_of(array) if array.shapes is None else EachShape(array, work_of).step
-    await fan_out(source.inline, plan.steps(), work, count=plan.count, width=source.width)
+    else:
+        await fan_out(to.source.inline, plan.slices(), writer.write, count=plan.count, width=width)
 
 
-async def _write_together(to: Destination, plan: Plan, values: NewValues) -> None:
-    """Store the chunks at once, when all of them are encoded."""
-    source, pool = to.source, to.pool
-    staged = Overlay(source.store, repeatable=False, atomic=False, check=lambda: None)
-    within = Destination(to.array, source.on(staged), MergedUpdates(staged))
-    try:
-        await _write_each(within, plan, values)
-        await staged.commit()
-    finally:
-        if pool is not None:
-            pool.forget(to.array, plan.axes)
+def _writer_of(to: Target, source: _Source) -> _ChunkWriter:
+    if to.array.shapes is not None:
+        return _EachShapeWriter(to, source)
+    return _ChunkWriter(to, source) if to.array.sharded is None else _ShardWriter(to, source)
 
 
-class NewValues:
-    """The new values, and how many chunks still have to take theirs.
+class _ChunkWriter:
+    """One write to an array whose chunks are encoded whole, all of one shape."""
 
-    Args:
-        view: see `write_from`.
-        given: see `write_from`.
-        count: of chunks.
-    """
+    __slots__ = ("_array", "_combiner", "_counted", "_pool", "_source", "_stored", "_to")
 
-    __slots__ = ("_count", "_numbers", "_taken", "lasting", "view")
+    def __init__(self, to: Target, source: _Source) -> None:
+        self._to = to
+        self._array, self._stored, self._combiner, self._pool = to
+        self._source = source
+        limits = to.array.limits
+        size = limits.in_flight(to.array.chain.chunk.size_bytes)
+        self._counted = size if limits.memory.matters(to.source.inline, size) else 0
 
-    def __init__(self, view: Array, given: Given, count: int) -> None:
-        self.view = view
-        self.lasting, self._taken = given
-        self._count = count
-        self._numbers = itertools.count(1)  # the next number is taken atomically
-
-    def are_in(self, parts: Sequence[Buffer] | None) -> bool:
-        """Whether what was made of a chunk's values is still their memory, in part."""
-        if self._taken is None or parts is None:
-            return False
-        views = [np.asarray(part) for part in parts if isinstance(part, memoryview)]
-        return any(np.may_share_memory(view, self.view) for view in views)
-
-    def lie_together(self, row: Row) -> bool:
-        """Whether those of each chunk are one piece of memory, which can be encoded as it is."""
-        return self.view[next(row.steps()).outside].flags.c_contiguous
-
-    def taken(self) -> None:
-        """One more chunk needs its values no more."""
-        if self._taken is not None and next(self._numbers) == self._count:
-            self._taken()
-
-
-class ChunkWriter:
-    """One write to an array whose chunks are encoded whole."""
-
-    __slots__ = ("_array", "_merged", "_plan", "_pool", "_source", "_values")
-
-    def __init__(self, to: Destination, plan: Plan, values: NewValues) -> None:
-        self._array, self._source, self._merged, self._pool = to
-        self._plan = plan
-        self._values = values
-
-    def work(self) -> Callable[[Step], Coroutine[Any, Any, None]]:
-        """The body of a step, which waits for memory if that could run out."""
-        array = self._array
-        size = array.limits.in_flight(array.chain.chunk.size_bytes)
-        if array.limits.memory.matters(array.source.inline, size):
-            return self._counted_step
-        return self.step
-
-    async def _counted_step(self, step: Step) -> None:
-        limits = self._array.limits
-        memory, size = limits.memory, limits.in_flight(self._array.chain.chunk.size_bytes)
-        await memory.take(self._source.inline, size)
-        try:
-            await self.step(step)
-        finally:
-            memory.release(size)
-
-    def row_length(self) -> int:
+    def run_length(self, plan: Plan) -> int:
         """How many chunks to encode side by side, at most; 0: each where its values are."""
-        array = self._array
-        size = array.chain.chunk.size_bytes
-        length = row_length(self._plan, size)
-        if not length or self._pool is not None or not self._source.inline:
+        array, size = self._array, self._array.chain.chunk.size_bytes
+        if self._pool is not None or not encodes_runs(array):
             return 0
-        if array.chain.to_bytes.partial or array.chain.chunk.dtype.hasobject:
-            return 0
-        limits = array.limits
+        length, limits = run_length(plan, size), array.limits
         return 0 if limits.memory.matters(True, limits.in_flight(length * size)) else length
 
-    async def row(self, row: Row) -> None:
-        """Store a row of chunks, or one chunk."""
-        values = self._values
-        if not row.whole or values.lie_together(row):
-            for step in row.steps():
-                await self.step(step)
+    async def write_run(self, run: ChunkRun) -> None:
+        """Store a run of chunks, or one chunk."""
+        if not run.whole or run.is_in_place(self._source.view):
+            for each in run.slices():
+                await self._write(each)
             return
-        array, cells = self._array, row.cells()
-        with array.limits.copying:
-            _, chunks = slab(array.chain.chunk, len(cells))
-            chunks[...] = side_by_side(values.view, row)
-            for _ in cells:
-                values.taken()
-            data = [encode(array, chunk, None) for chunk in chunks]
-        await self._source.write_values(cells, data)
+        data = encode_run(self._array, self._source.view, run)
+        for _ in data:
+            self._source.taken()
+        await self._stored.write_values(run.cells(), data)
 
-    async def step(self, step: Step) -> None:
-        """Store one chunk."""
-        pool = self._pool
-        if pool is None:
-            await self._store(step, self.update(step))
+    async def write(self, each: ChunkSlice) -> None:
+        """Store one chunk, when there is memory for it."""
+        if self._counted:
+            memory = self._array.limits.memory
+            await memory.acquire(self._stored.inline, self._counted)
+            try:
+                await self._write(each)
+            finally:
+                memory.release(self._counted)
+        else:
+            await self._write(each)
+
+    async def _write(self, each: ChunkSlice) -> None:
+        if self._pool is None:
+            await self._store(each, self.change(each))
             return
-        with pool.writing(self._array, step.cell) as writes:
-            update = self.update(step)
-            _keep(writes, update, await self._store(step, update))
+        with self._pool.writing(self._array, each.cell) as writes:
+            change = self.change(each)
+            _keep(writes, change, await self._store(each, change))
 
-    async def _store(self, step: Step, update: Update) -> TimestampedStorageGeneration | None:
+    async def _store(
+        self, each: ChunkSlice, change: ReadModifyWrite
+    ) -> TimestampedStorageGeneration | None:
         """Store one chunk; its new stamp if that of just this change is known."""
-        if step.full and not self._array.chain.to_bytes.partial:
-            # Beyond the bounds known here may be what somebody who grew the array stored since.
-            careful = self._array.growing and not all(piece.whole for piece in step.pieces)
-            # In a transaction that nothing is there would have to hold until the commit.
-            if not (careful and self._source.store.stages):
-                condition = NO_VALUE if careful else None
-                parts = await update.parts(None)
-                early = not careful and not self._values.are_in(parts)
+        source, stored = self._source, self._stored
+        careful = False
+        if each.full and not self._array.chain.to_bytes.partial:
+            # Beyond the bounds known here may be what others stored who grew the array since.
+            careful = self._array.growing and not all(piece.whole for piece in each.pieces)
+            if not careful:
+                parts = await change.parts(None)
+                early = not source.is_in(parts)
                 if early:
-                    self._values.taken()
-                if self._values.lasting and parts is not None and len(parts) == 1:
-                    stamp = await self._source.keep(step.cell, parts[0], if_equal=condition)
-                else:
-                    stamp = await self._source.write_parts(step.cell, parts, if_equal=condition)
-                if not careful or stamp.generation != UNKNOWN:
-                    if not early:
-                        self._values.taken()
-                    return stamp
-        changed = await self._merged.update(self._source.key(step.cell), update)
-        self._values.taken()
+                    source.taken()
+                owned = source.lasting and parts is not None and len(parts) == 1
+                stamp = await stored.write(each.cell, parts, owned=owned)
+                if not early:
+                    source.taken()
+                return stamp
+        key = stored.key(each.cell)
+        changed = await self._combiner.update(key, change, assume_missing=careful)
+        source.taken()
         return changed
 
-    def announce(self, steps: Sequence[Step]) -> list[Waiting]:
-        """Have changes of chunks in part wait for their turn, or for who makes them along."""
-        key, update = self._source.key, self.update
-        return self._merged.announce([(key(step.cell), update(step)) for step in steps])
-
-    async def make(self, cell: Cell, waiting: Waiting, along: int) -> None:
-        """See to it that a change that was announced is made; see `MergedUpdates.make`."""
+    async def make(self, cell: Cell, pending: PendingWrite, along: int) -> None:
+        """See to it that a registered change is made; see `WriteCombiner.make`."""
         pool = self._pool
-        if pool is None or waiting.done:
-            await self._merged.make(waiting, along)
+        if pool is None or pending.done:
+            await self._combiner.make(pending, along)
         else:
             with pool.writing(self._array, cell) as writes:
-                _keep(writes, waiting.update, await self._merged.make(waiting))
-        self._values.taken()
+                _keep(writes, pending.change, await self._combiner.make(pending))
+        self._source.taken()
 
-    def update(self, step: Step) -> Update:
+    def change(self, each: ChunkSlice) -> ReadModifyWrite:
         """What becomes of the chunk."""
-        part = ChunkPart(step, self._values.view[(..., *step.outside)])
+        part = NewValues(each, self._source.view[(..., *each.outside)])
         # What is read back through a codec that rounds is not what was written.
         shown = self._pool is not None and self._array.chain.exact()
-        kind = ShownUpdate if shown else ChunkUpdate
-        return kind(self._array, self._source, step.cell, (part,))
+        kind = ShownChange if shown else ChunkChange
+        return kind(self._array, self._stored, each.cell, (part,))
 
 
-def _keep(writes: Writes, update: Update, stamp: TimestampedStorageGeneration | None) -> None:
-    """Have the pool keep the chunk that an update made, if its stamp is known."""
-    if stamp is not None and isinstance(update, ShownUpdate) and update.made is not None:
-        writes.stored(update.made, stamp.generation)
+def _keep(
+    writes: Writes, change: ReadModifyWrite, stamp: TimestampedStorageGeneration | None
+) -> None:
+    """Have the pool keep the chunk that a change made, if its stamp is known."""
+    if stamp is not None and isinstance(change, ShownChange) and change.made is not None:
+        writes.stored(change.made, stamp.generation)
 
 
-class ShardWriter(ChunkWriter):
+class _ShardWriter(_ChunkWriter):
     """One write to an array whose chunks are shards: inner chunks not touched are kept as bytes."""
 
     __slots__ = ()
 
-    def row_length(self) -> int:
-        return 0  # its inner chunks make rows
+    def run_length(self, plan: Plan) -> int:
+        return 0  # its inner chunks make runs
 
-    def update(self, step: Step) -> Update:
-        part = ShardPart(*descend(self._plan.axes, step, self._values.view))
-        return ShardUpdate(self._array, self._source, step.cell, (part,))
+    def change(self, each: ChunkSlice) -> ReadModifyWrite:
+        part = NewValues(*descend(each, self._source.view))
+        return ShardChange(self._array, self._stored, each.cell, (part,))
+
+
+class _EachShapeWriter(_ChunkWriter):
+    """One write to an array whose chunks differ in shape: each by the writer of its shape."""
+
+    __slots__ = ("_writers",)
+
+    def __init__(self, to: Target, source: _Source) -> None:
+        super().__init__(to, source)
+        self._writers: LruCache[_ChunkWriter] = LruCache(_SHAPES)
+
+    def run_length(self, plan: Plan) -> int:
+        return 0
+
+    async def write(self, each: ChunkSlice) -> None:
+        array = self._array
+        writer = self._writers.get(
+            array.chunk_shape(each.cell),
+            lambda: _writer_of(self._to._replace(array=array.at(each.cell)), self._source),
+        )
+        await writer.write(each)
+
+
+class WriteRequest(PendingBody):
+    """One registered write; called, it runs.
+
+    Args:
+        to: where to.
+        plan: what it changes: of no chunk all there is.
+        source: the new values.
+        current: tells whether `to` is still what is written to.
+        again: the write as it is made if it is not.
+    """
+
+    __slots__ = ("_again", "_changes", "_current", "_to", "_writer")
+
+    def __init__(
+        self,
+        to: Target,
+        plan: Plan,
+        source: _Source,
+        current: Callable[[], bool],
+        again: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._to = to
+        self._writer = writer = _writer_of(to, source)
+        slices = list(plan.slices())
+        pending = to.combiner.register(
+            [(to.source.key(each.cell), writer.change(each)) for each in slices]
+        )
+        self._changes = [(each.cell, mine) for each, mine in zip(slices, pending, strict=True)]
+        self._current = current
+        self._again = again
+
+    @property
+    def short(self) -> bool:
+        to = self._to
+        return to.source.inline and 2 * to.array.chain.chunk.size_bytes <= RUN_BYTES
+
+    async def __call__(self) -> None:
+        if not self._current():
+            self.withdraw()
+            await self._again()
+            return
+        try:
+            await self._make_all()
+        except BaseException:
+            self.withdraw()
+            raise
+
+    async def _make_all(self) -> None:
+        to, changes = self._to, self._changes
+        source, count = to.source, len(changes)
+        size = to.array.chain.chunk.size_bytes
+        if source.inline and (count * size < 2 * SHARE_BYTES or to.combiner.crowded(count)):
+            for change in changes:  # other threads have enough to do, or would not be worth it
+                await self._make(change)
+            return
+        await fan_out(source.inline, changes, self._make, count=count, width=source.width)
+
+    async def _make(self, change: tuple[Cell, PendingWrite]) -> None:
+        to = self._to
+        size, limits, inline = to.array.chain.chunk.size_bytes, to.array.limits, to.source.inline
+        counted = limits.in_flight(size)
+        if limits.memory.matters(inline, counted):
+            await limits.holding(inline, counted, partial(self._writer.make, *change, 0))
+        else:
+            along = max(0, RUN_BYTES // size - 1) if inline and to.pool is None else 0
+            await self._writer.make(*change, along)
+
+    def withdraw(self) -> None:
+        self._to.combiner.withdraw([pending for _, pending in self._changes])
+
+
+def register_write(
+    to: Target,
+    axes: Sequence[Axis],
+    view: Array,
+    given: Given,
+    current: Callable[[], bool],
+    again: Callable[[], Coroutine[Any, Any, None]],
+) -> WriteRequest | None:
+    """Register a write that changes a few chunks, and none of them as a whole; None if it is none.
+
+    A whole chunk is stored without a look at what is there, so combining gains nothing. Arguments
+    as for `write_from` and `WriteRequest`.
+    """
+    if to.array.shapes is not None or not view.size:
+        return None
+    plan = make_plan(axes, to.array.grid)
+    if plan.count > (_MOST_CHUNKS if write_group(to.source.store) is None else 1):
+        return None
+    if all(any(piece.full for piece in pieces) for pieces in plan.pieces):
+        return None  # so some chunk is changed as a whole
+    return WriteRequest(to, plan, _Source(view, given, plan.count), current, again)

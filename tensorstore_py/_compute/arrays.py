@@ -1,6 +1,6 @@
 """What is at a place, to be read: the arrays that are there, and the tree that they are in.
 
-A user names it as for `ts.copy`, whose `ends` find it.
+A user names it as for `ts.copy`, whose `endpoints` find it.
 """
 
 from __future__ import annotations
@@ -8,13 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._api.open import as_model, opened
-from tensorstore_py._conversion.ends import Found, source
-from tensorstore_py._conversion.member import SourceArray, node_attributes, open_source
-from tensorstore_py._conversion.version3 import plain_attributes
+from tensorstore_py._conversion.endpoints import (
+    FoundEndpoint,
+    SourceArray,
+    node_attributes,
+    open_source,
+    source,
+)
+from tensorstore_py._conversion.versions import plain_attributes
 from tensorstore_py._hierarchy.walk import Walk
 from tensorstore_py._plan.arrays import array_json
 from tensorstore_py._runtime.fan_out import fan_out, within
-from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.context import bind
 from tensorstore_py.errors import (
     MismatchError,
     NotFoundError,
@@ -24,7 +29,7 @@ from tensorstore_py.errors import (
 
 if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._conversion.ends import End
+    from tensorstore_py._conversion.endpoints import SourceEndpoint
     from tensorstore_py._hierarchy.node import Node
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._spec.context import Context
@@ -32,31 +37,29 @@ if TYPE_CHECKING:
 __all__ = ["Contents", "array_arguments", "contents", "end_of", "one_array"]
 
 
-def end_of(given: object, context: Context) -> End:
+def end_of(given: object, context: Context) -> SourceEndpoint:
     """The place that a user names: what `ts.copy` takes, and what `ts.open` finds by itself.
-
-    Args:
-        given: see above.
-        context: what specs are bound to.
 
     Raises:
         SpecError: something is wrong with it; names the JSON path.
     """
     end = source(given, context)
 
-    async def find() -> Found:
+    async def find() -> FoundEndpoint:
         try:
             return await end.find()
         except NotFoundError as error:
             array = await _array_of_any_format(given, end, context)
             if array is None:
                 raise NotFoundError(str(error).removeprefix("nothing to copy: ")) from error
-            return Found(None, array=array)
+            return FoundEndpoint(None, array=array)
 
     return end._replace(find=find)
 
 
-async def _array_of_any_format(given: object, end: End, context: Context) -> TensorStore | None:
+async def _array_of_any_format(
+    given: object, end: SourceEndpoint, context: Context
+) -> TensorStore | None:
     """The array at a place that is none of a hierarchy that members are listed of."""
     try:
         model = bind(as_model(given), context)
@@ -87,12 +90,8 @@ class Contents(NamedTuple):
         return plain_attributes(array.attributes, len(array.shape))
 
 
-async def contents(inline: bool, end: End) -> Contents:
+async def contents(inline: bool, end: SourceEndpoint) -> Contents:
     """The arrays and groups at a place.
-
-    Args:
-        inline: the caller's temperament.
-        end: the place.
 
     Raises:
         NotFoundError: nothing is there.
@@ -101,7 +100,7 @@ async def contents(inline: bool, end: End) -> Contents:
     return await within(inline, end.inline, lambda: _contents(end))
 
 
-async def _contents(end: End) -> Contents:
+async def _contents(end: SourceEndpoint) -> Contents:
     found = await end.find()
     if found.tree is None or found.node is None or found.node.kind == "array":
         return Contents({}, {"": await _single(found)}, False)
@@ -125,7 +124,7 @@ async def _contents(end: End) -> Contents:
     return Contents(groups, arrays, True)
 
 
-async def _single(found: Found) -> SourceArray:
+async def _single(found: FoundEndpoint) -> SourceArray:
     if found.array is not None and not found.array.readable:
         raise PermissionDeniedError("not opened for reading; open it with read=True")
     if found.node is not None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.user_function import UserFunction
-from tensorstore_py._spec.guests import admits
+from tensorstore_py._spec.registry import admits
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -32,12 +32,7 @@ _DOMAIN = "domain"
 
 
 class PickledFunction:
-    """A function that has no name that others know, on its way to another process.
-
-    Args:
-        name: for messages.
-        data: it, pickled.
-    """
+    """A function that has no name that others know, on its way to another process."""
 
     __slots__ = ("data", "name")
 
@@ -85,10 +80,6 @@ class BlockFunction:
         inputs: how many blocks it takes.
         kwargs: what else it is called with.
         loop: the event loop on which its coroutines run; None: the library's own.
-
-    Attributes:
-        name: for messages, and in plans.
-        kwargs: as given.
 
     Raises:
         SpecError: the name is none of a function, or may not be used here (see `Trust`).
@@ -148,7 +139,7 @@ class BlockFunction:
         """What it gives for some blocks.
 
         Args:
-            inline: the caller's temperament.
+            inline: the caller's execution mode.
             *blocks: one of each source.
             domain: which part of the target is made.
             quiet: leave out NumPy's warnings of values, such as a division by zero.

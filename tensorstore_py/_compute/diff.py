@@ -8,18 +8,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._api.begin import as_context
 from tensorstore_py._compute.arrays import array_arguments, contents, end_of
-from tensorstore_py._compute.comparison import Tolerance, comparable
-from tensorstore_py._compute.diff_operation import DiffArrays, Findings, MergeFindings
+from tensorstore_py._compute.diff_operation import (
+    DiffArrays,
+    Findings,
+    MergeFindings,
+    Tolerance,
+    comparable,
+)
 from tensorstore_py._compute.difference import Difference, DifferingMember
 from tensorstore_py._plan.arrays import open_json
 from tensorstore_py._plan.call import Call, register_call
 from tensorstore_py._plan.document import document_place
-from tensorstore_py._plan.operation import register
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._plan.steps import Stage, Step
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._plan.steps import Stage, Step, register
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -28,9 +32,9 @@ if TYPE_CHECKING:
     from tensorstore_py._api.blocks import Blocks
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._compute.arrays import Contents
-    from tensorstore_py._conversion.ends import End
+    from tensorstore_py._conversion.endpoints import SourceEndpoint
     from tensorstore_py._interface.hierarchy import JsonObject
-    from tensorstore_py._plan.tasks import Outcome
+    from tensorstore_py._plan.tasks import StageOutcome
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
@@ -93,7 +97,7 @@ def diff(
         a, b, equal_nan=equal_nan, rtol=rtol, atol=atol, max_blocks=max_blocks, context=context
     )
     where = None if manifest is None else document_place(manifest, as_context(context))
-    return run_call(call, executor, Told(progress, "diff"), where)
+    return run_call(call, executor, Reporter(progress, "diff"), where)
 
 
 def _call(
@@ -130,7 +134,9 @@ class DiffCall(Call[Difference]):
 
     operation = "diff"
 
-    def __init__(self, ends: tuple[End, End], tolerance: Tolerance, most: int) -> None:
+    def __init__(
+        self, ends: tuple[SourceEndpoint, SourceEndpoint], tolerance: Tolerance, most: int
+    ) -> None:
         self._ends, self._tolerance, self._most = ends, tolerance, most
         self._seen: tuple[Contents, Contents] | None = None
 
@@ -180,7 +186,7 @@ class DiffCall(Call[Difference]):
         del again
         await self._look()
 
-    def result(self, outcomes: list[Outcome]) -> Difference:
+    def result(self, outcomes: list[StageOutcome]) -> Difference:
         """Where the two sides differ."""
         assert self._seen is not None
         one, other = self._seen

@@ -1,7 +1,8 @@
 """`DiffArrays`: comparing two arrays as an operation on blocks, with results that merge.
 
 Blocks are whole chunks of the first array. Of each the two parts are read, compared and dropped;
-what is kept is a few figures, of no more than so many blocks.
+what is kept is a few figures, of a bounded number of blocks. Values are compared, not bits: -0.0
+equals 0.0, and NaN equals NaN unless the caller asks otherwise.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tensorstore_py._api.blocks import Blocks, chunk_edges
-from tensorstore_py._api.blockwise import limits, selected
-from tensorstore_py._api.reread import read_surely
-from tensorstore_py._compute.comparison import differing, largest_distance
+from tensorstore_py._api.blockwise import limits, read_surely, selected
 from tensorstore_py._compute.difference import DifferingBlock
+from tensorstore_py._compute.measure import computable, equal_to
 from tensorstore_py._index import IndexTransform, OutputIndexMap, propagate_bounds
 from tensorstore_py._runtime.fan_out import offload, within
 from tensorstore_py.errors import SpecError
@@ -25,12 +25,125 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tensorstore_py._api.blocks import Block
-    from tensorstore_py._compute.comparison import Tolerance
     from tensorstore_py._compute.measure import Array
     from tensorstore_py._interface.driver import Driver
     from tensorstore_py._spec.json_value import Json
 
-__all__ = ["DiffArrays", "Findings", "MergeFindings"]
+__all__ = [
+    "DiffArrays",
+    "Findings",
+    "MergeFindings",
+    "Tolerance",
+    "comparable",
+    "differing",
+    "largest_distance",
+]
+
+
+_NUMBERS = "biufc"
+
+
+class Tolerance(NamedTuple):
+    """How far apart elements may be, as `numpy.isclose` has it."""
+
+    equal_nan: bool = True
+    rtol: float = 0.0
+    atol: float = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether they must be equal."""
+        return not self.rtol and not self.atol
+
+
+def comparable(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
+    """Whether elements of two types can be compared: those of one type, and numbers.
+
+    Example:
+        >>> (
+        ...     comparable(np.dtype("i2"), np.dtype("f4")),
+        ...     comparable(np.dtype("i2"), np.dtype("M8[s]")),
+        ... )
+        (True, False)
+    """
+    return one == other or (_is_number(one) and _is_number(other))
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in _NUMBERS or (dtype.kind == "V" and dtype.type is not np.void)
+
+
+def differing(one: Array, other: Array, tolerance: Tolerance) -> Array:
+    """Where elements differ.
+
+    Example:
+        >>> nan = np.nan
+        >>> differing(np.array([1, nan, 3.01]), np.array([2, nan, 3]), Tolerance(atol=0.1))
+        array([ True, False, False])
+    """
+    if not _is_number(one.dtype) or (tolerance.exact and one.dtype == other.dtype):
+        same = equal_to(one, other)
+        if tolerance.equal_nan:
+            return ~same
+        return ~np.asarray(one == other, bool)
+    wide = _wide(one.dtype, other.dtype)
+    if tolerance.exact:
+        found = np.asarray(_known(one) != _known(other))
+    else:
+        here, there = one.astype(wide), other.astype(wide)
+        with np.errstate(all="ignore"):
+            far = np.abs(here - there) > tolerance.atol + tolerance.rtol * np.abs(there)
+            finite = np.isfinite(here) & np.isfinite(there)
+        found = np.where(finite, far, here != there)
+    if tolerance.equal_nan and wide.kind in "fc":
+        found &= ~(_is_nan(one) & _is_nan(other))
+    return found
+
+
+def _is_nan(data: Array) -> Array:
+    known = _known(data)
+    found: Array = np.isnan(known) if known.dtype.kind in "fc" else np.zeros(known.shape, bool)
+    return found
+
+
+def _known(data: Array) -> Array:
+    """The elements, of a type that NumPy compares."""
+    return data if data.dtype.kind in _NUMBERS else data.astype(computable(data.dtype))
+
+
+def _wide(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
+    """A type to compute differences in."""
+    return np.dtype(np.complex128 if "c" in (one.kind, other.kind) else np.float64)
+
+
+def largest_distance(one: Array, other: Array) -> Any:  # noqa: ANN401 - of whichever type
+    """The largest absolute difference of some elements; None where there is no such thing.
+
+    Where one is NaN and the other is not, it is NaN if there are no others.
+
+    Example:
+        >>> largest_distance(np.array([-100, 3], "i1"), np.array([100, 3], "i1"))
+        200
+        >>> largest_distance(np.array(["2020-01-01"], "M8[D]"), np.array(["2020-01-03"], "M8[D]"))
+        np.timedelta64(2,'D')
+    """
+    if not one.size:
+        return None
+    if one.dtype == other.dtype and one.dtype.kind in "iu":
+        # The difference of two whole numbers always fits their type without a sign.
+        word = np.dtype(f"u{one.dtype.itemsize}")
+        high, low = np.maximum(one, other), np.minimum(one, other)
+        return int((high.view(word) - low.view(word)).max())
+    if _is_number(one.dtype) and _is_number(other.dtype):
+        wide = _wide(one.dtype, other.dtype)
+        with np.errstate(all="ignore"):
+            return float(np.fmax.reduce(np.abs(one.astype(wide) - other.astype(wide))))
+    if one.dtype == other.dtype and one.dtype.kind in "mM":
+        apart = np.abs(one - other)
+        there = apart[~np.isnat(apart)]
+        return there.max() if there.size else None
+    return None
+
 
 _TOLERANT_BYTES = 25
 
@@ -108,13 +221,6 @@ class DiffArrays:
         tolerance: what is no difference.
         most: of how many blocks to tell.
         path: of the arrays, to name blocks.
-
-    Attributes:
-        inline: the temperament of `run`.
-        blocks: what is worked on.
-        item_bytes: how much memory an element takes meanwhile.
-        memory: the budget that this counts in.
-        told_bytes: what an element counts for progress.
     """
 
     def __init__(

@@ -5,32 +5,168 @@ A tree's digest is made of those of its arrays, and of paths and attributes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from tensorstore_py._api.kvstore_spec import as_context
-from tensorstore_py._compute.array_digest import Digest, DigestArray, MergeLanes, digest_of
+from tensorstore_py._api.begin import as_context
+from tensorstore_py._api.blocks import Blocks
+from tensorstore_py._api.blockwise import limits, read_surely, selected
 from tensorstore_py._compute.arrays import array_arguments, contents, end_of
+from tensorstore_py._compute.fingerprint import LANES, PRIME, added, fingerprint
+from tensorstore_py._index import propagate_bounds
 from tensorstore_py._plan.arrays import open_json
 from tensorstore_py._plan.call import Call, register_call
 from tensorstore_py._plan.document import document_place
-from tensorstore_py._plan.operation import register
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._plan.steps import Stage, Step
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._plan.steps import Stage, Step, register
+from tensorstore_py._runtime.fan_out import offload
+from tensorstore_py._runtime.progress import Reporter
+from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
-    from tensorstore_py._api.blocks import Blocks
+    from tensorstore_py._api.blocks import Block
     from tensorstore_py._compute.arrays import Contents
     from tensorstore_py._compute.fingerprint import Lanes
-    from tensorstore_py._conversion.ends import End
-    from tensorstore_py._conversion.member import SourceArray
+    from tensorstore_py._conversion.endpoints import SourceArray, SourceEndpoint
+    from tensorstore_py._index import IndexTransform
+    from tensorstore_py._interface.driver import Driver
     from tensorstore_py._interface.hierarchy import JsonObject
-    from tensorstore_py._plan.tasks import Outcome
+    from tensorstore_py._plan.tasks import StageOutcome
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
+    from tensorstore_py._spec.json_value import Json
 
-__all__ = ["DigestCall", "digest", "tree_digest"]
+__all__ = [
+    "Digest",
+    "DigestArray",
+    "DigestCall",
+    "MergeLanes",
+    "digest",
+    "digest_of",
+    "tree_digest",
+]
+
+
+_VERSION: Final = "tsd1"
+_FORM: Final = re.compile(r"tsd[1-9][0-9]*:[0-9a-f]{64}")
+
+
+class Digest(str):
+    """What `ts.digest` gives: a text such as `"tsd1:9f2c…"`, equal for what is equal.
+
+    Attributes:
+        version: of the algorithm: what comes before the colon.
+        hex: the 64 hexadecimal digits behind it.
+
+    Raises:
+        SpecError: the text is no digest.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> found = ts.digest(ts.array([1, 2, 3], dtype="int16")).result()
+        >>> found == ts.Digest(str(found)), found.version, len(found.hex)
+        (True, 'tsd1', 64)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """The digest that a text tells."""
+        if not _FORM.fullmatch(text):
+            raise SpecError(f"expected a digest such as tsd1:9f2c… with 64 digits, not {text!r}")
+        return super().__new__(cls, text)
+
+    @property
+    def version(self) -> str:
+        """Of the algorithm."""
+        return self.partition(":")[0]
+
+    @property
+    def hex(self) -> str:
+        """The digits."""
+        return self.partition(":")[2]
+
+    def __repr__(self) -> str:
+        return f"Digest({str(self)!r})"
+
+
+def digest_of(document: object) -> Digest:
+    """The digest of a JSON document in its canonical form."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return Digest(f"{_VERSION}:{hashlib.sha256(text.encode()).hexdigest()}")
+
+
+class MergeLanes:
+    """How fingerprints are merged."""
+
+    def merge(self, one: object, other: object) -> Lanes:
+        """The fingerprint of both parts."""
+        assert isinstance(one, tuple)
+        assert isinstance(other, tuple)
+        return added(one, other)
+
+    def to_json(self, result: object) -> Json:
+        """As JSON."""
+        assert isinstance(result, tuple)
+        return list(result)
+
+    def from_json(self, json: Any) -> Lanes:  # noqa: ANN401 - JSON
+        """Of JSON.
+
+        Raises:
+            SpecError: it is no fingerprint.
+        """
+        if (
+            not isinstance(json, list)
+            or len(json) != LANES
+            or not all(isinstance(each, int) and 0 <= each < PRIME for each in json)
+        ):
+            raise SpecError("a partial result is damaged: it is no fingerprint")
+        return tuple(json)
+
+
+class DigestArray:
+    """The digest of one array as an operation on blocks, with results that merge.
+
+    `Digest` is what comes of it: the text that is the same for equal arrays. The one invariant: it
+    depends on the data type, the shape and the elements, and on nothing else.
+    """
+
+    def __init__(self, source: Driver, view: IndexTransform) -> None:
+        self._source = source
+        self._view = propagate_bounds(source.domain.mark_bounds_implicit[False], view)
+        self.inline = source.inline
+        self.memory = source.memory
+        self.told_bytes = self.item_bytes = source.data_type.array_dtype.itemsize
+        self.blocks = Blocks.of_read(source, self._view, **limits(self.item_bytes, self.memory))
+
+    async def run(self, block: Block) -> Lanes:
+        """The fingerprint of a block."""
+        data = await read_surely(self._source, self._view[selected(block.bounds)])
+        origin = [
+            low - first
+            for (low, _), first in zip(block.bounds, self._view.input_origin, strict=True)
+        ]
+        make = partial(fingerprint, data, origin, self._source.data_type)
+        return await offload(self.inline, make)
+
+    def result(self, found: Lanes | None) -> Digest:
+        """The digest.
+
+        Args:
+            found: the fingerprint of all blocks; None: there are none.
+        """
+        return digest_of(
+            {
+                "dtype": self._source.data_type.name,
+                "shape": list(self._view.input_shape),
+                "elements": list(found or (0,) * LANES),
+            }
+        )
 
 
 def digest(
@@ -82,7 +218,7 @@ def digest(
         True
     """
     where = None if manifest is None else document_place(manifest, as_context(context))
-    return run_call(_call(source, context=context), executor, Told(progress, "digest"), where)
+    return run_call(_call(source, context=context), executor, Reporter(progress, "digest"), where)
 
 
 def _call(
@@ -99,15 +235,11 @@ def _call(
 
 
 class DigestCall(Call[Digest]):
-    """A digest that is asked for.
-
-    Args:
-        end: of what.
-    """
+    """A digest that is asked for."""
 
     operation = "digest"
 
-    def __init__(self, end: End) -> None:
+    def __init__(self, end: SourceEndpoint) -> None:
         self._end = end
         self._seen: tuple[Contents, dict[str, DigestArray]] | None = None
 
@@ -150,7 +282,7 @@ class DigestCall(Call[Digest]):
         del again
         await self._look()
 
-    def result(self, outcomes: list[Outcome]) -> Digest:
+    def result(self, outcomes: list[StageOutcome]) -> Digest:
         """The digest."""
         assert self._seen is not None
         found, operations = self._seen
@@ -190,12 +322,7 @@ register_call(digest, _call)
 
 
 def tree_digest(found: Contents, arrays: dict[str, Digest]) -> Digest:
-    """The digest of a tree.
-
-    Args:
-        found: what is in it.
-        arrays: the digests of its arrays, by path.
-    """
+    """The digest of a tree."""
     members = [
         [path, found.attributes(path), arrays.get(path)]
         for path in sorted([*found.groups, *found.arrays])

@@ -6,8 +6,8 @@ modulo the prime 2^31 - 1, with four sets of keys. As a polynomial in the keys i
 and another array has another polynomial. So with keys drawn at random two arrays of rank r have one
 fingerprint with a probability of at most (r / (2^31 - 1))^4 (J. L. Carter and M. N. Wegman,
 "Universal Classes of Hash Functions", 1979; J. T. Schwartz, "Fast Probabilistic Algorithms for
-Verification of Polynomial Identities", 1980). The keys are the same for everybody, so this is good
-against accidents and not against somebody who looks for two such arrays. And since it is a sum,
+Verification of Polynomial Identities", 1980). The keys are the same everywhere, so this is good
+against accidents and not against a deliberate search for two such arrays. And since it is a sum,
 parts of an array can be added in any order.
 """
 

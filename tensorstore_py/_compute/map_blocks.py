@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tensorstore_py._api.array import array
-from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._api.begin import as_context
 from tensorstore_py._compute.block_function import BlockFunction
 from tensorstore_py._compute.map_blocks_call import MapBlocksCall, MapRequest
 from tensorstore_py._compute.map_blocks_options import MapOptions
-from tensorstore_py._conversion.asked import as_chunks
-from tensorstore_py._conversion.ends import destination, source
-from tensorstore_py._conversion.new_form import Chunks, Wanted
+from tensorstore_py._conversion.copy import as_chunks
+from tensorstore_py._conversion.endpoints import destination, source
+from tensorstore_py._conversion.target_metadata import Chunks, RequestedMetadata
 from tensorstore_py._plan.call import register_call
 from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._compute.halo import Boundary
+    from tensorstore_py._compute.map_blocks_options import Boundary
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._runtime.future import Future, FutureLike
     from tensorstore_py._runtime.progress import ProgressLike
@@ -149,10 +149,10 @@ def map_blocks(
     """
     call = _call(
         function, sources, target, halo, boundary, drop, new, kwargs, loop, if_exists,
-        Wanted(chunks, shards, None, codec, dtype, fill_value), chunk_layout, context,
+        RequestedMetadata(chunks, shards, None, codec, dtype, fill_value), chunk_layout, context,
     )  # fmt: skip
     where = None if manifest is None else document_place(manifest, as_context(context))
-    return run_call(call, executor, Told(progress, "map_blocks"), where)
+    return run_call(call, executor, Reporter(progress, "map_blocks"), where)
 
 
 def _call(
@@ -166,7 +166,7 @@ def _call(
     kwargs: Mapping[str, object] | None,
     loop: asyncio.AbstractEventLoop | None,
     if_exists: Literal["raise", "replace"],
-    wanted: Wanted,
+    wanted: RequestedMetadata,
     chunk_layout: object,
     context: Context | None,
 ) -> MapBlocksCall:
@@ -232,7 +232,7 @@ def _checked_json(kwargs: Mapping[str, object]) -> Mapping[str, object]:
     return kwargs
 
 
-def _wanted_json(wanted: Wanted) -> JsonObject:
+def _wanted_json(wanted: RequestedMetadata) -> JsonObject:
     """How a new target is to be, as arguments; None: as the sources."""
     codec, layout, fill = wanted.codec, wanted.chunk_layout, wanted.fill_value
     said = {
@@ -259,7 +259,7 @@ def _planned(
     """The call; a document names its sources."""
     del manifest, executor, progress
     names = ("chunks", "shards", "codec", "dtype", "fill_value")
-    wanted = Wanted(**{name: options.pop(name, None) for name in names})
+    wanted = RequestedMetadata(**{name: options.pop(name, None) for name in names})
     known = {
         "halo": 0, "boundary": "none", "drop": None, "new": None, "kwargs": None, "loop": None,
         "if_exists": "raise", "chunk_layout": None, "context": None,

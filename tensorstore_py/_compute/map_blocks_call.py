@@ -11,22 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tensorstore_py._compute.alignment import Alignment, Frame
 from tensorstore_py._compute.block_function import BlockFunction, PickledFunction
-from tensorstore_py._compute.block_probe import data_type_of
-from tensorstore_py._compute.map_blocks_form import target_options
 from tensorstore_py._compute.map_blocks_operation import MapBlocks
 from tensorstore_py._compute.map_blocks_options import MapOptions
-from tensorstore_py._conversion.copy_plan import PlannedArray, Request
-from tensorstore_py._conversion.ends import described
-from tensorstore_py._conversion.member import SourceArray, open_source
-from tensorstore_py._conversion.member_paths import MemberPaths
-from tensorstore_py._conversion.new_form import NewForm, Wanted
+from tensorstore_py._compute.map_blocks_target import data_type_of, target_options
+from tensorstore_py._conversion.copy_plan import MemberPaths, PlannedArray, Request
+from tensorstore_py._conversion.endpoints import SourceArray, described, open_source
+from tensorstore_py._conversion.target_metadata import RequestedMetadata, TargetMetadata
 from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._plan.arrays import array_json, open_json
 from tensorstore_py._plan.call import Call
-from tensorstore_py._plan.operation import register
-from tensorstore_py._plan.steps import Stage, Step
+from tensorstore_py._plan.steps import Stage, Step, register
 from tensorstore_py._runtime.fan_out import within
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -40,11 +36,15 @@ if TYPE_CHECKING:
 
     from tensorstore_py._api.blocks import Blocks
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._conversion.ends import Destination, End, Found
+    from tensorstore_py._conversion.endpoints import (
+        DestinationEndpoint,
+        FoundEndpoint,
+        SourceEndpoint,
+    )
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.kvstore import KvStoreSpec
-    from tensorstore_py._plan.operation import Operation
-    from tensorstore_py._plan.tasks import Outcome
+    from tensorstore_py._plan.steps import Operation
+    from tensorstore_py._plan.tasks import StageOutcome
     from tensorstore_py._spec.context import Context
     from tensorstore_py._spec.schema import Schema
 
@@ -65,15 +65,15 @@ class MapRequest(NamedTuple):
     """
 
     function: BlockFunction
-    sources: tuple[End, ...]
-    target: Destination
+    sources: tuple[SourceEndpoint, ...]
+    target: DestinationEndpoint
     options: MapOptions
-    wanted: Wanted
+    wanted: RequestedMetadata
     if_exists: Literal["raise", "replace"]
     identity: JsonObject
 
 
-class _Seen(NamedTuple):
+class _Opened(NamedTuple):
     """What was found.
 
     Attributes:
@@ -84,7 +84,7 @@ class _Seen(NamedTuple):
     """
 
     sources: list[TensorStore]
-    to: Found
+    to: FoundEndpoint
     planned: PlannedArray | None
     operation: MapBlocks
     target: TensorStore
@@ -97,25 +97,21 @@ class _Seen(NamedTuple):
 
 
 class MapBlocksCall(Call["TensorStore"]):
-    """A function that is to be mapped.
-
-    Args:
-        request: what is asked for.
-        arguments: makes the call's arguments as JSON.
-    """
+    """A function that is to be mapped."""
 
     operation = "map_blocks"
 
     def __init__(self, request: MapRequest, arguments: Callable[[], JsonObject]) -> None:
         self._request = request
         self._arguments = arguments
-        self._seen: _Seen | None = None
+        self._seen: _Opened | None = None
         self._made: TensorStore | None = None
         self._begun = False
         source, to = request.sources[0], request.target
         every = MemberPaths.of(None, None)
         self._tree = TreeCopy(
-            Request(source, to, False, every, request.if_exists, Wanted(), None), Told(None)
+            Request(source, to, False, every, request.if_exists, RequestedMetadata(), None),
+            Reporter(None),
         )
 
     def resume(self, forms: Mapping[str, str]) -> None:
@@ -131,12 +127,12 @@ class MapBlocksCall(Call["TensorStore"]):
         """See `Call`."""
         return dict(self._request.identity)
 
-    async def _look(self) -> _Seen:
+    async def _look(self) -> _Opened:
         if self._seen is None:
             self._seen = await self._found()
         return self._seen
 
-    async def _found(self) -> _Seen:
+    async def _found(self) -> _Opened:
         request, target = self._request, self._request.target
         found = [await within(False, end.inline, end.find) for end in request.sources]
         sources = [
@@ -165,19 +161,21 @@ class MapBlocksCall(Call["TensorStore"]):
         assumed = there if planned is None else await self._tree.assumed(to, planned)
         assert assumed is not None
         operation = MapBlocks.of(request.function, alignment, halo, sources, assumed)
-        return _Seen(sources, to, planned, operation, assumed)
+        return _Opened(sources, to, planned, operation, assumed)
 
-    def _planned(self, source: TensorStore, options: dict[str, object], to: Found) -> PlannedArray:
+    def _planned(
+        self, source: TensorStore, options: dict[str, object], to: FoundEndpoint
+    ) -> PlannedArray:
         may_be_there = to.node is not None or to.place is None
         replaced = may_be_there and (self._begun or self._request.if_exists == "replace")
         return PlannedArray(
             SourceArray("", source, None, None, {}),
-            NewForm(options, {}, False, ""),
+            TargetMetadata(options, {}, False, ""),
             "replace" if replaced else "create",
             0,
         )
 
-    def _refuse(self, sources: list[TensorStore], to: Found) -> None:
+    def _refuse(self, sources: list[TensorStore], to: FoundEndpoint) -> None:
         """Raises what is wrong with the target."""
         request, place = self._request, self._request.target.described
         open_ = to.array if to.place is None else None
@@ -249,14 +247,14 @@ class MapBlocksCall(Call["TensorStore"]):
                 "there any more; delete the manifest to begin anew"
             )
 
-    def result(self, outcomes: list[Outcome]) -> TensorStore:
+    def result(self, outcomes: list[StageOutcome]) -> TensorStore:
         """The target."""
         del outcomes
         assert self._seen is not None
         return self._seen.target if self._made is None else self._made
 
 
-async def _array(found: Found, number: int, inline: bool) -> TensorStore:
+async def _array(found: FoundEndpoint, number: int, inline: bool) -> TensorStore:
     """The open array at a source."""
     node = found.node
     if node is not None and node.kind != "array":
@@ -286,7 +284,7 @@ def _target_frame(there: TensorStore | None, known: Schema | None) -> Frame | No
     return Frame(tuple(domain.labels), tuple(domain.shape))
 
 
-def _where(to: Found, target: Destination) -> KvStoreSpec | None:
+def _where(to: FoundEndpoint, target: DestinationEndpoint) -> KvStoreSpec | None:
     """The place of the target; None: it has none."""
     if to.place is not None:
         return to.place.at(to.path)

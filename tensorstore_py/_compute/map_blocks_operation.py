@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tensorstore_py._api.blocks import Blocks, chunk_edges
-from tensorstore_py._api.blockwise import limits, selected
-from tensorstore_py._api.reread import read_surely
-from tensorstore_py._compute.halo import extended
+from tensorstore_py._api.blockwise import limits, read_surely, selected
+from tensorstore_py._compute.map_blocks_options import extended
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap, propagate_bounds
 from tensorstore_py._index import OutputIndexMethod as Method
 from tensorstore_py._runtime.fan_out import offload, within
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._compute.alignment import Alignment
     from tensorstore_py._compute.block_function import BlockFunction
-    from tensorstore_py._compute.halo import Halo, Window
+    from tensorstore_py._compute.map_blocks_options import Halo, Window
     from tensorstore_py._interface.driver import Driver
-    from tensorstore_py._runtime.admission import Bytes
+    from tensorstore_py._runtime.limiters import MemoryBudget
 
     Array = NDArray[Any]
 
@@ -104,14 +103,6 @@ class MapBlocks(NamedTuple):
     ) -> MapBlocks:
         """The operation over open arrays.
 
-        Args:
-            function: what is called.
-            alignment: which dimensions are the same.
-            halo: for each dimension of the space.
-            sources: as many as the alignment has.
-            target: as the alignment says.
-            blocks: if they are known already.
-
         Raises:
             SpecError: the target is a view in which one element has several places, or any.
         """
@@ -125,12 +116,12 @@ class MapBlocks(NamedTuple):
 
     @property
     def inline(self) -> bool:
-        """The temperament of `run`."""
+        """The execution mode of `run`."""
         drivers = (self.target, *(each.driver for each in self.inputs))
         return self.function.inline and all(driver.inline for driver in drivers)
 
     @property
-    def memory(self) -> Bytes | None:
+    def memory(self) -> MemoryBudget | None:
         """The budget that blocks count in."""
         drivers = (self.target, *(each.driver for each in self.inputs))
         return next((driver.memory for driver in drivers if driver.memory is not None), None)

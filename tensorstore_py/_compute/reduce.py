@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, get_args
 
-from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._api.begin import as_context
 from tensorstore_py._compute.arrays import array_arguments, contents, end_of, one_array
-from tensorstore_py._compute.reduce_operation import MergeRows, ReduceArray
-from tensorstore_py._compute.reductions import Asked, Reduction, Reductions
-from tensorstore_py._compute.row_states import RowStates
+from tensorstore_py._compute.reduce_operation import MergeRows, ReduceArray, RowStates
+from tensorstore_py._compute.reductions import Reduction, ReductionRequest, Reductions
 from tensorstore_py._plan.arrays import open_json
 from tensorstore_py._plan.call import Call, register_call
 from tensorstore_py._plan.document import document_place
-from tensorstore_py._plan.operation import register
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._plan.steps import Stage, Step
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._plan.steps import Stage, Step, register
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -27,9 +25,9 @@ if TYPE_CHECKING:
 
     from tensorstore_py._api.blocks import Blocks
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._conversion.ends import End
+    from tensorstore_py._conversion.endpoints import SourceEndpoint
     from tensorstore_py._interface.hierarchy import JsonObject
-    from tensorstore_py._plan.tasks import Outcome
+    from tensorstore_py._plan.tasks import StageOutcome
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
@@ -117,7 +115,7 @@ def reduce(
         context=context,
     )  # fmt: skip
     where = None if manifest is None else document_place(manifest, as_context(context))
-    return run_call(call, executor, Told(progress, "reduce"), where)
+    return run_call(call, executor, Reporter(progress, "reduce"), where)
 
 
 def _call(
@@ -137,7 +135,7 @@ def _call(
 ) -> ReduceCall:
     """The call; how it is run makes no difference to its plan."""
     del manifest, executor, progress
-    asked = Asked(
+    asked = ReductionRequest(
         _names(reductions),
         skipna=bool(skipna),
         bins=bins if isinstance(bins, int) else tuple(float(edge) for edge in bins),
@@ -150,18 +148,15 @@ def _call(
 
 
 class ReduceCall(Call[dict[str, Any]]):
-    """A reduction that is asked for.
-
-    Args:
-        end: where the array is.
-        asked: what is asked for.
-        dims: along which dimensions.
-    """
+    """A reduction that is asked for."""
 
     operation = "reduce"
 
     def __init__(
-        self, end: End, asked: Asked, dims: int | str | tuple[int | str, ...] | None
+        self,
+        end: SourceEndpoint,
+        asked: ReductionRequest,
+        dims: int | str | tuple[int | str, ...] | None,
     ) -> None:
         self._end, self._asked, self._dims = end, asked, dims
         self._seen: tuple[TensorStore, ReduceArray] | None = None
@@ -205,7 +200,7 @@ class ReduceCall(Call[dict[str, Any]]):
         del again
         await self._look()
 
-    def result(self, outcomes: list[Outcome]) -> dict[str, Any]:
+    def result(self, outcomes: list[StageOutcome]) -> dict[str, Any]:
         """What was asked for, by name."""
         assert self._seen is not None
         found = [done.result for outcome in outcomes for done in outcome.steps.values()]
@@ -214,7 +209,7 @@ class ReduceCall(Call[dict[str, Any]]):
         return self._seen[1].result(known)
 
 
-def _operation(array: TensorStore, asked: Asked, dims: Dims) -> ReduceArray:
+def _operation(array: TensorStore, asked: ReductionRequest, dims: Dims) -> ReduceArray:
     found = Reductions(asked, array.dtype, array.fill_value)
     return ReduceArray(array._driver, array._transform, found, dims)
 
@@ -223,7 +218,7 @@ async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> Redu
     array = await open_json(arguments["source"], context, "the source of a reduction")
     asked, dims = arguments["asked"], arguments["dims"]
     assert isinstance(asked, dict)
-    operation = _operation(array, Asked.from_json(asked), dims)  # type: ignore[arg-type]
+    operation = _operation(array, ReductionRequest.from_json(asked), dims)  # type: ignore[arg-type]
     operation.blocks = blocks
     return operation
 

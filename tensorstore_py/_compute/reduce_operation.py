@@ -6,31 +6,110 @@ Each block is read once, whatever is asked for, and becomes the states of its ro
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tensorstore_py._api.blocks import Blocks, chunk_edges
-from tensorstore_py._api.blockwise import limits, selected
-from tensorstore_py._api.reread import read_surely
-from tensorstore_py._compute.bins import Histogram
-from tensorstore_py._compute.row_states import RowStates, states_of
+from tensorstore_py._api.blockwise import limits, read_surely, selected
+from tensorstore_py._compute.distribution import Histogram
+from tensorstore_py._compute.measure import Piece, state_from_json, state_json
+from tensorstore_py._compute.reductions import MEASURES
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._runtime.fan_out import offload
-from tensorstore_py.errors import IndexingError
+from tensorstore_py.errors import IndexingError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tensorstore_py._api.blocks import Block
-    from tensorstore_py._compute.measure import Array
+    from tensorstore_py._compute.measure import Array, Measure, State
     from tensorstore_py._compute.reductions import Reductions
-    from tensorstore_py._compute.row_states import Box
     from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.driver import Driver
     from tensorstore_py._spec.json_value import Json
 
-__all__ = ["MergeRows", "ReduceArray", "numbered"]
+__all__ = ["Box", "MergeRows", "ReduceArray", "RowStates", "numbered", "states_of"]
+
+
+Box = tuple[tuple[int, int], ...]
+#: So many elements at a time fit a processor's cache with what is computed of them.
+_PIECE = 2**16
+_SIDE_BY_SIDE = 2**9
+
+
+class RowStates(NamedTuple):
+    """What is known of the rows that some blocks have a part of, and how it merges.
+
+    Blocks that lie behind each other along the reduced dimensions have the same rows: their states
+    are merged. Others have rows of their own. So states are kept by the bounds of blocks along the
+    other dimensions, and those of all blocks together tile the result.
+
+    Attributes:
+        states: what is known of each measure, by the bounds along the dimensions that are kept.
+    """
+
+    states: dict[Box, Mapping[str, State]]
+
+    def merged(self, other: RowStates) -> RowStates:
+        """What both know; the one that knows more rows is used up."""
+        more, less = (self, other) if len(self.states) >= len(other.states) else (other, self)
+        found = more.states
+        for box, there in less.states.items():
+            here = found.get(box)
+            found[box] = there if here is None else {
+                name: MEASURES[name].merge(here[name], there[name]) for name in here
+            }  # fmt: skip
+        return RowStates(found)
+
+    def to_json(self) -> list[Any]:
+        """As JSON."""
+        return [
+            [[list(side) for side in box], {name: state_json(each) for name, each in known.items()}]
+            for box, known in self.states.items()
+        ]
+
+    @staticmethod
+    def from_json(json: Sequence[Any]) -> RowStates:
+        """What `to_json` gave.
+
+        Raises:
+            SpecError: it is damaged.
+        """
+        try:
+            return RowStates(
+                {
+                    tuple((low, high) for low, high in box): {
+                        name: state_from_json(each) for name, each in known.items()
+                    }
+                    for box, known in json
+                }
+            )
+        except (AttributeError, TypeError, ValueError) as error:
+            raise SpecError(f"a partial result is damaged: {error}") from error
+
+
+def states_of(
+    data: Array, reduced: Sequence[int], measures: Mapping[str, Measure], *, skips: bool
+) -> dict[str, State]:
+    """What is known of the rows of a block."""
+    kept = [dim for dim in range(data.ndim) if dim not in reduced]
+    rows = prod(data.shape[dim] for dim in kept)
+    columns = prod(data.shape[dim] for dim in reduced)
+    table = data.transpose(*kept, *reduced).reshape(rows, columns)
+    states = {name: measure.begin(rows) for name, measure in measures.items()}
+    high = max(1, _PIECE // max(1, columns))
+    if not table.flags.c_contiguous:  # its neighbours in memory are of several rows
+        high = max(high, _SIDE_BY_SIDE)
+    wide = max(1, _PIECE // high)
+    for top in range(0, rows, high):
+        some = slice(top, min(top + high, rows))
+        for left in range(0, columns, wide):
+            piece = Piece(table[some, left : left + wide], skips=skips)
+            for name, measure in measures.items():
+                measure.take(states[name], some, piece)
+    return {name: measure.close(states[name]) for name, measure in measures.items()}
 
 
 class MergeRows:
@@ -54,19 +133,6 @@ class MergeRows:
 
 class ReduceArray:
     """See the head of this file.
-
-    Args:
-        source: what is read.
-        view: what of it.
-        reductions: what is asked for.
-        dims: along which dimensions; None: all.
-
-    Attributes:
-        inline: the temperament of `run`.
-        blocks: what is worked on.
-        item_bytes: how much memory an element takes meanwhile.
-        memory: the budget that this counts in.
-        told_bytes: what an element counts for progress.
 
     Raises:
         IndexingError: there is no such dimension.
@@ -135,11 +201,7 @@ class ReduceArray:
 
 
 class _Result:
-    """A reduction, put together from those of parts.
-
-    Args:
-        bounds: of the dimensions that are kept.
-    """
+    """A reduction, put together from those of parts."""
 
     def __init__(self, bounds: Box) -> None:
         self._bounds = bounds

@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from tensorstore_py._compute.bins import Bins, Histogram, edges_of
-from tensorstore_py._compute.buckets import Buckets, quantiles
-from tensorstore_py._compute.counts import Counts, FillCount, equal_to
-from tensorstore_py._compute.extremes import Extreme
-from tensorstore_py._compute.measure import Measure, computable
-from tensorstore_py._compute.spread import Spread, variances
-from tensorstore_py._compute.totals import (
+from tensorstore_py._compute.distribution import Bins, Buckets, Histogram, edges_of, quantiles
+from tensorstore_py._compute.measure import (
+    Counts,
     ExactTotal,
+    Extreme,
+    FillCount,
     FloatTotal,
+    Measure,
+    Spread,
+    computable,
+    equal_to,
     exact_sums,
     float_sums,
     narrow_sums,
+    variances,
 )
 from tensorstore_py.errors import MismatchError, UnsupportedError
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from tensorstore_py._compute.measure import Array, State
     from tensorstore_py._spec.dtype import dtype
 
-__all__ = ["MEASURES", "Asked", "Reduction", "Reductions"]
+__all__ = ["MEASURES", "Reduction", "ReductionRequest", "Reductions"]
 
 #: What can be asked for.
 Reduction: TypeAlias = Literal[
@@ -77,7 +80,7 @@ _MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReductionRequest:
     """What is asked for.
 
     Attributes:
@@ -104,32 +107,23 @@ class Asked:
         }
 
     @staticmethod
-    def from_json(json: Mapping[str, Any]) -> Asked:
+    def from_json(json: Mapping[str, Any]) -> ReductionRequest:
         """What `to_json` gave."""
         known: dict[str, Any] = {
             name: tuple(each) if isinstance(each, list) else each for name, each in json.items()
         }
-        return Asked(**known)
+        return ReductionRequest(**known)
 
 
 class Reductions:
     """What is asked for of the elements of one type.
-
-    Args:
-        asked: see there.
-        data_type: of the elements.
-        fill: what is not stored reads as.
-
-    Attributes:
-        asked: see above.
-        measures: what has to be known, by name.
 
     Raises:
         UnsupportedError: a reduction is not for that type; names those that are.
         SpecError: the histogram's range is not known.
     """
 
-    def __init__(self, asked: Asked, data_type: dtype, fill: Array | None) -> None:
+    def __init__(self, asked: ReductionRequest, data_type: dtype, fill: Array | None) -> None:
         kind = data_type.kind
         defined = _DEFINED.get(kind, _COUNTS)
         for name in asked.names:

@@ -1,40 +1,160 @@
 """`ts.copy` and `ts.rechunk`: from any store, format, chunking and codec to any other.
 
-What callers say becomes a `Request` (`Asked`), and that a `TreeCopy`, which does it in this
-process, or a `CopyCall`, which has it done by an executor.
+Arguments are checked at the call and become a `Request` (`CopyArguments`), and that a `TreeCopy`,
+which does it in this process, or a `CopyCall`, which has it done by an executor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from tensorstore_py._api.kvstore_spec import as_context
-from tensorstore_py._conversion.asked import Asked
+import numpy as np
+
+from tensorstore_py._api.begin import as_context
 from tensorstore_py._conversion.copy_call import CopyCall
+from tensorstore_py._conversion.copy_plan import IfExists, MemberPaths, Request
+from tensorstore_py._conversion.endpoints import destination, source
+from tensorstore_py._conversion.target_metadata import Chunks, RequestedMetadata
 from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._plan.call import register_call
 from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._runtime.progress import Told
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
-from tensorstore_py.errors import SpecError
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.future import OnInterrupt
+from tensorstore_py._runtime.progress import Reporter
+from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.codec_spec import CodecSpec
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
+from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tensorstore_py._conversion.copy_plan import IfExists
-    from tensorstore_py._conversion.new_form import Chunks
     from tensorstore_py._conversion.summary import CopySummary
+    from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
 
-__all__ = ["copy", "rechunk"]
+__all__ = ["CopyArguments", "copy", "rechunk"]
+
 
 Patterns = str | Iterable[str]
+
+
+class CopyArguments(NamedTuple):
+    """What is asked for.
+
+    Attributes:
+        request: checked.
+        zarr_format: version of a new hierarchy, if it was said.
+    """
+
+    request: Request
+    zarr_format: int | None
+
+    @staticmethod
+    def of(
+        from_: object,
+        to: object,
+        *,
+        includes: Patterns | None = None,
+        excludes: Patterns | None = None,
+        if_exists: IfExists = "raise",
+        zarr_format: int | None = None,
+        chunks: Chunks | None = None,
+        shards: Chunks | None = None,
+        chunk_layout: object = None,
+        codec: object = None,
+        dtype: object = None,
+        fill_value: object = None,
+        verify: bool = False,
+        context: Context | None = None,
+    ) -> CopyArguments:
+        """What the arguments of `ts.copy` say.
+
+        Raises:
+            SpecError: one of them is wrong; names it.
+            TypeError: chunks are no numbers, or patterns no text.
+        """
+        shared = as_context(context)
+        if if_exists not in get_args(IfExists):
+            hint = did_you_mean(str(if_exists), get_args(IfExists))
+            raise SpecError(f"expected one of {get_args(IfExists)}, not {if_exists!r}{hint}",
+                            ("if_exists",))  # fmt: skip
+        if zarr_format not in (None, 2, 3):
+            raise SpecError(f"expected 2 or 3, not {zarr_format!r}", ("zarr_format",))
+        paths = MemberPaths.of(includes, excludes)
+        layout = None if chunk_layout is None else ChunkLayout(chunk_layout)
+        wanted = RequestedMetadata(
+            as_chunks(chunks), as_chunks(shards), layout, codec, dtype, fill_value
+        )
+        here = source(from_, shared)
+        there = destination(to, shared, zarr_format)
+        identity: JsonObject = {
+            "source": here.described,
+            "dest": there.described,
+            "includes": list(paths.includes),
+            "excludes": list(paths.excludes),
+            "zarr_format": zarr_format,
+            **_wanted_json(wanted),
+        }
+        inline = here.inline and there.inline
+        request = Request(
+            here, there, inline, paths, if_exists, wanted, None, identity, bool(verify)
+        )
+        return CopyArguments(request, zarr_format)
+
+    def to_json(self) -> JsonObject:
+        """The arguments of `ts.copy` as JSON, for another process.
+
+        Raises:
+            UnsupportedError: an end is what only this process has.
+        """
+        request = self.request
+        said: JsonObject = {
+            "source": request.source.to_json(),
+            "dest": request.destination.to_json(),
+            "includes": list(request.paths.includes) or None,
+            "excludes": list(request.paths.excludes) or None,
+            "if_exists": request.if_exists,
+            "zarr_format": self.zarr_format,
+            **_wanted_json(request.wanted),
+            "verify": request.verify or None,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+def as_chunks(given: object) -> Chunks | None:
+    """What a caller says of chunks.
+
+    Raises:
+        TypeError: it is no extent, nor a list or mapping of such.
+    """
+    if given is None or (isinstance(given, int) and not isinstance(given, bool)):
+        return given
+    if isinstance(given, dict):
+        return {str(name): int(size) for name, size in given.items()}
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        return tuple(int(size) for size in given)
+    raise TypeError(f"chunks are a number, a tuple or a dict, not {type(given).__name__}")
+
+
+def _wanted_json(wanted: RequestedMetadata) -> JsonObject:
+    """What is to change, as JSON."""
+    return {name: _as_json(name, getattr(wanted, name)) for name in wanted.changes}
+
+
+def _as_json(name: str, value: object) -> object:
+    if name == "dtype":
+        return DType(value).name  # type: ignore[arg-type]
+    if isinstance(value, CodecSpec | ChunkLayout):
+        return value.to_json()
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def copy(
@@ -137,7 +257,9 @@ def copy(
         "verify": verify,
         "context": context,
     }
-    return _copy("copy", source, dest, options, manifest, executor, dry_run, Told(progress, "copy"))
+    return _copy(
+        "copy", source, dest, options, manifest, executor, dry_run, Reporter(progress, "copy")
+    )
 
 
 def rechunk(
@@ -191,7 +313,7 @@ def rechunk(
         "verify": verify,
         "context": context,
     }
-    told = Told(progress, "rechunk")
+    told = Reporter(progress, "rechunk")
     return _copy("rechunk", source, dest, options, manifest, executor, dry_run, told)
 
 
@@ -209,10 +331,10 @@ def _copy(
     manifest: object,
     executor: object,
     dry_run: bool,
-    told: Told,
+    told: Reporter,
 ) -> Future[CopySummary]:
     """Copy in this process, or by an executor."""
-    asked = Asked.of(source, dest, **options)
+    asked = CopyArguments.of(source, dest, **options)
     where = None
     if manifest is not None:
         where = document_place(manifest, as_context(options["context"]))
@@ -220,7 +342,7 @@ def _copy(
         return run_call(CopyCall(operation, asked.request, asked.to_json), executor, told, where)
     whole = TreeCopy(asked.request, told)
     body = partial(whole.run, dry_run=dry_run)
-    return told.until(start(asked.request.inline, body, when_left=WhenLeft.STOPS))
+    return told.until(start(asked.request.inline, body, on_interrupt=OnInterrupt.CANCEL))
 
 
 def _planner(operation: str) -> Callable[..., CopyCall]:
@@ -239,7 +361,7 @@ def _planner(operation: str) -> Callable[..., CopyCall]:
         del manifest, executor, dry_run, progress
         if operation == "rechunk":
             _check_chunks(chunks, options)
-        asked = Asked.of(source, dest, chunks=chunks, **options)
+        asked = CopyArguments.of(source, dest, chunks=chunks, **options)
         return CopyCall(operation, asked.request, asked.to_json)
 
     return planned

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorstore_py._api.copy import ArrayCopy
+from tensorstore_py._api.blockwise import ArrayCopy
 from tensorstore_py._chunked.driver import ChunkedDriver
-from tensorstore_py._conversion.array_copy import form_digest, way
+from tensorstore_py._conversion.array_copy import ChunkCopy, form_digest, way
 from tensorstore_py._conversion.copy_plan import PlannedArray
-from tensorstore_py._conversion.stored_chunks import ChunkCopy
 from tensorstore_py._conversion.summary import CopySummary
 from tensorstore_py._conversion.tree_copy import TreeCopy, arrays, summary
 from tensorstore_py._plan.arrays import array_json, open_json
 from tensorstore_py._plan.call import Call
-from tensorstore_py._plan.operation import register
-from tensorstore_py._plan.steps import Stage, Step
+from tensorstore_py._plan.steps import Stage, Step, register
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py.errors import FailedPreconditionError, SpecError
 
 if TYPE_CHECKING:
@@ -28,10 +26,10 @@ if TYPE_CHECKING:
     from tensorstore_py._api.blocks import Blocks
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.copy_plan import Planned, Request
-    from tensorstore_py._conversion.ends import Found
+    from tensorstore_py._conversion.endpoints import FoundEndpoint
     from tensorstore_py._interface.hierarchy import JsonObject
-    from tensorstore_py._plan.operation import Operation
-    from tensorstore_py._plan.tasks import Outcome
+    from tensorstore_py._plan.steps import Operation
+    from tensorstore_py._plan.tasks import StageOutcome
     from tensorstore_py._spec.context import Context
 
 __all__ = ["CopyCall"]
@@ -41,21 +39,15 @@ _TOGETHER = 16
 
 
 class CopyCall(Call[CopySummary]):
-    """A copy that is asked for.
-
-    Args:
-        operation: the name of the function.
-        request: what is asked for.
-        arguments: makes the call's arguments as JSON.
-    """
+    """A copy that is asked for."""
 
     def __init__(
         self, operation: str, request: Request, arguments: Callable[[], JsonObject]
     ) -> None:
         self.operation = operation
-        self._tree = TreeCopy(request._replace(inline=False), Told(None))
+        self._tree = TreeCopy(request._replace(inline=False), Reporter(None))
         self._arguments = arguments
-        self._seen: tuple[Found, list[Planned]] | None = None
+        self._seen: tuple[FoundEndpoint, list[Planned]] | None = None
 
     def resume(self, forms: Mapping[str, str]) -> None:
         """See `Call`."""
@@ -70,7 +62,7 @@ class CopyCall(Call[CopySummary]):
         """See `Call`."""
         return dict(self._tree.request.identity)
 
-    async def _look(self) -> tuple[Found, list[Planned]]:
+    async def _look(self) -> tuple[FoundEndpoint, list[Planned]]:
         if self._seen is None:
             self._seen = await self._tree.look()
         return self._seen
@@ -81,7 +73,7 @@ class CopyCall(Call[CopySummary]):
         steps = [await self._step(to, each) for each in arrays(plan)]
         return (Stage(tuple(steps)),)
 
-    async def _step(self, to: Found, each: PlannedArray) -> Step:
+    async def _step(self, to: FoundEndpoint, each: PlannedArray) -> Step:
         target = await self._tree.assumed(to, each)
         verify = self._tree.request.verify
         operation = way(each.source, target, each.form, verify=verify)
@@ -110,7 +102,7 @@ class CopyCall(Call[CopySummary]):
         """Make groups and arrays.
 
         Raises:
-            FailedPreconditionError: somebody else has made one since this was planned.
+            FailedPreconditionError: another process has made one since this was planned.
         """
         to, plan = await self._look()
         left = arrays(plan)
@@ -144,7 +136,7 @@ class CopyCall(Call[CopySummary]):
         to, plan = await self._look()
         await self._tree.consolidate(to, plan)
 
-    def result(self, outcomes: list[Outcome]) -> CopySummary:
+    def result(self, outcomes: list[StageOutcome]) -> CopySummary:
         """What was copied."""
         assert self._seen is not None
         _, plan = self._seen

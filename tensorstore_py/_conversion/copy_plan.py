@@ -1,54 +1,144 @@
 """What a copy is going to do: member by member, found out before anything is stored.
 
 Everything that can be refused is refused here. What an earlier copy has begun is known here, too.
+
+Members are chosen by glob patterns (`MemberPaths`) that match the whole path: `*` and `?` stay
+within a name, `**` stands for any number of names. The one invariant: a pattern that means a group
+means everything in it, and what one pattern leaves out is left out whatever other patterns say.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import re
+from collections.abc import Iterable
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tensorstore_py._api.copy import check_types
+from tensorstore_py._api.blockwise import check_types
 from tensorstore_py._api.options import updated
 from tensorstore_py._conversion.array_copy import form_digest
-from tensorstore_py._conversion.member import SourceArray, node_attributes, open_source
-from tensorstore_py._conversion.new_form import NewForm, new_form
+from tensorstore_py._conversion.endpoints import SourceArray, node_attributes, open_source
+from tensorstore_py._conversion.target_metadata import TargetMetadata, target_metadata
 from tensorstore_py._hierarchy.node import Node, read_node
-from tensorstore_py._hierarchy.path import check_new, join
+from tensorstore_py._hierarchy.path import check_new, join, parents
 from tensorstore_py._hierarchy.walk import Walk
 from tensorstore_py._plan.document import changed
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
-from tensorstore_py.errors import (
-    AlreadyExistsError,
-    MismatchError,
-    NotFoundError,
-    SpecError,
-)
+from tensorstore_py.errors import AlreadyExistsError, MismatchError, NotFoundError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tensorstore_py._conversion.ends import Destination, End, Found
-    from tensorstore_py._conversion.member_paths import MemberPaths
-    from tensorstore_py._conversion.new_form import Wanted
+    from tensorstore_py._conversion.endpoints import (
+        DestinationEndpoint,
+        FoundEndpoint,
+        SourceEndpoint,
+    )
     from tensorstore_py._conversion.summary import Action
+    from tensorstore_py._conversion.target_metadata import RequestedMetadata
     from tensorstore_py._interface.hierarchy import HierarchyFormat, JsonObject
 
-__all__ = ["IfExists", "Planned", "PlannedArray", "PlannedGroup", "Request"]
+__all__ = ["IfExists", "MemberPaths", "Planned", "PlannedArray", "PlannedGroup", "Request"]
+
+
+_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\]|.", re.DOTALL)
+
+
+class MemberPaths(NamedTuple):
+    """Some members.
+
+    Attributes:
+        includes: patterns of which one must match; all members if there are none.
+        excludes: patterns of which none may match.
+
+    Example:
+        >>> paths = MemberPaths.of(["raw", "**/mask"], "raw/old")
+        >>> [paths.means(path) for path in ("raw/image", "raw/old/image", "a/b/mask", "other")]
+        [True, False, True, False]
+    """
+
+    includes: tuple[str, ...]
+    excludes: tuple[str, ...]
+
+    @staticmethod
+    def of(
+        includes: str | Iterable[str] | None, excludes: str | Iterable[str] | None
+    ) -> MemberPaths:
+        """What a caller said: one pattern or several.
+
+        Raises:
+            TypeError: a pattern is no text.
+            SpecError: it is empty.
+        """
+        return MemberPaths(_patterns("includes", includes), _patterns("excludes", excludes))
+
+    def means(self, path: str) -> bool:
+        """Whether the member at a path is meant; the outermost group, `""`, always is."""
+        if not path:
+            return True
+        above = [*parents(path, ""), path]
+        if any(_matches(pattern, each) for pattern in self.excludes for each in above):
+            return False
+        return not self.includes or any(
+            _matches(pattern, each) for pattern in self.includes for each in above
+        )
+
+    def among(self, paths: Iterable[str]) -> set[str]:
+        """Those that are meant, and the groups above them.
+
+        Raises:
+            NotFoundError: a pattern of `includes` matches none; names it.
+        """
+        known = list(paths)
+        for pattern in self.includes:
+            if not any(_matches(pattern, path) for path in known):
+                raise NotFoundError(
+                    f"includes: nothing matches {pattern!r}; patterns are matched with whole "
+                    f"paths, as in 'a/b', 'a/*' or '**/b'"
+                )
+        meant = {path for path in known if self.means(path)}
+        return meant.union(*(parents(path) for path in meant))
+
+
+def _patterns(name: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
+    listed = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    for pattern in listed:
+        if not isinstance(pattern, str):
+            raise TypeError(f"{name} are patterns (str), not {type(pattern).__name__}")
+        if not pattern.strip("/"):
+            raise SpecError("a pattern is empty; leave it out to mean everything", (name,))
+    return tuple(pattern.strip("/") for pattern in listed)
+
+
+def _matches(pattern: str, path: str) -> bool:
+    return _compiled(pattern).fullmatch(path) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    parts = []
+    for part in _TOKEN.findall(pattern):
+        if part == "**/":
+            parts.append("(?:[^/]+/)*")
+        elif part == "**":
+            parts.append(".*")
+        elif part in "*?":
+            parts.append("[^/]*" if part == "*" else "[^/]")
+        elif len(part) > 2 and part[0] == "[":
+            parts.append(fnmatch.translate(part).removesuffix(r"\Z").removesuffix(r"\z"))
+        else:
+            parts.append(re.escape(part))
+    return re.compile("".join(parts), re.DOTALL)
+
 
 IfExists = Literal["raise", "skip", "replace"]
 
 
 class PlannedGroup(NamedTuple):
-    """What becomes of a group.
-
-    Attributes:
-        path: below what is copied.
-        attributes: of the source.
-        consolidated: whether the source has consolidated metadata.
-        action: see `CopiedMember`.
-    """
+    """What becomes of a group."""
 
     path: str
     attributes: JsonObject
@@ -67,7 +157,7 @@ class PlannedArray(NamedTuple):
     """
 
     source: SourceArray
-    form: NewForm
+    form: TargetMetadata
     action: Action
     size_bytes: int
 
@@ -86,7 +176,7 @@ class Request(NamedTuple):
     Attributes:
         source: where from.
         destination: where to.
-        inline: the temperament of the copy.
+        inline: the execution mode of the copy.
         paths: which members are meant.
         if_exists: what to do about arrays that are there.
         wanted: how copies differ from their sources.
@@ -95,17 +185,17 @@ class Request(NamedTuple):
         verify: read again what was written, and compare.
     """
 
-    source: End
-    destination: Destination
+    source: SourceEndpoint
+    destination: DestinationEndpoint
     inline: bool
     paths: MemberPaths
     if_exists: IfExists
-    wanted: Wanted
+    wanted: RequestedMetadata
     begun: Mapping[str, str] | None = None
     identity: Mapping[str, object] = MappingProxyType({})
     verify: bool = False
 
-    async def plan(self, from_: Found, to: Found) -> list[Planned]:
+    async def plan(self, from_: FoundEndpoint, to: FoundEndpoint) -> list[Planned]:
         """What becomes of each member that is meant, in the order of their paths.
 
         Args:
@@ -115,12 +205,12 @@ class Request(NamedTuple):
         Raises:
             NotFoundError: a pattern matches nothing.
             AlreadyExistsError: something is there, and may not be.
-            MismatchError: the ends do not go together, or an array cannot be converted.
+            MismatchError: the endpoints do not fit together, or an array cannot be converted.
             SpecError: one end lies in the other, or a chunk shape does not fit.
             FailedPreconditionError: an array is not as it was when the copy began.
         """
         groups, sources = await self._members(from_)
-        self._check_ends(from_, to, groups)
+        self._check_endpoints(from_, to, groups)
         labels = {label for each in sources for label in each.array.domain.labels if label}
         if sources:
             self.wanted.check_names(labels)
@@ -137,7 +227,7 @@ class Request(NamedTuple):
         plan += [self._planned(to, each, present.get(each.path)) for each in sources]
         return sorted(plan, key=_path)
 
-    async def _members(self, from_: Found) -> tuple[list[PlannedGroup], list[SourceArray]]:
+    async def _members(self, from_: FoundEndpoint) -> tuple[list[PlannedGroup], list[SourceArray]]:
         """The groups and arrays that are meant, in the order of their paths."""
         if from_.tree is None or from_.node is None or from_.node.kind == "array":
             if self.paths != ((), ()):
@@ -169,7 +259,9 @@ class Request(NamedTuple):
         )
         return [groups[path] for path in sorted(groups)], [arrays[path] for path in sorted(arrays)]
 
-    def _check_ends(self, from_: Found, to: Found, groups: list[PlannedGroup]) -> None:
+    def _check_endpoints(
+        self, from_: FoundEndpoint, to: FoundEndpoint, groups: list[PlannedGroup]
+    ) -> None:
         """Refuse what cannot go together.
 
         Raises:
@@ -190,7 +282,7 @@ class Request(NamedTuple):
                 f"cannot copy {self.source.described} into itself; name another destination"
             )
 
-    async def _present(self, to: Found, paths: Sequence[str]) -> dict[str, Node]:
+    async def _present(self, to: FoundEndpoint, paths: Sequence[str]) -> dict[str, Node]:
         """What is at the destination."""
         tree = to.tree
         if self.destination.array is not None:
@@ -213,7 +305,7 @@ class Request(NamedTuple):
         )
         return found
 
-    def _planned(self, to: Found, source: SourceArray, there: Node | None) -> PlannedArray:
+    def _planned(self, to: FoundEndpoint, source: SourceArray, there: Node | None) -> PlannedArray:
         """What becomes of one array."""
         form = None if to.tree is None else to.tree.form
         if form is not None and to.place is not None:
@@ -222,9 +314,9 @@ class Request(NamedTuple):
             if self.wanted.changes:
                 name = self.wanted.changes[0]
                 raise SpecError("the destination is an open array, which is as it is", (name,))
-            new = NewForm({}, {}, False, "into what is there")
+            new = TargetMetadata({}, {}, False, "into what is there")
         else:
-            new = new_form(source, form, self.wanted)
+            new = target_metadata(source, form, self.wanted)
         asked = self.wanted.dtype
         data_type = source.array.dtype if asked is None else DType(asked)  # type: ignore[arg-type]
         if to.place is None and to.array is not None:
@@ -243,7 +335,7 @@ class Request(NamedTuple):
         self._refuse(to, source.path, there)
         return PlannedArray(source, new, "replace", size)
 
-    def _refuse(self, to: Found, path: str, there: Node) -> None:
+    def _refuse(self, to: FoundEndpoint, path: str, there: Node) -> None:
         """Raises AlreadyExistsError unless what is there may be replaced."""
         if self.if_exists != "replace":
             where = self.destination.described
@@ -278,7 +370,7 @@ def _path(each: Planned) -> str:
     return each.path
 
 
-async def _walk(from_: Found) -> list[Node]:
+async def _walk(from_: FoundEndpoint) -> list[Node]:
     """All nodes of the source, itself first."""
     assert from_.tree is not None
     assert from_.node is not None
@@ -289,7 +381,7 @@ async def _walk(from_: Found) -> list[Node]:
     return nodes
 
 
-async def _single(from_: Found) -> SourceArray:
+async def _single(from_: FoundEndpoint) -> SourceArray:
     """The only array of the source."""
     if from_.node is not None:
         return await open_source(from_, from_.node, "")

@@ -1,6 +1,6 @@
 """Migrating a hierarchy where it is.
 
-New documents are stored beside the old ones, the outermost last, so that whoever opens the
+New documents are stored beside the old ones, the outermost last, so that a reader that opens the
 hierarchy meanwhile finds all of it in the old version or all of it in the new one. What is new is
 looked at before anything old is deleted, the outermost last again. The one invariant: a migration
 that is cut short leaves a hierarchy that can be read, and the next one finishes it.
@@ -8,15 +8,15 @@ that is cut short leaves a hierarchy that can be read, and the next one finishes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tensorstore_py._api.blockwise import each_block
-from tensorstore_py._api.copy import ArrayCopy
-from tensorstore_py._api.group_arrays import open_array
-from tensorstore_py._conversion.migration import Migration, MigrationStep
-from tensorstore_py._conversion.old_nodes import OldNode, find_nodes
+from tensorstore_py._api.blockwise import ArrayCopy, each_block
+from tensorstore_py._api.group_spec import open_array
+from tensorstore_py._conversion.summary import Migration, MigrationStep
 from tensorstore_py._conversion.translation import (
+    OldNode,
     as_version2,
+    find_nodes,
     open_as,
     same_array,
     translate,
@@ -27,7 +27,7 @@ from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.lifetime import Lifetime
-from tensorstore_py._runtime.progress import Told, ToldOfPart
+from tensorstore_py._runtime.progress import PartReporter, Reporter
 from tensorstore_py.errors import (
     AbortedError,
     DataLossError,
@@ -45,35 +45,26 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.kvstore import KvStore
 
-__all__ = ["InPlace"]
+__all__ = ["InPlaceMigration"]
 
 Version = Literal[2, 3]
 
 
-class _Planned(NamedTuple):
+class _PlannedNode(NamedTuple):
     node: OldNode
     step: MigrationStep
     documents: dict[str, JsonObject]
 
 
-class InPlace(NamedTuple):
-    """A migration of what is at a place.
-
-    Attributes:
-        old: the hierarchy as version 2 sees it.
-        new: the same as version 3 sees it.
-        to: the version that it is to be of.
-        keep: whether old documents stay.
-        where: how to name it to a person.
-        told: who is told how far it is.
-    """
+class InPlaceMigration(NamedTuple):
+    """A migration of what is at a place."""
 
     old: Place
     new: Place
     to: Version
     keep: bool
     where: str
-    told: Told
+    told: Reporter
 
     @property
     def store(self) -> KvStore:
@@ -96,7 +87,7 @@ class InPlace(NamedTuple):
         nodes = await find_nodes(self.store, self.prefix)
         if not nodes:
             raise NotFoundError(f"nothing to migrate: no array or group is at {self.where}")
-        found: dict[str, _Planned] = {}
+        found: dict[str, _PlannedNode] = {}
 
         async def plan(node: OldNode) -> None:
             found[node.path] = await self._plan(node)
@@ -117,7 +108,7 @@ class InPlace(NamedTuple):
 
     # What is to be done.
 
-    async def _plan(self, node: OldNode) -> _Planned:
+    async def _plan(self, node: OldNode) -> _PlannedNode:
         if node.version == 3 and self.to == 2:
             why = "it is newer; ts.copy(..., zarr_format=2) makes a copy in version 2"
             return self._planned(node, "impossible", why)
@@ -148,7 +139,7 @@ class InPlace(NamedTuple):
             {self.new.form.array_key: translated.document},
         )
 
-    def _to_version2(self, node: OldNode) -> _Planned:
+    def _to_version2(self, node: OldNode) -> _PlannedNode:
         if node.version == 2:
             return self._planned(node, "finish" if node.leftover else "nothing")
         try:
@@ -156,7 +147,7 @@ class InPlace(NamedTuple):
         except SpecError as error:
             return self._planned(node, "impossible", str(error))
         form = self.old.form
-        # The document that makes it a node comes last: nobody shall miss its attributes.
+        # The document that makes it a node comes last: no reader shall miss its attributes.
         documents = {form.attributes_key: node.attributes} if node.attributes else {}
         return self._planned(node, "metadata", documents={**documents, form.array_key: document})
 
@@ -166,9 +157,9 @@ class InPlace(NamedTuple):
         action: Literal["metadata", "chunks", "finish", "nothing", "impossible"],
         why: str = "",
         documents: dict[str, JsonObject] | None = None,
-    ) -> _Planned:
+    ) -> _PlannedNode:
         step = MigrationStep(node.path, node.kind, node.version, action, why)
-        return _Planned(node, step, documents or {})
+        return _PlannedNode(node, step, documents or {})
 
     def _check_begun(self, node: OldNode, difference: str) -> None:
         """Refuse a node whose documents do not tell the same.
@@ -192,12 +183,12 @@ class InPlace(NamedTuple):
 
     # Doing it.
 
-    async def _store_new(self, plans: Sequence[_Planned]) -> None:
+    async def _store_new(self, plans: Sequence[_PlannedNode]) -> None:
         store = self.store
 
         self.told.begin(0, 0, sum(each.node.kind == "array" for each in plans))
 
-        async def make(each: _Planned) -> None:
+        async def make(each: _PlannedNode) -> None:
             if each.step.action == "chunks":
                 await self._copy_chunks(each)
             prefix = self._below(each.node)
@@ -218,14 +209,14 @@ class InPlace(NamedTuple):
             if each.node.consolidated and self.to == 3:
                 await consolidate(self.new.tree(None), each.node.path)
 
-    async def _copy_chunks(self, each: _Planned) -> None:
+    async def _copy_chunks(self, each: _PlannedNode) -> None:
         """Make the new array's chunks, beside the old ones."""
         path = each.node.path
         document = each.documents[self.new.form.array_key]
         before = await open_as(self.old, path, as_version2(each.node))
         after = await open_as(self.new, path, document)
         copy = ArrayCopy.of(before._driver, before._transform, after._driver, after._transform)
-        part = ToldOfPart(self.told)
+        part = PartReporter(self.told)
         self.told.more(0, copy.blocks.size * copy.told_bytes)
         await each_block(
             copy.inline,
@@ -237,7 +228,7 @@ class InPlace(NamedTuple):
             told_bytes=copy.told_bytes,
         )
 
-    async def _check(self, plans: Sequence[_Planned]) -> None:
+    async def _check(self, plans: Sequence[_PlannedNode]) -> None:
         """Look at what was stored, before what it replaces goes.
 
         Raises:
@@ -246,7 +237,7 @@ class InPlace(NamedTuple):
         place = self.new if self.to == 3 else self.old
         tree = place.tree(None)
 
-        async def look(each: _Planned) -> None:
+        async def look(each: _PlannedNode) -> None:
             if each.step.action == "nothing":
                 return
             node = await read_node(tree, each.node.path)
@@ -260,14 +251,14 @@ class InPlace(NamedTuple):
 
         await self._each(plans, look)
 
-    async def _delete_old(self, plans: Sequence[_Planned]) -> None:
+    async def _delete_old(self, plans: Sequence[_PlannedNode]) -> None:
         store = self.store
         for each in plans:
             # A copy of what is about to go would be believed.
             if each.node.consolidated and self.to == 3:
                 await store.write(f"{self._below(each.node)}.zmetadata", None)
 
-        async def delete(each: _Planned) -> None:
+        async def delete(each: _PlannedNode) -> None:
             node, prefix = each.node, self._below(each.node)
             if each.step.action == "nothing":
                 return
@@ -279,12 +270,12 @@ class InPlace(NamedTuple):
 
         await self._inner_first(plans, delete)
 
-    async def _delete_chunks(self, each: _Planned) -> None:
+    async def _delete_chunks(self, each: _PlannedNode) -> None:
         """Delete an array's old chunks, if the new one has its own."""
         if _shares_chunks(each.documents.get(self.new.form.array_key, each.node.newer) or {}):
             return
         before = await open_as(self.old, each.node.path, as_version2(each.node))
-        driver: ChunkedDriver[object] = before._driver  # type: ignore[assignment]
+        driver: ChunkedDriver[Any] = before._driver  # type: ignore[assignment]
         chunks, array = driver._known.source, driver._known.array
         cells = array.cells([(0, axis.extent) for axis in array.grid])
         count = 1
@@ -292,7 +283,7 @@ class InPlace(NamedTuple):
             count *= axis.count
 
         async def delete(cell: tuple[int, ...]) -> None:
-            await chunks.write_parts(cell, None)
+            await chunks.write(cell, None, owned=False)
 
         await fan_out(chunks.inline, cells, delete, count=count, width=chunks.store.width)
 
@@ -301,8 +292,8 @@ class InPlace(NamedTuple):
 
     async def _inner_first(
         self,
-        plans: Sequence[_Planned],
-        work: Callable[[_Planned], Coroutine[object, object, None]],
+        plans: Sequence[_PlannedNode],
+        work: Callable[[_PlannedNode], Coroutine[object, object, None]],
     ) -> None:
         """Work on all nodes, on those that are deepest first and on the outermost last."""
         depths = {each.node.path: _depth(each.node.path) for each in plans}

@@ -1,7 +1,8 @@
 """`ts.migrate`: hierarchies of older versions of Zarr become ones of a newer version.
 
-What callers say is checked here; `InPlace` migrates where the hierarchy is, and a copy in the other
-version does it for somewhere else.
+Arguments are checked here. `InPlaceMigration` migrates a hierarchy where it is, which is no plan:
+what it stores is nearly all metadata, in an order that lets the hierarchy be read at any time. A
+migration to somewhere else (`MigrateCall`) is a copy in the other version, and planned as one.
 """
 
 from __future__ import annotations
@@ -9,38 +10,139 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from tensorstore_py._api.begin import as_context
 from tensorstore_py._api.group_spec import Place, group_model, places
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.kvstore_spec import as_context
-from tensorstore_py._conversion.copy_plan import Request
-from tensorstore_py._conversion.ends import End, Found, described, destination
-from tensorstore_py._conversion.in_place import InPlace
-from tensorstore_py._conversion.member_paths import MemberPaths
-from tensorstore_py._conversion.migrate_call import MigrateCall
-from tensorstore_py._conversion.new_form import Wanted
-from tensorstore_py._conversion.old_nodes import find_nodes
-from tensorstore_py._conversion.translation import as_version2, open_as
+from tensorstore_py._conversion.copy_call import CopyCall
+from tensorstore_py._conversion.copy_plan import MemberPaths, Request
+from tensorstore_py._conversion.endpoints import (
+    FoundEndpoint,
+    SourceEndpoint,
+    described,
+    destination,
+)
+from tensorstore_py._conversion.in_place import InPlaceMigration
+from tensorstore_py._conversion.summary import Migration, MigrationStep
+from tensorstore_py._conversion.target_metadata import RequestedMetadata
+from tensorstore_py._conversion.translation import as_version2, find_nodes, open_as
+from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._plan.arrays import portable_json
-from tensorstore_py._plan.call import register_call
+from tensorstore_py._plan.call import Call, register_call
 from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._runtime.progress import Told
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
-from tensorstore_py._spec.binding import bind
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.fan_out import within
+from tensorstore_py._runtime.future import OnInterrupt
+from tensorstore_py._runtime.progress import Reporter
+from tensorstore_py._spec.context import bind
 from tensorstore_py.errors import NotFoundError, SpecError
 
 if TYPE_CHECKING:
-    from tensorstore_py._conversion.migration import Migration
+    from collections.abc import Callable, Coroutine, Mapping
+    from typing import Any
+
+    from tensorstore_py._conversion.summary import CopySummary
     from tensorstore_py._interface.driver import DriverSpec
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.kvstore import KvStoreSpec
+    from tensorstore_py._plan.steps import Stage
+    from tensorstore_py._plan.tasks import StageOutcome
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
 
-__all__ = ["migrate"]
+__all__ = ["MigrateCall", "migrate"]
+
+
+class MigrateCall(Call[Migration]):
+    """A migration to somewhere else that is asked for.
+
+    Args:
+        request: the copy.
+        to: the version.
+        look: finds out how to name what is migrated, and of which version each node is, by its
+            path; in the execution mode of the source.
+        arguments: makes the call's arguments as JSON.
+    """
+
+    operation = "migrate"
+
+    def __init__(
+        self,
+        request: Request,
+        to: int,
+        look: Callable[[], Coroutine[Any, Any, tuple[str, dict[str, int]]]],
+        arguments: Callable[[], JsonObject],
+    ) -> None:
+        self._copy = CopyCall("migrate", request, arguments)
+        self._request = request
+        self._to = to
+        self._look = look
+        self._name = request.source.described
+        self._versions: dict[str, int] = {}
+
+    @property
+    def inline(self) -> bool:
+        """The execution mode of `copied`."""
+        return self._request.inline
+
+    async def copied(self, told: Reporter, *, dry_run: bool) -> Migration:
+        """Copy in this process, without a plan, or see what would be copied."""
+        source = self._request.source
+        self._name, self._versions = await within(self.inline, source.inline, self._look)
+        return self._migration(await TreeCopy(self._request, told).run(dry_run=dry_run))
+
+    def request(self) -> JsonObject:
+        """See `Call`."""
+        return self._copy.request()
+
+    def identity(self) -> JsonObject:
+        """See `Call`."""
+        return {**self._copy.identity(), "to": self._to}
+
+    def resume(self, forms: Mapping[str, str]) -> None:
+        """See `Call`."""
+        self._copy.resume(forms)
+
+    async def stages(self) -> tuple[Stage, ...]:
+        """See `Call`."""
+        stages = await self._copy.stages()
+        self._name, self._versions = await within(False, self._request.source.inline, self._look)
+        for stage in stages:
+            for step in stage.steps:
+                if self._versions.get(step.name) == 1:
+                    step.stay(
+                        f'"/{step.name}" is of version 1 of Zarr, which other processes cannot '
+                        "open; migrate in this process"
+                    )
+        return stages
+
+    async def begin(self, again: bool) -> None:
+        """See `Call`."""
+        await self._copy.begin(again)
+
+    async def check_begun(self) -> None:
+        """See `Call`."""
+        await self._copy.check_begun()
+
+    async def end(self) -> None:
+        """See `Call`."""
+        await self._copy.end()
+
+    def result(self, outcomes: list[StageOutcome]) -> Migration:
+        """What was migrated."""
+        return self._migration(self._copy.result(outcomes))
+
+    def _migration(self, done: CopySummary) -> Migration:
+        steps = [
+            MigrationStep(
+                each.path, each.kind, self._versions.get(each.path, self._to), "chunks", each.how
+            )
+            for each in done.members
+        ]
+        dest = self._request.destination.described
+        return Migration(self._to, self._name, done.dry_run, tuple(steps), dest)
 
 
 def migrate(
@@ -103,7 +205,7 @@ def migrate(
         array(7, dtype=int16)
     """
     shared = as_context(context)
-    told = Told(progress, "migrate")
+    told = Reporter(progress, "migrate")
     if dest is None and not in_place:
         raise SpecError("in_place=False needs a place for the copy", ("dest",))
     if dest is not None:
@@ -112,7 +214,7 @@ def migrate(
         if not dry_run and (executor is not None or kept is not None):
             return run_call(call, executor, told, kept)
         body = partial(call.copied, told, dry_run=dry_run)
-        return told.until(start(call.inline, body, when_left=WhenLeft.STOPS))
+        return told.until(start(call.inline, body, on_interrupt=OnInterrupt.CANCEL))
     for name, value in (("executor", executor), ("manifest", manifest)):
         if value is not None:
             raise SpecError("a migration in place runs in this process; pass dest=", (name,))
@@ -120,13 +222,13 @@ def migrate(
 
     async def migrated() -> Migration:
         old, new, name = await _inside(model, shared)
-        return await InPlace(old, new, to, keep, name, told).run(dry_run=dry_run)
+        return await InPlaceMigration(old, new, to, keep, name, told).run(dry_run=dry_run)
 
-    return told.until(start(here, migrated, when_left=WhenLeft.STOPS))
+    return told.until(start(here, migrated, on_interrupt=OnInterrupt.CANCEL))
 
 
 def _place(where: object, to: int, context: Context) -> tuple[DriverSpec, bool]:
-    """The bound spec of what is migrated, and its temperament.
+    """The bound spec of what is migrated, and its execution mode.
 
     Raises:
         SpecError: the place or the version is wrong.
@@ -157,7 +259,7 @@ def _planned(
     model, here = _place(where, to, shared)
     end = destination(dest, shared, to)
 
-    async def find() -> Found:
+    async def find() -> FoundEndpoint:
         old, new, _ = await _inside(model, shared)
         return await _found(old, new)
 
@@ -170,10 +272,12 @@ def _planned(
         return {"where": portable_json(model), "to": to, "dest": end.to_json()}
 
     name = described(places(model, shared, None)[0].where)
-    source = End(here, find, name, dict)
+    source = SourceEndpoint(here, find, name, dict)
     nowhere = MemberPaths.of(None, None)
     identity = {"source": name, "dest": end.described}
-    request = Request(source, end, here and end.inline, nowhere, "raise", Wanted(), None, identity)
+    request = Request(
+        source, end, here and end.inline, nowhere, "raise", RequestedMetadata(), None, identity
+    )
     return MigrateCall(request, to, look, arguments)
 
 
@@ -194,7 +298,7 @@ def _versions(where: KvStoreSpec, context: Context) -> tuple[Place, Place]:
     return by_version[2], by_version[3]
 
 
-async def _found(old: Place, new: Place) -> Found:
+async def _found(old: Place, new: Place) -> FoundEndpoint:
     """The end of a copy: what is there, version 1 included."""
     nodes = await find_nodes(old.where.open(), old.where.path)
     root = next((node for node in nodes if not node.path), None)
@@ -203,10 +307,10 @@ async def _found(old: Place, new: Place) -> Found:
     if root.version == 1:
         document = as_version2(root)
         node = Node("", "array", {".zarray": document, ".zattrs": root.attributes}, {}, None)
-        return Found(old.tree(None), "", node, None, None, await open_as(old, "", document))
+        return FoundEndpoint(old.tree(None), "", node, None, None, await open_as(old, "", document))
     place = new if root.version == 3 else old
     seen = await read_node(place.tree(None), "", likely=root.kind)
     array = None
     if root.kind == "array":
         array = await open_as(place, "", root.document)
-    return Found(place.tree(None), "", seen, place, None, array)
+    return FoundEndpoint(place.tree(None), "", seen, place, None, array)

@@ -1,6 +1,10 @@
-"""How an array of an older version is said in version 3, tried out before anything relies on it.
+"""Nodes of older versions, and how their arrays are said in version 3, tried out first.
 
-The array is opened both ways, as it is and as it would be, without storing anything; what both tell
+A migration that was cut short leaves nodes with old and new documents, so all of them are looked
+for here, and consolidated metadata is not believed. A node is an old one as long as the document
+that makes it one is there.
+
+An array is opened both ways, as it is and as it would be, without storing anything; what both tell
 and a few chunks must be the same. If so, chunks stay. If not, or if there are no words for it, the
 array is made anew under other names of chunks, beside what is there.
 """
@@ -8,19 +12,22 @@ array is made anew under other names of chunks, beside what is there.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._api.group_arrays import NewArray, with_members
+from tensorstore_py._api.group_spec import NewArray, with_members
 from tensorstore_py._api.open import opened
 from tensorstore_py._api.options import updated
 from tensorstore_py._chunked.spec import ChunkedSpec
-from tensorstore_py._conversion.member import SourceArray
-from tensorstore_py._conversion.new_form import Wanted, new_form
-from tensorstore_py._conversion.version1 import array_in_version2
-from tensorstore_py._conversion.version3 import array_in_version3
+from tensorstore_py._conversion.endpoints import SourceArray
+from tensorstore_py._conversion.target_metadata import RequestedMetadata, target_metadata
+from tensorstore_py._conversion.versions import array_in_version2, array_in_version3
+from tensorstore_py._hierarchy.document import parse_document
+from tensorstore_py._hierarchy.path import join
 from tensorstore_py._index import IndexDomain
+from tensorstore_py._interface.store_abilities import list_directory
+from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import (
     DataLossError,
     MismatchError,
@@ -32,10 +39,122 @@ from tensorstore_py.errors import (
 if TYPE_CHECKING:
     from tensorstore_py._api.group_spec import Place
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._conversion.old_nodes import OldNode
     from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._interface.kvstore import KvStore
 
-__all__ = ["Translated", "as_version2", "open_as", "same_array", "translate"]
+__all__ = [
+    "OldNode",
+    "Translated",
+    "as_version2",
+    "find_nodes",
+    "open_as",
+    "same_array",
+    "translate",
+]
+
+
+#: What makes a node, by version; version 1 has nothing but an array by itself.
+_ARRAYS = {1: "meta", 2: ".zarray"}
+_ATTRIBUTES = {1: "attrs", 2: ".zattrs"}
+_GROUP, _CONSOLIDATED, _NEW = ".zgroup", ".zmetadata", "zarr.json"
+
+
+class OldNode(NamedTuple):
+    """A node, as its documents tell.
+
+    Attributes:
+        path: below what is migrated.
+        kind: `"array"` or `"group"`.
+        version: of its oldest documents.
+        document: the one that makes it a node in that version.
+        attributes: in that version.
+        newer: its `zarr.json`; None: it has none.
+        keys: of the documents of that version, the one that makes it a node last.
+        leftover: keys of documents that are older still.
+    """
+
+    path: str
+    kind: Literal["array", "group"]
+    version: int
+    document: JsonObject
+    attributes: JsonObject
+    newer: JsonObject | None
+    keys: tuple[str, ...] = ()
+    leftover: tuple[str, ...] = ()
+
+    @property
+    def consolidated(self) -> bool:
+        """Whether it has a copy of the documents of all nodes below."""
+        return _CONSOLIDATED in self.keys
+
+
+async def find_nodes(store: KvStore, prefix: str) -> list[OldNode]:
+    """All nodes at a place and below it, in the order of their paths.
+
+    Raises:
+        DataLossError: a document is corrupt; names its key.
+        UnsupportedError: the store cannot list its keys.
+    """
+    found: list[OldNode] = []
+    paths = [""]
+    while paths:
+        level: list[OldNode] = []
+
+        async def look(path: str, into: list[OldNode] = level) -> None:
+            node = await _node(store, f"{prefix}{path}/" if path else prefix, path)
+            if node is not None:
+                into.append(node)
+
+        await fan_out(store.inline, paths, look, count=len(paths), width=store.width)
+        found += level
+        paths = []
+        for node in level:
+            if node.kind == "group":
+                below = f"{prefix}{node.path}/" if node.path else prefix
+                async for name in list_directory(store, below):
+                    if name.endswith("/") and name != "/":
+                        paths.append(join(node.path, name[:-1]))
+    return sorted(found, key=lambda node: node.path)
+
+
+async def _node(store: KvStore, prefix: str, path: str) -> OldNode | None:
+    newer = await _read(store, prefix + _NEW)
+    array = await _read(store, prefix + _ARRAYS[2])
+    first = None if path else await _read(store, prefix + _ARRAYS[1])
+    if first is not None and first.get("zarr_format") != 1:
+        first = None  # another format's document
+    if array is not None or first is not None:
+        version = 1 if array is None else 2
+        attributes = await _read(store, prefix + _ATTRIBUTES[version])
+        keys = _present(version, attributes)
+        leftover: tuple[str, ...] = ()
+        if array is not None and first is not None:
+            leftover = _present(1, await _read(store, prefix + _ATTRIBUTES[1]))
+        document = array if array is not None else first
+        assert document is not None
+        return OldNode(path, "array", version, document, attributes or {}, newer, keys, leftover)
+    group = await _read(store, prefix + _GROUP)
+    if group is not None:
+        if group.get("zarr_format") != 2:
+            raise DataLossError(f"{store.describe_key(prefix + _GROUP)} is not of version 2")
+        attributes = await _read(store, prefix + _ATTRIBUTES[2])
+        copied = (await store.read(prefix + _CONSOLIDATED)).state == "value"
+        keys = (_CONSOLIDATED,) * copied + (_ATTRIBUTES[2],) * (attributes is not None) + (_GROUP,)
+        return OldNode(path, "group", 2, group, attributes or {}, newer, keys)
+    if newer is None:
+        return None
+    kind: Literal["array", "group"] = "array" if newer.get("node_type") == "array" else "group"
+    return OldNode(path, kind, 3, newer, {}, newer)
+
+
+def _present(version: int, attributes: JsonObject | None) -> tuple[str, ...]:
+    return (_ATTRIBUTES[version],) * (attributes is not None) + (_ARRAYS[version],)
+
+
+async def _read(store: KvStore, key: str) -> JsonObject | None:
+    found = await store.read(key)
+    return None if found.state != "value" else parse_document(found.value, store.describe_key(key))
+
 
 #: What drivers that take text and bytes of a fixed length apart call the parts.
 _PARTS = {"char": "S", "byte": "V"}
@@ -65,13 +184,7 @@ def as_version2(node: OldNode) -> JsonObject:
 
 
 async def translate(node: OldNode, old: Place, new: Place) -> Translated:
-    """An array of an older version in version 3.
-
-    Args:
-        node: the array.
-        old: the hierarchy as version 2 sees it.
-        new: the same as version 3 sees it.
-    """
+    """An array of an older version in version 3."""
     try:
         before = as_version2(node)
         present = await open_as(old, node.path, before)
@@ -107,13 +220,7 @@ async def open_as(place: Place, path: str, document: JsonObject) -> TensorStore:
 
 
 async def same_array(one: TensorStore, other: TensorStore, *, chunks: bool = True) -> str:
-    """In which way two arrays differ, as far as a few chunks tell; "" if they are the same.
-
-    Args:
-        one: an array.
-        other: another one.
-        chunks: whether to look at chunks.
-    """
+    """In which way two arrays differ, as far as a few chunks tell; "" if they are the same."""
     if one.shape != other.shape:
         return f"the shape would be {other.shape}, not {one.shape}"
     if one.dtype != other.dtype:
@@ -151,12 +258,12 @@ def _made_anew(
         SpecError, MismatchError: there can be none.
     """
     source = SourceArray(node.path, present, before, old.form, node.attributes)
-    form = new_form(source, new.form, Wanted())
+    form = target_metadata(source, new.form, RequestedMetadata())
     made = NewArray.of(
         new, node.path, form.attributes, form.options, may_exist=False, deletes=False
     )
     assert isinstance(made.spec, ChunkedSpec)
-    document: JsonObject = json.loads(made.spec.serialize_metadata(made.spec.new_metadata()))
+    document: JsonObject = json.loads(made.spec.new_metadata().serialize())
     return document
 
 

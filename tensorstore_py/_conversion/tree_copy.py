@@ -9,18 +9,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tensorstore_py._api.group_arrays import NewArray
+from tensorstore_py._api.group_spec import NewArray
 from tensorstore_py._api.open import opened
 from tensorstore_py._api.options import updated
 from tensorstore_py._conversion.array_copy import copy_blocks
 from tensorstore_py._conversion.copy_plan import Planned, PlannedArray, PlannedGroup
 from tensorstore_py._conversion.summary import CopiedMember, CopySummary
-from tensorstore_py._hierarchy.attributes import AttributesFile
+from tensorstore_py._hierarchy.changes import create_group, make_parents
 from tensorstore_py._hierarchy.consolidating import consolidate
-from tensorstore_py._hierarchy.creating import create_group, make_parents
+from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.path import join
 from tensorstore_py._interface.key_range import KeyRange
-from tensorstore_py._plan.tasks import Outcome
+from tensorstore_py._plan.tasks import StageOutcome
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.lifetime import Lifetime
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._conversion.copy_plan import Request
-    from tensorstore_py._conversion.ends import Found
-    from tensorstore_py._plan.tasks import Damaged
-    from tensorstore_py._runtime.progress import Told
+    from tensorstore_py._conversion.endpoints import FoundEndpoint
+    from tensorstore_py._plan.tasks import DamagedTask
+    from tensorstore_py._runtime.progress import Reporter
 
 __all__ = ["TreeCopy", "arrays", "summary"]
 
@@ -41,15 +41,10 @@ _TOGETHER = 16
 
 
 class TreeCopy(NamedTuple):
-    """The copying.
-
-    Attributes:
-        request: what is asked for.
-        told: who is told how far it is.
-    """
+    """The copying."""
 
     request: Request
-    told: Told
+    told: Reporter
 
     async def run(self, *, dry_run: bool) -> CopySummary:
         """Copy, or see what would be copied."""
@@ -60,13 +55,13 @@ class TreeCopy(NamedTuple):
         left = arrays(plan)
         self.told.begin(sum(each.size_bytes for each in left), 0, len(left))
         await self.make_groups(to, plan)
-        outcome = Outcome({}, [])
+        outcome = StageOutcome({}, [])
         done = await self._copy_arrays(to, left, outcome.damaged)
         await self.consolidate(to, plan)
         outcome.check()
         return summary(plan, done, verified=self.request.verify)
 
-    async def look(self) -> tuple[Found, list[Planned]]:
+    async def look(self) -> tuple[FoundEndpoint, list[Planned]]:
         """What is at the destination, and what becomes of each member."""
         request, inline = self.request, self.request.inline
         source, destination = request.source, request.destination
@@ -75,7 +70,7 @@ class TreeCopy(NamedTuple):
         to = await within(inline, destination.inline, lambda: destination.find(form))
         return to, await request.plan(from_, to)
 
-    async def make_groups(self, to: Found, plan: list[Planned]) -> None:
+    async def make_groups(self, to: FoundEndpoint, plan: list[Planned]) -> None:
         """Make all groups, or change those that are there."""
         tree = to.tree
         groups = [each for each in plan if isinstance(each, PlannedGroup)]
@@ -104,7 +99,7 @@ class TreeCopy(NamedTuple):
         await within(self.request.inline, tree.store.inline, make_all)
 
     async def _copy_arrays(
-        self, to: Found, left: list[PlannedArray], damaged: list[Damaged]
+        self, to: FoundEndpoint, left: list[PlannedArray], damaged: list[DamagedTask]
     ) -> dict[str, tuple[int, int]]:
         done: dict[str, tuple[int, int]] = {}
 
@@ -122,7 +117,7 @@ class TreeCopy(NamedTuple):
                 await copy(each)
         return done
 
-    async def target(self, to: Found, each: PlannedArray) -> TensorStore:
+    async def target(self, to: FoundEndpoint, each: PlannedArray) -> TensorStore:
         """The array that is copied to, made if it is not there."""
         inline = self.request.destination.inline
 
@@ -150,7 +145,7 @@ class TreeCopy(NamedTuple):
         asked = updated(model, {**each.form.options, **mode})
         return opened(await asked.open(), asked, readable=True, writable=True)
 
-    async def assumed(self, to: Found, each: PlannedArray) -> TensorStore:
+    async def assumed(self, to: FoundEndpoint, each: PlannedArray) -> TensorStore:
         """The array that is to be copied to, as it will be; nothing is read or stored."""
         mode = {"create": False, "open": True, "delete_existing": False, "assume_metadata": True}
         if to.place is None:
@@ -171,7 +166,7 @@ class TreeCopy(NamedTuple):
         )
         return opened(driver, asked, readable=True, writable=True)
 
-    async def consolidate(self, to: Found, plan: list[Planned]) -> None:
+    async def consolidate(self, to: FoundEndpoint, plan: list[Planned]) -> None:
         """Write consolidated metadata for each group whose source has it."""
         tree = to.tree
         if tree is None or tree.form.consolidated_key is None:

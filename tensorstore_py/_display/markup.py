@@ -1,7 +1,7 @@
 """Markup: HTML that is known to be well-formed, made of elements whose text is escaped.
 
 The one invariant: whatever is not a `Markup` is text, and is escaped where it is put in. So names,
-attributes and URLs, which anybody may have written, cannot become elements.
+attributes and URLs, which may come from untrusted authors, cannot become elements.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from html import escape
 
 __all__ = ["Markup", "element", "join"]
 
-#: Longer texts are cut: nobody reads them, and a notebook keeps every output.
+#: Longer texts are cut: they are not read, and a notebook keeps every output.
 _LONGEST_TEXT = 2000
 
 

@@ -1,7 +1,7 @@
 """Consolidated metadata: the documents of a whole tree in one, so that one request tells them all.
 
-It is a copy, true when it was written. Whoever changes the tree through a group that was opened
-from it makes it stale: that is said once, and from then on the nodes themselves are asked. The one
+It is a copy, true when it was written. A change of the tree through a group that was opened from it
+makes it stale: that is said once, and from then on the nodes themselves are asked. The one
 invariant: it is never trusted again after a change that went through here.
 """
 
@@ -32,9 +32,6 @@ class Consolidated:
         base: the path of that root in the hierarchy.
         time: when they were read, in seconds since the epoch.
         where: how to name the document to a person.
-
-    Attributes:
-        stale: whether something was changed since.
     """
 
     __slots__ = ("_base", "_children", "_nodes", "_where", "stale", "time")
@@ -122,12 +119,6 @@ async def read_consolidated(
     form: HierarchyFormat, store: KvStore, prefix: str, base: str
 ) -> Consolidated | None:
     """What is stored of it in a document of its own; None if nothing is, or there is none.
-
-    Args:
-        form: the format.
-        store: where.
-        prefix: the group's, ending in `/` unless empty.
-        base: the group's path in the hierarchy.
 
     Raises:
         DataLossError: it is corrupt; names its key.

@@ -1,7 +1,7 @@
 """Writing consolidated metadata: the documents of all nodes below a group, gathered and stored.
 
-It is a copy of what was there while it was gathered; who changes the tree meanwhile has to do it
-again. The group's own document keeps whatever else is in it.
+It is a copy of what was there while it was gathered; a program that changes the tree meanwhile
+has to consolidate it again. The group's own document keeps whatever else is in it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tensorstore_py._hierarchy.consolidated import Consolidated
 from tensorstore_py._hierarchy.document import ChangeDocument, parse_document
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.walk import Walk
+from tensorstore_py._interface.read_modify_write import update
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import NotFoundError, UnsupportedError
 
@@ -57,7 +58,7 @@ async def consolidate(tree: Hierarchy, path: str) -> Consolidated:
             raise NotFoundError(f"{tree.describe(path)} does not exist any more")
         return form.with_consolidated(document, nodes)
 
-    await store.update(key, ChangeDocument(changed, store.describe_key(key)))
+    await update(store, key, ChangeDocument(changed, store.describe_key(key)))
     return Consolidated(nodes, path, time.time(), store.describe_key(key))
 
 

@@ -1,7 +1,9 @@
-"""Which formats have groups: those that are registered, made once each.
+"""Which formats have groups, and which of them a group is of.
 
-Whoever brings a driver brings its format along, built-in or not. The one invariant: the newest
-version comes first, so that it is tried first and is what is created by default.
+Formats come with the drivers that are registered, built-in or not; each is made once. The newest
+version comes first, so that it is tried first and is what is created by default. One request finds
+a group whose format is known, and the whole tree below it where that is consolidated; formats are
+tried one after the other.
 """
 
 from __future__ import annotations
@@ -9,12 +11,17 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tensorstore_py._hierarchy.consolidated import read_consolidated
+from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._spec.registry import hierarchy_formats
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tensorstore_py._hierarchy.node import Hierarchy
     from tensorstore_py._interface.hierarchy import HierarchyFormat
 
-__all__ = ["format_of", "formats"]
+__all__ = ["find_group", "format_of", "formats", "read_group"]
 
 
 def formats() -> list[HierarchyFormat]:
@@ -41,3 +48,35 @@ def format_of(driver: str) -> HierarchyFormat | None:
 def _made(name: str) -> HierarchyFormat:
     form: HierarchyFormat = hierarchy_formats.get(name)()  # type: ignore[assignment]
     return form
+
+
+async def find_group(
+    trees: Iterable[Hierarchy], path: str, *, consolidated: bool
+) -> tuple[Hierarchy, Node] | None:
+    """The first hierarchy that has a node at a path, and that node; None: none has.
+
+    Raises:
+        DataLossError: a document is corrupt; names its key.
+    """
+    for tree in trees:
+        node = await read_group(tree, path, consolidated=consolidated)
+        if node is not None:
+            return tree, node
+    return None
+
+
+async def read_group(tree: Hierarchy, path: str, *, consolidated: bool) -> Node | None:
+    """The node at a path, which is likely a group; None if there is none.
+
+    Args and errors are those of `find_group`.
+    """
+    if not consolidated:
+        node = await read_node(tree, path, likely="group")
+        return None if node is None else node._replace(consolidated=None)
+    known = await read_consolidated(tree.form, tree.store, tree.below(path), path)
+    if known is not None:
+        node = await read_node(tree, path, known)
+        if node is not None:
+            return node
+    # A copy that does not tell of its own group is no copy of this tree.
+    return await read_node(tree, path, likely="group")

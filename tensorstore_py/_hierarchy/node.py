@@ -13,6 +13,7 @@ from tensorstore_py._hierarchy.consolidated import Consolidated, consolidated_in
 from tensorstore_py._hierarchy.document import parse_document, read_document, serialize_document
 from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.kvstore import ReadResult
+from tensorstore_py._interface.store_abilities import list_directory
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import DataLossError, SpecError
 
@@ -48,7 +49,7 @@ class Node(NamedTuple):
     consolidated: Consolidated | None
 
     def read(self) -> Mapping[str, ReadResult]:
-        """The documents as if they had been read from the store, for who opens an array."""
+        """The documents as if they had been read from the store, for opening an array."""
         if self.results or self.consolidated is None:
             return self.results
         stamp = TimestampedStorageGeneration(UNKNOWN, self.consolidated.time)
@@ -181,7 +182,7 @@ async def names_in(
     if known is not None and not known.stale:
         return known.names(path)
     names = []
-    async for name in tree.store.list_directory(tree.below(path)):
+    async for name in list_directory(tree.store, tree.below(path)):
         if wanted is not None and not wanted():
             return []
         if name.endswith("/") and name != "/" and tree.form.may_be_node(name[:-1]):
@@ -204,12 +205,6 @@ async def _add(
 
 def kind_of(form: HierarchyFormat, key: str, document: JsonObject, where: str) -> NodeKind:
     """What a document says that its node is.
-
-    Args:
-        form: the format.
-        key: of the document, below the node.
-        document: its JSON.
-        where: how to name it to a person.
 
     Raises:
         DataLossError: it says neither; names `where`.

@@ -4,9 +4,9 @@ Pure: no I/O, no threads, no event loop; numpy is used for index arrays only. Th
 the reference (`Dim`, `IndexDomain`, `IndexTransform`, …) are re-exported by the package; the
 engine also uses `apply_index`, `compose`, `identity` and `propagate_bounds`.
 
-Inside, from the bottom: interval, labels, dim, selection, maps, frame; then functions from frames
-to frames (compose, operations, restriction, numpy_terms, fast_slice, numpy_style, apply, evaluate,
-build, json_form, text); then the faces (indexable, domain, transform, dim_expression).
+Inside, from the bottom: interval, dim, selection, maps, frame; then functions from frames to frames
+(compose, numpy_terms, operations, numpy_style, build); then the classes that users hold (indexable,
+domain, transform, dim_expression). `positions` translates NumPy's own way of counting.
 """
 
 from __future__ import annotations
@@ -19,12 +19,7 @@ from tensorstore_py._index.interval import INF as inf  # noqa: N811 - the public
 from tensorstore_py._index.maps import OutputIndexMap, OutputIndexMaps, OutputIndexMethod
 from tensorstore_py._index.numpy_terms import IndexMode, NumpyIndexingSpec, NumpyIndexTerm
 from tensorstore_py._index.selection import DimSelectionLike
-from tensorstore_py._index.transform import (
-    IndexTransform,
-    compose,
-    identity,
-    propagate_bounds,
-)
+from tensorstore_py._index.transform import IndexTransform, compose, identity, propagate_bounds
 
 __all__ = [
     "Dim",

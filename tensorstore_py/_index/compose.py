@@ -1,4 +1,4 @@
-"""Composition of frames and propagation of bounds.
+"""Composition of frames, propagation of bounds, and evaluation at single positions.
 
 `compose(outer, inner)` is the frame that goes through `inner` first: its positions are inner's,
 its maps are outer's after inner's. Bounds of the outer domain flow to the inner one: an implicit
@@ -10,8 +10,12 @@ are bounded by the map's `value_range` and checked when they are used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import SupportsIndex
+
 import numpy as np
 
+from tensorstore_py._index.dim import quote
 from tensorstore_py._index.frame import Frame
 from tensorstore_py._index.interval import (
     INF,
@@ -22,19 +26,22 @@ from tensorstore_py._index.interval import (
     contains,
     format_interval,
     from_the_end,
+    int64_or_none,
     intersect_preferring_explicit,
 )
-from tensorstore_py._index.labels import quote
-from tensorstore_py._index.maps import (
-    IndexArray,
-    OutputIndexMap,
-    array_map,
-    constant,
-    single,
-)
+from tensorstore_py._index.maps import IndexArray, OutputIndexMap, array_map, constant, single
 from tensorstore_py.errors import IndexingError, OutOfRangeError
 
-__all__ = ["collapse_array", "compose", "name_dim", "propagate", "propagate_domain"]
+__all__ = [
+    "collapse_array",
+    "compose",
+    "name_dim",
+    "propagate",
+    "propagate_domain",
+    "same_maps",
+    "shown_maps",
+    "transform_position",
+]
 
 
 def name_dim(frame: Frame, dim: int) -> str:
@@ -46,8 +53,7 @@ def name_dim(frame: Frame, dim: int) -> str:
 def propagate_domain(outer: Frame, inner: Frame) -> Frame:
     """Inner with its bounds resolved against the outer domain; maps are inner's, unchanged.
 
-    Raises:
-        OutOfRangeError: an explicit bound or a constant lies outside the outer domain.
+    Raises OutOfRangeError: an explicit bound or a constant lies outside the outer domain.
     """
     if len(inner.maps) != outer.rank:
         raise IndexingError(
@@ -56,11 +62,10 @@ def propagate_domain(outer: Frame, inner: Frame) -> Frame:
         )
     is_empty = inner.is_explicitly_empty()
     inferred = _infer_bounds(outer, inner, is_empty)
-    rank = inner.rank
+    # Bound by bound, not as one list of intervals: every read comes through here.
     lower, upper = list(inner.lower), list(inner.upper)
     implicit_lower, implicit_upper = list(inner.implicit_lower), list(inner.implicit_upper)
-    for dim in range(rank):
-        limits = inferred[dim]
+    for dim, limits in enumerate(inferred):
         if limits is None:
             continue
         low = limits[0] if implicit_lower[dim] else lower[dim]
@@ -255,3 +260,93 @@ def propagate(outer: Frame, inner: Frame) -> Frame:
             _check_values(index_map.index_array, *limits, name_dim(outer, out))
         maps[out] = array_map(index_map.offset, index_map.stride, index_map.index_array, limits)
     return frame.with_maps(tuple(maps))
+
+
+def transform_position(frame: Frame, indices: Sequence[SupportsIndex]) -> tuple[int, ...]:
+    """The output position of one input position.
+
+    Raises:
+        ValueError: the number of indices is not the rank.
+        OutOfRangeError: the position lies outside the domain.
+    """
+    position: list[int] = []
+    for item in indices:
+        number = int64_or_none(item)
+        if number is None:
+            raise TypeError(f"A position consists of 64-bit integers, not {item!r}")
+        position.append(number)
+    if len(position) != frame.rank:
+        raise ValueError(
+            f"input indices vector of length {len(position)} cannot be used with index transform "
+            f"with input rank {frame.rank}"
+        )
+    for dim, number in enumerate(position):
+        if not contains(*frame.effective(dim), number):
+            raise OutOfRangeError(
+                f"Index {number} is not contained in the domain "
+                f"{format_interval(*frame.bounds(dim))} for input dimension {name_dim(frame, dim)}"
+            )
+    return tuple(
+        [_coordinate(frame, index_map, position, out) for out, index_map in enumerate(frame.maps)]
+    )
+
+
+def _coordinate(frame: Frame, index_map: OutputIndexMap, position: list[int], out: int) -> int:
+    stride = index_map.stride
+    if stride is None:
+        return index_map.offset
+    values = index_map.index_array
+    if values is None:
+        value = position[index_map.input_dimension or 0]
+    else:
+        element = tuple(
+            [
+                number - low if size != 1 else 0
+                for number, low, size in zip(position, frame.lower, values.shape, strict=True)
+            ]
+        )
+        value = int(values[element])
+        if not contains(*index_map.value_range, value):
+            raise OutOfRangeError(
+                f"Computing index for output dimension {out}: Index {value} is outside valid "
+                f"range {format_interval(*index_map.value_range)}"
+            )
+    return check_int64(index_map.offset + stride * value, "index", out)
+
+
+def shown_maps(frame: Frame) -> tuple[OutputIndexMap, ...]:
+    """The maps as users see them: an index array has no elements where the domain has none."""
+    if not any(map(int.__eq__, frame.lower, frame.upper)):
+        return frame.maps
+    window = tuple([slice(0, extent and None) for extent in frame.shape])
+    return tuple(
+        [
+            m
+            if m.index_array is None
+            else array_map(m.offset, m.stride or 0, m.index_array[window], m.value_range)
+            for m in frame.maps
+        ]
+    )
+
+
+def same_maps(a: Frame, b: Frame) -> bool:
+    """Whether two frames of equal domain have equal maps.
+
+    An index array that repeats itself equals one that does not vary along that dimension.
+    """
+    if len(a.maps) != len(b.maps):
+        return False
+    return all(_same_map(one, two) for one, two in zip(a.maps, b.maps, strict=True))
+
+
+def _same_map(a: OutputIndexMap, b: OutputIndexMap) -> bool:
+    if a is b:
+        return True
+    if a.index_array is None or b.index_array is None:
+        return a == b
+    if (a.offset, a.stride) != (b.offset, b.stride):
+        return False
+    # An interval that all values lie in says nothing, and JSON does not say it.
+    if a.value_range != b.value_range and (a.reaches_outside or b.reaches_outside):
+        return False
+    return bool(np.all(a.index_array == b.index_array))

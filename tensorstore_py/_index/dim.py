@@ -1,4 +1,4 @@
-"""`Dim`: one dimension of a domain as a value of its own.
+"""One dimension of a domain: its label, `Dim`, and how bounds look in notebooks.
 
 Only `label` and the two implicit flags may change after construction (the reference allows it);
 domains copy them, so a `Dim` never aliases the inside of a domain.
@@ -6,10 +6,11 @@ domains copy them, so a `Dim` never aliases the inside of a domain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import SupportsIndex, overload
 
-from tensorstore_py._index.bounds_page import bounds_page
+from tensorstore_py._display.info import columns
+from tensorstore_py._display.page import page
 from tensorstore_py._index.interval import (
     INF,
     INF_SIZE,
@@ -23,9 +24,76 @@ from tensorstore_py._index.interval import (
     int64_or_none,
     intersect,
 )
-from tensorstore_py._index.labels import merge_labels, quote
+from tensorstore_py.errors import IndexingError
 
-__all__ = ["Dim"]
+__all__ = [
+    "Dim",
+    "bounds_page",
+    "escape",
+    "find_label",
+    "merge_labels",
+    "quote",
+    "require_unique",
+]
+
+_ESCAPES = str.maketrans(
+    {"\\": "\\\\", '"': '\\"', "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+)
+
+
+def escape(text: str) -> str:
+    """`text` with the escapes that it needs between quotes of either kind."""
+    return text.translate(_ESCAPES)
+
+
+def quote(text: str) -> str:
+    """`text` in double quotes."""
+    return f'"{escape(text)}"'
+
+
+def require_unique(labels: Sequence[str]) -> None:
+    """Raise IndexingError naming the labels that occur more than once."""
+    named = [label for label in labels if label]
+    if len(set(named)) == len(named):
+        return
+    repeated = sorted({label for label in named if named.count(label) > 1})
+    raise IndexingError(f"Dimension label(s) {', '.join(map(quote, repeated))} not unique")
+
+
+def merge_labels(a: str, b: str) -> str:
+    """The common label of two dimensions; an unlabeled one agrees with any."""
+    if a and b and a != b:
+        raise IndexingError(f"Dimension labels do not match: {quote(a)} and {quote(b)}")
+    return a or b
+
+
+def find_label(label: str, labels: Sequence[str]) -> int:
+    """The dimension that carries `label`."""
+    if not label:
+        raise IndexingError("Dimension cannot be specified by empty label")
+    try:
+        return labels.index(label)
+    except ValueError:
+        if not any(labels):
+            raise IndexingError(
+                f"no dimension is named {quote(label)}: none has a label; give its number"
+            ) from None
+        known = ", ".join(map(quote, labels))
+        raise IndexingError(f"Label {quote(label)} does not match one of {{{known}}}") from None
+
+
+def bounds_page(title: str, text: str, dims: Sequence[Dim]) -> str:
+    """The page of notebooks: all of it in one line of text, then a line for each dimension."""
+    lines = [_line(number, dim) for number, dim in enumerate(dims)]
+    table = columns(["Dimension", "Label", "From", "Until", "Extent"], lines) if lines else None
+    return page(title, text, table)
+
+
+def _line(number: int, dim: Dim) -> list[object]:
+    # The text of an interval has its bounds, and a star after those that are implicit.
+    lower, _, upper = str(dim).rpartition(": ")[2].strip("()[] ").partition(",")
+    extent = f"{max(0, dim.exclusive_max - dim.inclusive_min):,}" if dim.finite else "∞"
+    return [number, dim.label, lower, upper.strip(), extent]
 
 
 class Dim:

@@ -12,17 +12,20 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tensorstore_py._index.apply import IndexTerm
+from tensorstore_py._index.dim import escape
 from tensorstore_py._index.frame import Frame
-from tensorstore_py._index.labels import escape
-from tensorstore_py._index.numpy_style import index_selected, index_selected_first
+from tensorstore_py._index.numpy_style import IndexTerm, index_selected, index_selected_first
 from tensorstore_py._index.numpy_terms import IndexMode, IndexSpec, SpecUse, parse_index
 from tensorstore_py._index.operations import (
     IndexVector,
+    Subscript,
     TranslateKind,
     diagonal,
     label,
     mark_bounds_implicit,
+    parse_implicit,
+    parse_index_vector,
+    parse_labels,
     stride,
     translate,
     transpose_to,
@@ -33,12 +36,6 @@ from tensorstore_py._index.selection import (
     parse_specs,
     require_distinct,
     resolve,
-)
-from tensorstore_py._index.subscript import (
-    Subscript,
-    parse_implicit,
-    parse_index_vector,
-    parse_labels,
 )
 from tensorstore_py.errors import IndexingError
 

@@ -6,30 +6,22 @@ A face over a `Frame` without maps; all algebra is in the frame modules. Immutab
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import SupportsIndex, overload
+from typing import Self, SupportsIndex, overload
 
-from tensorstore_py._index.apply import IndexTerm
-from tensorstore_py._index.bounds_page import bounds_page
 from tensorstore_py._index.build import (
     DOMAIN_KEYWORDS,
-    DomainArguments,
+    Json,
+    domain_from_json,
+    domain_to_json,
     frame_from_dims,
     make_domain,
 )
-from tensorstore_py._index.dim import Dim
-from tensorstore_py._index.frame import Frame
-from tensorstore_py._index.indexable import permutation
+from tensorstore_py._index.dim import Dim, bounds_page, find_label, merge_labels
+from tensorstore_py._index.frame import Frame, format_domain
+from tensorstore_py._index.indexable import Reshapable
 from tensorstore_py._index.interval import INF, INF_SIZE, hull, int64_or_none, intersect
-from tensorstore_py._index.json_form import Json, domain_from_json, domain_to_json
-from tensorstore_py._index.labels import find_label, merge_labels
-from tensorstore_py._index.operations import (
-    TranslateKind,
-    label,
-    mark_bounds_implicit,
-    translate,
-    transpose,
-)
-from tensorstore_py._index.restriction import restrict
+from tensorstore_py._index.numpy_style import IndexTerm
+from tensorstore_py._index.operations import restrict, transpose
 from tensorstore_py._index.selection import (
     DimSelectionLike,
     HasDimSpecs,
@@ -38,19 +30,12 @@ from tensorstore_py._index.selection import (
     require_distinct,
     resolve,
 )
-from tensorstore_py._index.subscript import (
-    Subscript,
-    parse_implicit,
-    parse_index_vector,
-    parse_labels,
-)
-from tensorstore_py._index.text import format_domain
 from tensorstore_py.errors import IndexingError
 
 __all__ = ["IndexDomain"]
 
 
-class IndexDomain(IndexTerm):
+class IndexDomain(IndexTerm, Reshapable):
     """A box of integer positions with optional labels and implicit bounds.
 
     Args:
@@ -107,6 +92,12 @@ class IndexDomain(IndexTerm):
         self = cls.__new__(cls)
         self._frame = frame.with_maps(()) if frame.maps else frame
         return self
+
+    def _get_frame(self) -> Frame:
+        return self._frame
+
+    def _with_frame(self, frame: Frame) -> Self:
+        return self._from_frame(frame)  # type: ignore[return-value]
 
     def _index_into(self, frame: Frame) -> Frame:
         return restrict(frame, self._frame)
@@ -264,70 +255,6 @@ class IndexDomain(IndexTerm):
             dims.append(Dim._make(*merge(a.bounds(dim), b.bounds(dim)), text))
         return IndexDomain._from_frame(frame_from_dims(dims))
 
-    def transpose(self, axes: DimSelectionLike | None = None) -> IndexDomain:
-        """The domain with its dimensions in another order; reversed by default.
-
-        Raises:
-            ValueError: `axes` is no permutation of the dimensions.
-
-        Example:
-            >>> IndexDomain(labels=["x", "y"]).transpose(["y", "x"]).labels
-            ('y', 'x')
-        """
-        return IndexDomain._from_frame(transpose(self._frame, permutation(self._frame, axes)))
-
-    @property
-    def T(self) -> IndexDomain:  # noqa: N802 - NumPy's name
-        """The domain with its dimensions reversed."""
-        return self.transpose()
-
-    @property
-    def translate_to(self) -> Subscript[IndexDomain]:
-        """`domain.translate_to[origins]` moves the origin; None leaves a dimension alone."""
-        return self._translation("to")
-
-    @property
-    def translate_by(self) -> Subscript[IndexDomain]:
-        """`domain.translate_by[offsets]` moves the domain up."""
-        return self._translation("by")
-
-    @property
-    def translate_backward_by(self) -> Subscript[IndexDomain]:
-        """`domain.translate_backward_by[offsets]` moves the domain down."""
-        return self._translation("backward_by")
-
-    def _translation(self, kind: TranslateKind) -> Subscript[IndexDomain]:
-        dims = list(range(self.rank))
-        return Subscript(
-            self,
-            f"translate_{kind}",
-            lambda key: IndexDomain._from_frame(
-                translate(self._frame, dims, parse_index_vector(key), kind)
-            ),
-        )
-
-    @property
-    def label(self) -> Subscript[IndexDomain]:
-        """`domain.label["a", "b"]` names all dimensions."""
-        dims = list(range(self.rank))
-        return Subscript(
-            self,
-            "label",
-            lambda key: IndexDomain._from_frame(label(self._frame, dims, parse_labels(key))),
-        )
-
-    @property
-    def mark_bounds_implicit(self) -> Subscript[IndexDomain]:
-        """`domain.mark_bounds_implicit[lower:upper]` sets whether resizing may move the bounds."""
-        dims = list(range(self.rank))
-        return Subscript(
-            self,
-            "mark_bounds_implicit",
-            lambda key: IndexDomain._from_frame(
-                mark_bounds_implicit(self._frame, dims, *parse_implicit(key))
-            ),
-        )
-
     def to_json(self) -> dict[str, Json]:
         """The JSON form, without defaults.
 
@@ -378,4 +305,4 @@ def _parse_arguments(args: tuple[object, ...], named: dict[str, object]) -> Fram
     for name in named:
         if name not in DOMAIN_KEYWORDS:
             raise TypeError(f"IndexDomain got an unexpected keyword argument {name!r}")
-    return make_domain(DomainArguments("", **dict(zip(("rank",), args, strict=False)), **named))
+    return make_domain("", **dict(zip(("rank",), args, strict=False)), **named)

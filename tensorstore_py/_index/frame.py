@@ -1,4 +1,4 @@
-"""`Frame`: the plain record that all index algebra works on.
+"""`Frame`: the plain record that all index algebra works on, and its text form.
 
 A frame is a box with named axes (the input domain) and one output index map per output
 dimension. A domain is a frame without maps. The public classes wrap a frame; the algebra modules
@@ -11,13 +11,23 @@ only along dimensions with explicit finite bounds.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from operator import sub
 
-from tensorstore_py._index.interval import INF, BoundState
-from tensorstore_py._index.maps import OutputIndexMap, constant, single
+from tensorstore_py._index.dim import quote
+from tensorstore_py._index.interval import INF, BoundState, format_interval
+from tensorstore_py._index.maps import OutputIndexMap, constant, format_index_array, single
 from tensorstore_py.errors import IndexingError
 
-__all__ = ["MAX_RANK", "Frame", "check_rank", "identity_maps", "unbounded"]
+__all__ = [
+    "MAX_RANK",
+    "Frame",
+    "check_rank",
+    "format_domain",
+    "format_frame",
+    "identity_maps",
+    "unbounded",
+]
 
 MAX_RANK = 32
 """The largest number of dimensions of a domain."""
@@ -49,6 +59,19 @@ class Frame:
         self.labels = labels
         self.maps = maps
 
+    @classmethod
+    def of(
+        cls,
+        bounds: Sequence[BoundState],
+        labels: Iterable[str],
+        maps: tuple[OutputIndexMap, ...] = (),
+    ) -> Frame:
+        """The frame with these bounds and labels, one for each dimension."""
+        if not bounds:
+            return cls((), (), (), (), (), maps)
+        lower, upper, implicit_lower, implicit_upper = zip(*bounds)  # noqa: B905 - tuples of four
+        return cls(lower, upper, implicit_lower, implicit_upper, tuple(labels), maps)
+
     @property
     def rank(self) -> int:
         """Number of input dimensions."""
@@ -67,6 +90,11 @@ class Frame:
             self.implicit_lower[dim],
             self.implicit_upper[dim],
         )
+
+    def all_bounds(self) -> list[BoundState]:
+        """The bounds of each dimension."""
+        columns = (self.lower, self.upper, self.implicit_lower, self.implicit_upper)
+        return [*zip(*columns)]  # noqa: B905 - all are of the same rank
 
     def effective(self, dim: int) -> tuple[int, int]:
         """The interval that indices must lie in: implicit bounds do not bind."""
@@ -93,9 +121,7 @@ class Frame:
             return False
         return any(
             low == up and not implicit_low and not implicit_up
-            for low, up, implicit_low, implicit_up in zip(
-                self.lower, self.upper, self.implicit_lower, self.implicit_upper, strict=True
-            )
+            for low, up, implicit_low, implicit_up in self.all_bounds()
         )
 
     def same_domain(self, other: Frame) -> bool:
@@ -127,3 +153,38 @@ def unbounded(rank: int) -> Frame:
     return Frame(
         (-INF,) * rank, (INF + 1,) * rank, implicit, implicit, ("",) * rank, identity_maps(rank)
     )
+
+
+def format_domain(frame: Frame) -> str:
+    """`{ "x": [0, 3), [0*, 4) }`."""
+    dims = []
+    for dim, text in enumerate(frame.labels):
+        prefix = f"{quote(text)}: " if text else ""
+        dims.append(prefix + format_interval(*frame.bounds(dim)))
+    return "{ " + ", ".join(dims) + " }"
+
+
+def format_frame(frame: Frame) -> str:
+    """One line per dimension and map, ending with a newline."""
+    lines = [
+        f"Rank {frame.rank} -> {len(frame.maps)} index space transform:",
+        "  Input domain:",
+    ]
+    for dim, text in enumerate(frame.labels):
+        suffix = f" {quote(text)}" if text else ""
+        lines.append(f"    {dim}: {format_interval(*frame.bounds(dim))}{suffix}")
+    lines.append("  Output index maps:")
+    lines += [f"    out[{out}] = {_format_map(m)}" for out, m in enumerate(frame.maps)]
+    return "\n".join(lines) + "\n"
+
+
+def _format_map(index_map: OutputIndexMap) -> str:
+    text = str(index_map.offset)
+    if index_map.stride is None:
+        return text
+    text += f" + {index_map.stride} * "
+    if index_map.index_array is None:
+        return f"{text}in[{index_map.input_dimension}]"
+    limits = format_interval(*index_map.value_range)
+    values = format_index_array(index_map.index_array)
+    return f"{text}bounded({limits}, array(in)), where array =\n      {values}"

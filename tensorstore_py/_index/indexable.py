@@ -1,7 +1,7 @@
-"""`Indexable`: the indexing face that transforms, stores, specs and schemas share.
+"""`Indexable`: how transforms, stores, specs and schemas are indexed; `Reshapable`: domains, too.
 
-A subclass gives two hooks, `_get_transform` and `_with_transform`; everything else follows.
-Subclasses that can be written to also give `_assign`.
+A subclass of `Indexable` gives two hooks, `_get_transform` and `_with_transform`; everything else
+follows. Subclasses that can be written to also give `_assign`.
 
 Invariant: no method here touches data; each returns a new view.
 """
@@ -11,31 +11,29 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Self
 
-from tensorstore_py._index.apply import index_into
 from tensorstore_py._index.frame import Frame
+from tensorstore_py._index.numpy_style import index_into
 from tensorstore_py._index.numpy_terms import IndexMode
 from tensorstore_py._index.operations import (
+    IndexSubscript,
+    Subscript,
     TranslateKind,
     label,
     mark_bounds_implicit,
+    parse_implicit,
+    parse_index_vector,
+    parse_labels,
     translate,
     transpose,
 )
 from tensorstore_py._index.selection import DimSelectionLike, parse_specs, resolve
-from tensorstore_py._index.subscript import (
-    IndexSubscript,
-    Subscript,
-    parse_implicit,
-    parse_index_vector,
-    parse_labels,
-)
 from tensorstore_py.errors import IndexingError
 
 if TYPE_CHECKING:
     from tensorstore_py._index.domain import IndexDomain
     from tensorstore_py._index.transform import IndexTransform
 
-__all__ = ["Indexable", "apply_index", "permutation"]
+__all__ = ["Indexable", "Reshapable", "apply_index"]
 
 
 def apply_index(
@@ -55,11 +53,10 @@ def apply_index(
     return transform._from_frame(index_into(transform._frame, term, mode))
 
 
-def permutation(frame: Frame, axes: DimSelectionLike | None) -> list[int]:
+def _permutation(frame: Frame, axes: DimSelectionLike | None) -> list[int]:
     """The dimension order that `transpose(axes)` asks for; None reverses.
 
-    Raises:
-        IndexingError: `axes` names some dimension twice or not at all.
+    Raises IndexingError: `axes` names some dimension twice or not at all.
     """
     rank = frame.rank
     if axes is None:
@@ -74,7 +71,85 @@ def permutation(frame: Frame, axes: DimSelectionLike | None) -> list[int]:
     return dims
 
 
-class Indexable(ABC):
+class Reshapable(ABC):
+    """What has dimensions to be moved, named and reordered: domains, and what is `Indexable`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _get_frame(self) -> Frame:
+        """The bounds and labels of the dimensions, and where they lead."""
+
+    @abstractmethod
+    def _with_frame(self, frame: Frame) -> Self:
+        """The same object with another frame."""
+
+    @property
+    def translate_to(self) -> Subscript[Self]:
+        """`x.translate_to[origins]` moves the origin; None leaves a dimension alone."""
+        return self._translation("to")
+
+    @property
+    def translate_by(self) -> Subscript[Self]:
+        """`x.translate_by[offsets]` moves the domain up."""
+        return self._translation("by")
+
+    @property
+    def translate_backward_by(self) -> Subscript[Self]:
+        """`x.translate_backward_by[offsets]` moves the domain down."""
+        return self._translation("backward_by")
+
+    def _translation(self, kind: TranslateKind) -> Subscript[Self]:
+        return Subscript(self, f"translate_{kind}", lambda key: self._translated(key, kind))
+
+    def _translated(self, key: object, kind: TranslateKind) -> Self:
+        frame = self._get_frame()
+        dims = list(range(frame.rank))
+        return self._with_frame(translate(frame, dims, parse_index_vector(key), kind))
+
+    @property
+    def label(self) -> Subscript[Self]:
+        """`x.label["a", "b"]` names all dimensions."""
+        return Subscript(self, "label", self._labeled)
+
+    def _labeled(self, key: object) -> Self:
+        frame = self._get_frame()
+        return self._with_frame(label(frame, list(range(frame.rank)), parse_labels(key)))
+
+    @property
+    def mark_bounds_implicit(self) -> Subscript[Self]:
+        """`x.mark_bounds_implicit[lower:upper]` sets whether resizing may move the bounds."""
+        return Subscript(self, "mark_bounds_implicit", self._marked)
+
+    def _marked(self, key: object) -> Self:
+        frame = self._get_frame()
+        dims = list(range(frame.rank))
+        return self._with_frame(mark_bounds_implicit(frame, dims, *parse_implicit(key)))
+
+    def transpose(self, axes: DimSelectionLike | None = None) -> Self:
+        """A view with the dimensions in another order.
+
+        Args:
+            axes: dimension i of the result is dimension `axes[i]`; reversed order by default.
+
+        Raises:
+            ValueError: `axes` is no permutation of the dimensions.
+
+        Example:
+            >>> from tensorstore_py._index import IndexTransform
+            >>> IndexTransform(input_shape=[2, 3, 4]).transpose([2, 0, 1]).shape
+            (4, 2, 3)
+        """
+        frame = self._get_frame()
+        return self._with_frame(transpose(frame, _permutation(frame, axes)))
+
+    @property
+    def T(self) -> Self:  # noqa: N802 - NumPy's name
+        """A view with the dimensions reversed."""
+        return self.transpose()
+
+
+class Indexable(Reshapable):
     """Anything that has an index domain and is indexed lazily.
 
     Example:
@@ -103,6 +178,9 @@ class Indexable(ABC):
     def _assign_index(self, index: object, mode: IndexMode, source: object) -> None:
         self._assign(apply_index(self._get_transform(), index, mode), source)
 
+    def _get_frame(self) -> Frame:
+        return self._get_transform()._frame
+
     def _with_frame(self, frame: Frame) -> Self:
         return self._with_transform(self._get_transform()._from_frame(frame))
 
@@ -121,70 +199,6 @@ class Indexable(ABC):
 
     def _index(self, index: object, mode: IndexMode) -> Self:
         return self._with_transform(apply_index(self._get_transform(), index, mode))
-
-    @property
-    def translate_to(self) -> Subscript[Self]:
-        """`x.translate_to[origins]` moves the origin; None leaves a dimension alone."""
-        return self._translation("to")
-
-    @property
-    def translate_by(self) -> Subscript[Self]:
-        """`x.translate_by[offsets]` moves the domain up."""
-        return self._translation("by")
-
-    @property
-    def translate_backward_by(self) -> Subscript[Self]:
-        """`x.translate_backward_by[offsets]` moves the domain down."""
-        return self._translation("backward_by")
-
-    def _translation(self, kind: TranslateKind) -> Subscript[Self]:
-        return Subscript(self, f"translate_{kind}", lambda key: self._translated(key, kind))
-
-    def _translated(self, key: object, kind: TranslateKind) -> Self:
-        frame = self._get_transform()._frame
-        dims = list(range(frame.rank))
-        return self._with_frame(translate(frame, dims, parse_index_vector(key), kind))
-
-    @property
-    def label(self) -> Subscript[Self]:
-        """`x.label["a", "b"]` names all dimensions."""
-        return Subscript(self, "label", self._labeled)
-
-    def _labeled(self, key: object) -> Self:
-        frame = self._get_transform()._frame
-        return self._with_frame(label(frame, list(range(frame.rank)), parse_labels(key)))
-
-    @property
-    def mark_bounds_implicit(self) -> Subscript[Self]:
-        """`x.mark_bounds_implicit[lower:upper]` sets whether resizing may move the bounds."""
-        return Subscript(self, "mark_bounds_implicit", self._marked)
-
-    def _marked(self, key: object) -> Self:
-        frame = self._get_transform()._frame
-        dims = list(range(frame.rank))
-        return self._with_frame(mark_bounds_implicit(frame, dims, *parse_implicit(key)))
-
-    def transpose(self, axes: DimSelectionLike | None = None) -> Self:
-        """A view with the dimensions in another order.
-
-        Args:
-            axes: dimension i of the result is dimension `axes[i]`; reversed order by default.
-
-        Raises:
-            ValueError: `axes` is no permutation of the dimensions.
-
-        Example:
-            >>> from tensorstore_py._index import IndexTransform
-            >>> IndexTransform(input_shape=[2, 3, 4]).transpose([2, 0, 1]).shape
-            (4, 2, 3)
-        """
-        frame = self._get_transform()._frame
-        return self._with_frame(transpose(frame, permutation(frame, axes)))
-
-    @property
-    def T(self) -> Self:  # noqa: N802 - NumPy's name
-        """A view with the dimensions reversed."""
-        return self.transpose()
 
     @property
     def domain(self) -> IndexDomain:

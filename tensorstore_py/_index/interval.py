@@ -90,16 +90,14 @@ def check_half_open(lower: int, upper: int) -> Interval:
     """Return `(lower, upper)`, or raise ValueError where that is no interval."""
     if -INF <= lower < INF and -INF + 1 < upper <= INF + 1 and lower <= upper:
         return lower, upper
-    msg = f"({lower}, {upper}) do not specify a valid half-open index interval"
-    raise ValueError(msg)
+    raise ValueError(f"({lower}, {upper}) do not specify a valid half-open index interval")
 
 
 def check_closed(lower: int, inclusive_max: int) -> Interval:
     """Return the half-open form of `[lower, inclusive_max]`, or raise ValueError."""
     if -INF <= lower < INF and -INF < inclusive_max <= INF and inclusive_max >= lower - 1:
         return lower, inclusive_max + 1
-    msg = f"({lower}, {inclusive_max}) do not specify a valid closed index interval"
-    raise ValueError(msg)
+    raise ValueError(f"({lower}, {inclusive_max}) do not specify a valid closed index interval")
 
 
 def check_sized(lower: int, size: int) -> Interval:
@@ -108,16 +106,14 @@ def check_sized(lower: int, size: int) -> Interval:
         return check_half_open(lower, INF + 1)
     if -INF <= lower < INF and 0 <= size <= INF + 1 - lower:
         return lower, lower + size
-    msg = f"({lower}, {size}) do not specify a valid sized index interval"
-    raise ValueError(msg)
+    raise ValueError(f"({lower}, {size}) do not specify a valid sized index interval")
 
 
 def check_int64(value: int, what: str, output_dim: int) -> int:
     """Return `value` if the file formats and drivers can hold it (64 bits)."""
     if -_INT64_MAX - 1 <= value <= _INT64_MAX:
         return value
-    msg = f"Integer overflow computing {what} for output dimension {output_dim}"
-    raise IndexingError(msg)
+    raise IndexingError(f"Integer overflow computing {what} for output dimension {output_dim}")
 
 
 def contains(lower: int, upper: int, index: int) -> bool:
@@ -184,8 +180,9 @@ def shift(lower: int, upper: int, offset: int) -> Interval:
 
 
 def _raise_shift(bound: int, offset: int) -> None:
-    msg = f"{bound} + {offset} is outside valid range {format_interval(-INF + 1, INF)}"
-    raise IndexingError(msg)
+    raise IndexingError(
+        f"{bound} + {offset} is outside valid range {format_interval(-INF + 1, INF)}"
+    )
 
 
 def affine_domain(lower: int, upper: int, offset: int, stride: int) -> Interval:
@@ -234,8 +231,9 @@ def affine_range(lower: int, upper: int, offset: int, stride: int) -> Interval:
 
 def _check_finite(bound: int, lower: int, upper: int) -> None:
     if not -INF < bound < INF:
-        msg = f"Integer overflow propagating {format_interval(lower, upper)} through a stride"
-        raise IndexingError(msg)
+        raise IndexingError(
+            f"Integer overflow propagating {format_interval(lower, upper)} through a stride"
+        )
 
 
 def slice_interval(
@@ -258,15 +256,13 @@ def slice_interval(
     limit_lower = -INF if implicit_lower else old_lower
     limit_last = INF if implicit_upper else old_upper - 1
     if step == 0 or step < -_INT64_MAX:
-        msg = f"Invalid stride {step}"
-        raise IndexingError(msg)
+        raise IndexingError(f"Invalid stride {step}")
     forward = step > 0
     if start is None:
         start = old_lower if forward else old_upper - 1
     else:
         if not -INF <= start <= INF:
-            msg = f"Invalid start index {start}"
-            raise IndexingError(msg)
+            raise IndexingError(f"Invalid start index {start}")
         implicit_lower = False
     if stop is None:
         last = old_upper - 1 if forward else old_lower
@@ -274,8 +270,7 @@ def slice_interval(
         implicit_upper = False
         last = (stop - 1 if forward else stop + 1) if -INF < stop < INF else stop
     if step not in (1, -1) and not -INF < start < INF:
-        msg = f"Slicing with non-unit stride of {step} requires a finite start index"
-        raise IndexingError(msg)
+        raise IndexingError(f"Slicing with non-unit stride of {step} requires a finite start index")
     low, high = (start, last) if forward else (last, start)
     if not forward:
         implicit_lower, implicit_upper = implicit_upper, implicit_lower

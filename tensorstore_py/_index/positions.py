@@ -69,8 +69,7 @@ def numpy_index(item: object, shape: Shape) -> tuple[Term, ...]:
 def completed(terms: tuple[object, ...], shape: Shape) -> list[object]:
     """One term for each dimension; what is not mentioned is taken whole.
 
-    Raises:
-        IndexingError: there are too many, or several ellipses.
+    Raises IndexingError: there are too many, or several ellipses.
     """
     count = sum(not isinstance(term, EllipsisType) for term in terms)
     return _expanded(terms, len(shape), count)
@@ -79,8 +78,7 @@ def completed(terms: tuple[object, ...], shape: Shape) -> list[object]:
 def position(position: int, dim: int, extent: int) -> int:
     """One position, counted from the beginning.
 
-    Raises:
-        OutOfRangeError: it lies outside; names the dimension.
+    Raises OutOfRangeError: it lies outside; names the dimension.
     """
     if not -extent <= position < extent:
         raise OutOfRangeError(
@@ -103,8 +101,7 @@ def interval(term: slice, extent: int) -> slice:
 def wrapped(found: Array, dim: int, extent: int) -> Array:
     """Positions that count from the beginning.
 
-    Raises:
-        OutOfRangeError: one lies outside; names the dimension.
+    Raises OutOfRangeError: one lies outside; names the dimension.
     """
     outside = (found < -extent) | (found >= extent)
     if outside.any():

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from tensorstore_py._index.dim import escape, find_label
 from tensorstore_py._index.interval import int64_or_none
-from tensorstore_py._index.labels import escape, find_label
 from tensorstore_py.errors import IndexingError
 
 __all__ = [
@@ -62,8 +62,7 @@ DimSelectionLike: TypeAlias = "int | str | slice | HasDimSpecs | Sequence[DimSel
 def parse_specs(selection: object) -> tuple[DimSpec, ...]:
     """The terms of anything selection-like, nested sequences flattened.
 
-    Raises:
-        TypeError: a term is no integer, label, slice, selection or sequence of these.
+    Raises TypeError: a term is no integer, label, slice, selection or sequence of these.
     """
     if isinstance(selection, str):
         return (selection,)

@@ -12,25 +12,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self, SupportsIndex, overload
 
-from tensorstore_py._index.apply import IndexTerm, index_into
 from tensorstore_py._index.build import (
     DOMAIN_KEYWORDS,
-    DomainArguments,
+    Json,
     frame_from_dims,
+    frame_from_json,
+    frame_to_json,
     make_domain,
     with_output,
 )
 from tensorstore_py._index.compose import compose as compose_frames
-from tensorstore_py._index.compose import propagate
+from tensorstore_py._index.compose import propagate, same_maps, shown_maps, transform_position
 from tensorstore_py._index.dim import Dim
 from tensorstore_py._index.domain import IndexDomain
-from tensorstore_py._index.evaluate import same_maps, shown_maps, transform_position
-from tensorstore_py._index.frame import Frame, identity_maps
+from tensorstore_py._index.frame import Frame, format_frame, identity_maps
 from tensorstore_py._index.indexable import Indexable
 from tensorstore_py._index.interval import int64_or_none
-from tensorstore_py._index.json_form import Json, frame_from_json, frame_to_json
 from tensorstore_py._index.maps import OutputIndexMap, OutputIndexMaps
-from tensorstore_py._index.text import format_frame
+from tensorstore_py._index.numpy_style import IndexTerm, index_into
 
 __all__ = ["IndexTransform", "compose", "identity", "propagate_bounds"]
 
@@ -285,4 +284,4 @@ def _parse_arguments(args: tuple[object, ...], named: dict[str, object]) -> Fram
             raise TypeError(f"IndexTransform got an unexpected keyword argument {name!r}")
     given = {_KEYWORDS[name]: value for name, value in named.items()}
     given |= dict(zip(("rank",), args, strict=False))
-    return with_output(make_domain(DomainArguments("input_", **given)), output)
+    return with_output(make_domain("input_", **given), output)

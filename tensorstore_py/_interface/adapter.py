@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
     from tensorstore_py._interface.transaction import Transaction
-    from tensorstore_py._runtime.admission import Bytes
+    from tensorstore_py._runtime.limiters import MemoryBudget
     from tensorstore_py._spec.open_mode import OpenMode
 
 __all__ = ["Adapter", "AdapterSpec", "BaseField"]
@@ -139,5 +139,5 @@ class Adapter(Driver):
         return self._base.chunk_starts(dim, low, high)
 
     @property
-    def memory(self) -> Bytes | None:
+    def memory(self) -> MemoryBudget | None:
         return self._base.memory

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import holds
 from tensorstore_py._interface.kvstore import KvStore, ReadResult
-from tensorstore_py._runtime.gate import Mutex
-from tensorstore_py._runtime.live import Live
+from tensorstore_py._interface.store_abilities import read_ranges
+from tensorstore_py._runtime.execution import Deferred
+from tensorstore_py._runtime.handle import Handle
+from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.signals import uninterrupted
-from tensorstore_py._runtime.start import Deferred
 from tensorstore_py.errors import FailedPreconditionError, OutOfRangeError
 
 if TYPE_CHECKING:
@@ -34,10 +35,11 @@ _SMALL_BYTES = 2**20
 _MANY = 64
 
 
-class Batch(Live):
+class Batch(Handle):
     """Reads that are begun together when it is submitted, and send fewer requests for it.
 
-    It is submitted by `submit()`, at the end of its `with` block, or when nobody has it any more.
+    It is submitted by `submit()`, at the end of its `with` block, or when there is no reference to
+    it any more.
     Waiting for the result of a read of it before that begins that read alone.
 
     Example:
@@ -166,7 +168,7 @@ class BatchedReads(KvStore):
         else:
             result = await self._gathered(key, byte_range, if_equal)
         if result.state == "value" and not holds(if_equal, result.stamp.generation):
-            # Somebody changed it: what is remembered of it would only be contradicted again.
+            # It was changed: what is remembered of it would only be contradicted again.
             self._known = {each: kept for each, kept in self._known.items() if each[0] != key}
             return ReadResult("unspecified", b"", result.stamp)
         return result
@@ -186,7 +188,7 @@ class BatchedReads(KvStore):
         loop = asyncio.get_running_loop()
         waiting = _Waiting(byte_range, if_equal, loop.create_future())
         if not self._asked:
-            loop.call_soon(self._ask)  # after everybody who is ready to ask, too
+            loop.call_soon(self._ask)  # after all readers that are ready to ask, too
         self._asked.setdefault(key, []).append(waiting)
         return await waiting.found
 
@@ -205,11 +207,11 @@ class BatchedReads(KvStore):
                 if_equal = conditions.pop() if len(conditions) == 1 else None
                 results = [await self.base.read(key, ranges[0], if_equal=if_equal)]
             else:
-                results = await self.base.read_ranges(key, ranges)
+                results = await read_ranges(self.base, key, ranges)
         except OutOfRangeError:
             await self._answer_one_by_one(key, waiting)
             return
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+        except BaseException as error:  # noqa: BLE001 - handed to those that wait
             for each in waiting:
                 if not each.found.done():
                     each.found.set_exception(error)
@@ -220,11 +222,11 @@ class BatchedReads(KvStore):
                 each.found.set_result(by_range[each.byte_range])
 
     async def _answer_one_by_one(self, key: str, waiting: list[_Waiting]) -> None:
-        """Somebody wants what is not there, which is an error for nobody else."""
+        """One reader asks for what is not there, which is no error of the others."""
         for each in waiting:
             try:
                 found = await self.base.read(key, each.byte_range, if_equal=each.if_equal)
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            except BaseException as error:  # noqa: BLE001 - handed to those that wait
                 if not each.found.done():
                     each.found.set_exception(error)
             else:

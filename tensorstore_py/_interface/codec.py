@@ -10,15 +10,18 @@ array to array, array to bytes, bytes to bytes.
 
 from __future__ import annotations
 
+import json as json_module
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, SupportsIndex
 
 import numpy as np
 
 from tensorstore_py._interface.kvstore import Buffer
+from tensorstore_py._spec.json_value import describe, freeze, thaw
 from tensorstore_py._spec.model import Model
-from tensorstore_py.errors import DataLossError, MismatchError, UnsupportedError
+from tensorstore_py._spec.registry import codecs
+from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +37,7 @@ __all__ = [
     "BytesToBytesSpec",
     "ChunkType",
     "CodecModel",
+    "ForeignCodecModel",
     "TooLargeError",
     "size_error",
 ]
@@ -63,6 +67,61 @@ class ChunkType:
         for extent in self.shape:
             size *= extent
         return size
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether this is `OPAQUE`: bytes, and how many is not known."""
+        return self is OPAQUE
+
+    def recast(self, dtype: np.dtype[np.generic]) -> ChunkType:
+        """The chunk with its elements, and the one for missing ones, converted to another type.
+
+        Example:
+            >>> chunk = ChunkType((2,), np.dtype("f4"), np.array(7.9, "f4"))
+            >>> chunk.recast(np.dtype("u1")).fill_value
+            array(7, dtype=uint8)
+        """
+        try:
+            with np.errstate(all="ignore"):
+                fill_value = self.fill_value.astype(dtype)
+        except (TypeError, ValueError):  # text that is no number
+            fill_value = np.zeros((), dtype)
+        return ChunkType(self.shape, dtype, fill_value)
+
+    def viewed_as(self, dtype: np.dtype[np.generic]) -> ChunkType:
+        """The chunk with its bytes taken for elements of another type; `flat` makes such arrays.
+
+        Elements of the same size keep the chunk's shape; others make it flat. The fill value is
+        kept if it is of that type already.
+
+        Raises:
+            SpecError: the chunk's bytes are no whole number of such elements.
+
+        Example:
+            >>> chunk = ChunkType((2, 3), np.dtype("<f4"), np.zeros((), "<f4"))
+            >>> chunk.viewed_as(np.dtype("<u4")).shape, chunk.viewed_as(np.dtype("<u2")).shape
+            ((2, 3), (12,))
+        """
+        if self.dtype.hasobject:
+            raise SpecError(
+                f"expected chunks of {dtype} elements, but they are Python objects here: put a "
+                "codec that stores objects in front"
+            )
+        if self.dtype == dtype:
+            return self
+        shape = self.shape
+        if self.dtype.itemsize != dtype.itemsize:
+            if not dtype.itemsize or self.size_bytes % dtype.itemsize:
+                raise SpecError(
+                    f"expected chunks of {dtype} elements, but {self.size_bytes} bytes are no "
+                    "whole number of them"
+                )
+            shape = (self.size_bytes // dtype.itemsize,)
+        return ChunkType(shape, dtype, np.zeros((), dtype))
+
+    def flat(self, array: Array) -> Array:
+        """All bytes of an array, in C order, as flat elements of this chunk's type."""
+        return np.ascontiguousarray(array).reshape(-1).view(self.dtype)
 
 
 #: What a bytes-to-bytes codec sees when it cannot know the size of an element: itemsize 0.
@@ -231,6 +290,7 @@ class CodecModel(Model):
 
     Attributes:
         codec_id: the registered name, as written in metadata.
+        codec_family: the metadata format that it is registered for under that name.
         nullable: members that metadata may write as null, which means that they are left out.
         any_size: a serializer that can be bound to `OPAQUE`, too: then it takes and gives bytes of
             any number, so that it may stand among bytes to bytes codecs.
@@ -239,6 +299,7 @@ class CodecModel(Model):
     """
 
     codec_id: ClassVar[str]
+    codec_family: ClassVar[str]
     nullable: ClassVar[frozenset[str]] = frozenset()
     any_size: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
@@ -256,7 +317,20 @@ class CodecModel(Model):
                 for name, value in json.items()
                 if value is not None or name not in cls.nullable
             }
-        return super().parse_frozen(json)
+        return super().parse_frozen(json).completed()
+
+    def completed(self) -> Self:
+        """This spec in the one form that all specs have that mean the same, so that they are equal.
+
+        Asked of every parsed spec, before the chunk is known.
+        """
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """Pickled by its registered name: a variant of a class has none in a module."""
+        if "codec_family" not in type(self).__dict__:
+            return super().__reduce_ex__(protocol)
+        return _registered, (self.codec_family, self.codec_id), self.__getstate__()
 
     @property
     def object_type(self) -> str | None:
@@ -284,15 +358,58 @@ class CodecModel(Model):
             MismatchError: both state a member, and differ.
         """
         members: dict[str, object] = {}
-        for name in type(self).model_fields:
+        for name, field in type(self).model_fields.items():
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine is None:
                 members[name] = theirs
             elif theirs is not None and theirs != mine:
                 raise MismatchError(
-                    f'codec "{self.codec_id}": "{name}" is both {mine!r} and {theirs!r}'
+                    f'codec "{self.codec_id}": "{field.alias or name}" is both {mine!r} and '
+                    f"{theirs!r}"
                 )
         return self.replace(**members)
+
+
+def _registered(family: str, name: str) -> CodecModel:
+    """A spec without members yet, for `pickle`."""
+    cls = codecs.get(family, name)
+    assert issubclass(cls, CodecModel)
+    return cls.__new__(cls)
+
+
+class ForeignCodecModel(CodecModel):
+    """What was asked of a codec of another library, whose members only that library knows.
+
+    Attributes:
+        configuration: the members, as JSON text.
+    """
+
+    configuration: str = "{}"
+
+    @classmethod
+    def parse_frozen(cls, json: object) -> Self:
+        if isinstance(json, cls):
+            return json
+        if not isinstance(json, dict):
+            raise SpecError(f"expected an object, but found {describe(json)}")
+        spec = super().parse_frozen({"configuration": json_module.dumps(thaw(json))})
+        try:
+            spec.made()
+        except Exception as error:
+            raise SpecError(f'codec "{cls.codec_id}" refuses its members: {error}') from error
+        return spec
+
+    def with_members(self, members: object) -> Self:
+        """The spec with other members."""
+        return self.replace(configuration=json_module.dumps(thaw(freeze(members))))
+
+    def to_json(self, include_defaults: bool = False) -> dict[str, object]:
+        members: dict[str, object] = json_module.loads(self.configuration)
+        return members
+
+    @abstractmethod
+    def made(self) -> object:
+        """That library's codec, with these members; whatever it raises refuses them."""
 
 
 class ArrayToArraySpec(CodecModel):

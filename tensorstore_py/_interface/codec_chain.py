@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorstore_py._interface.codec import TooLargeError
 from tensorstore_py._interface.sharded import Sharded
-from tensorstore_py._runtime.scratch import scratch
+from tensorstore_py._runtime.buffers import scratch
 from tensorstore_py.errors import ResourceExhaustedError, SpecError
 
 if TYPE_CHECKING:

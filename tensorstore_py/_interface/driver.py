@@ -11,19 +11,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tensorstore_py._index import IndexDomain, IndexTransform, identity
+from tensorstore_py._interface.execution_mode import HasExecutionMode
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._interface.resize_request import ResizeRequest
 from tensorstore_py._interface.statistics import StorageStatistics
-from tensorstore_py._interface.temperament import SaysTemperament
-from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
+from tensorstore_py._spec.arguments import MEMBERS
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import kvstores
+from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
-from tensorstore_py._spec.words import MEMBERS
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import KnownNode
     from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
-    from tensorstore_py._runtime.admission import Bytes
+    from tensorstore_py._runtime.limiters import MemoryBudget
 
     Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -64,11 +64,11 @@ TransformField = Annotated[
 ]
 
 
-class Driver(SaysTemperament, ABC):
+class Driver(HasExecutionMode, ABC):
     """An open array.
 
     Attributes:
-        inline: temperament of its coroutines.
+        inline: execution mode of its coroutines.
         data_type: element type.
         readable: whether `read` may be called.
         writable: whether `write` may be called.
@@ -114,7 +114,7 @@ class Driver(SaysTemperament, ABC):
         """A read that is asked for now, as of now or later; arguments as for `read`.
 
         Returns:
-            What makes its coroutine, once; an `Announced` if others are to know of it before.
+            What makes its coroutine, once; a `PendingBody` if others are to know of it before.
         """
         return partial(self.read, transform, order)
 
@@ -203,7 +203,7 @@ class Driver(SaysTemperament, ABC):
         return ()
 
     @property
-    def memory(self) -> Bytes | None:
+    def memory(self) -> MemoryBudget | None:
         """The budget of bytes in flight, for who copies it block by block; None: there is none."""
         return None
 
@@ -276,7 +276,7 @@ class DriverSpec(Model):
 
     @property
     def inline(self) -> bool:
-        """The temperament that opening has, and the open driver.
+        """The execution mode that opening has, and the open driver.
 
         Raises:
             UnsupportedError: the driver cannot be opened.

@@ -18,8 +18,8 @@ class Given(NamedTuple):
     """See the head of this file.
 
     Attributes:
-        lasting: the values never change, so whoever stores them may keep the very memory.
-        taken: to be called, once or more often, as soon as nobody reads the values any more.
+        lasting: the values never change, so a store may keep the very memory.
+        taken: to be called, once or more often, as soon as the values are not read any more.
     """
 
     lasting: bool = False

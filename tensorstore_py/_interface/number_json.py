@@ -13,6 +13,7 @@ import re
 from math import copysign, inf, isnan, nan
 from typing import TYPE_CHECKING
 
+import ml_dtypes
 import numpy as np
 
 from tensorstore_py._spec.json_value import describe
@@ -29,8 +30,6 @@ __all__ = ["number_to_json", "parse_number"]
 
 _NAMED = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
 _HEX = re.compile(r"0x[0-9a-fA-F]+", re.ASCII)
-#: Bits of the integers that have fewer than a byte, and whether they are signed.
-_SMALL = {"int2": (2, True), "int4": (4, True), "uint2": (2, False), "uint4": (4, False)}
 #: Bits of the floats that have fewer than a byte.
 _SMALL_FLOATS = {"float4_e2m1fn": 0xF, "float6_e2m3fn": 0x3F, "float6_e3m2fn": 0x3F}
 _PARTS: dict[str, type[np.generic]] = {"complex64": np.float32, "complex128": np.float64}
@@ -107,13 +106,11 @@ def _integer(json: object, target: np.dtype[np.generic]) -> Scalar:
 
 def _integer_range(target: np.dtype[np.generic]) -> tuple[int, int] | None:
     """Least and greatest value of an integer type; None for any other type."""
-    if target.kind in "iu":
-        bits, signed = 8 * target.itemsize, target.kind == "i"
-    elif target.name in _SMALL:
-        bits, signed = _SMALL[target.name]
-    else:
+    try:
+        info = ml_dtypes.iinfo(target)  # type: ignore[no-untyped-call]
+    except ValueError:
         return None
-    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    return int(info.min), int(info.max)
 
 
 def _real(json: object, target: np.dtype[np.generic]) -> Scalar:

@@ -20,19 +20,26 @@ from tensorstore_py._interface.generation import (
 )
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
-from tensorstore_py._interface.update import Replace, Update, merged
-from tensorstore_py._runtime.attempts import CONFLICTS
+from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Replace, merged, update
+from tensorstore_py._interface.store_abilities import (
+    AtomicBatch,
+    AtomicUpdate,
+    DirectoryListing,
+    WholeRewrite,
+    list_directory,
+)
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.keyed_lock import Mutex
+from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py.errors import AbortedError, FailedPreconditionError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
     from typing import Any
 
-    from tensorstore_py._runtime.attempts import Attempts
+    from tensorstore_py._runtime.retry import Attempts
 
-__all__ = ["Overlay", "generation_of"]
+__all__ = ["Overlay", "generation_of", "write_group"]
 
 
 class _Value(NamedTuple):
@@ -45,14 +52,14 @@ class _Value(NamedTuple):
 class _Staged:
     """What the transaction does to one key."""
 
-    __slots__ = ("number", "update", "value")
+    __slots__ = ("change", "number", "value")
 
-    def __init__(self, update: Update, number: int) -> None:
-        self.update = update
+    def __init__(self, change: ReadModifyWrite, number: int) -> None:
+        self.change = change
         self.number = number  # another one after every change
         self.value: _Value | None = None
-        if isinstance(update, Replace):
-            self.value = _Value(update.value, None)
+        if isinstance(change, Replace):
+            self.value = _Value(change.value, None)
 
     @property
     def generation(self) -> bytes:
@@ -63,7 +70,7 @@ class _Staged:
         return b"\x7f" + self.number.to_bytes(8, "little") + (before or b"")
 
 
-class Overlay(KvStore):
+class Overlay(AtomicUpdate, DirectoryListing, KvStore):
     """See the head of this file.
 
     Args:
@@ -73,8 +80,6 @@ class Overlay(KvStore):
         check: called before every operation; raises if the transaction is over.
     """
 
-    stages = True
-
     def __init__(
         self, base: KvStore, *, repeatable: bool, atomic: bool, check: Callable[[], None]
     ) -> None:
@@ -82,7 +87,7 @@ class Overlay(KvStore):
         self.inline = base.inline
         self.width = base.width
         self._repeatable = repeatable
-        self._one_key = atomic and not base.atomic
+        self._one_key = atomic and not isinstance(base, AtomicBatch)
         self._check = check
         self._staged: dict[str, _Staged] = {}
         self._conditions: dict[str, bytes] = {}
@@ -133,9 +138,9 @@ class Overlay(KvStore):
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
-        update = Replace(value).kept()
+        change = Replace(value).kept()
         if if_equal in (None, UNKNOWN):
-            return await self.update(key, update)
+            return await self.update(key, change)
         attempts = CONFLICTS.begin("write", partial(self.describe_key, key), inline=self.inline)
         while True:
             self._check()
@@ -150,19 +155,19 @@ class Overlay(KvStore):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             with self._mutex:
                 if self._staged.get(key) is staged:
-                    stamp = self._stage(key, update)
+                    stamp = self._stage(key, change)
                     if staged is None:
                         self._conditions.setdefault(key, present)
                     return stamp
             await attempts.lost()
 
-    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
+    async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
         self._check()
-        kept = update.kept()
+        kept = change.kept()
         with self._mutex:
             return self._stage(key, kept)
 
-    def _stage(self, key: str, update: Update) -> TimestampedStorageGeneration:
+    def _stage(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
         """Keep a change on top of what is kept of its key. Call with the mutex held."""
         staged = self._staged.get(key)
         if staged is None:
@@ -174,9 +179,9 @@ class Overlay(KvStore):
                     "one key at a time; use ts.Transaction(), which stores key after key"
                 )
         else:
-            update = merged([staged.update, update])
+            change = merged([staged.change, change])
         self._count += 1
-        self._staged[key] = changed = _Staged(update, self._count)
+        self._staged[key] = changed = _Staged(change, self._count)
         return TimestampedStorageGeneration.now(changed.generation)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
@@ -201,7 +206,7 @@ class Overlay(KvStore):
             if key.startswith(prefix):
                 first, slash, _ = key[len(prefix) :].partition("/")
                 changed.setdefault(first + slash, []).append(key)
-        async for name in self.base.list_directory(prefix):
+        async for name in list_directory(self.base, prefix):
             if name not in changed:
                 yield name
         for name, keys in changed.items():
@@ -228,14 +233,14 @@ class Overlay(KvStore):
         """Store all changes.
 
         Raises:
-            AbortedError: something that the transaction rests on was changed by somebody else;
+            AbortedError: something that the transaction rests on was changed by another writer;
                 names the key. Nothing was stored.
         """
         if not self._staged and not self._conditions:
             return
         try:
-            if self.base.atomic:
-                await self._commit_together()
+            if isinstance(self.base, AtomicBatch):
+                await self._commit_together(self.base)
             else:
                 await self._commit_one_by_one()
         finally:
@@ -256,7 +261,7 @@ class Overlay(KvStore):
             self._changes.clear()
             self._afterwards.clear()
 
-    async def _commit_together(self) -> None:
+    async def _commit_together(self, base: AtomicBatch) -> None:
         attempts: Attempts | None = None
         while True:
             conditions = dict(self._conditions)
@@ -265,7 +270,7 @@ class Overlay(KvStore):
                 values[key] = await self._value(key, staged)
                 if staged.value is not None and staged.value.before is not None:
                     conditions.setdefault(key, staged.value.before)
-            failed = await self.base.write_together(values, conditions)
+            failed = await base.write_batch(values, conditions)
             if failed is None:
                 return
             if failed in self._conditions:
@@ -286,7 +291,7 @@ class Overlay(KvStore):
         free = [key for key in self._staged if key not in self._conditions]
 
         async def store(key: str) -> None:
-            await self.base.update(key, self._staged[key].update)
+            await update(self.base, key, self._staged[key].change)
 
         await fan_out(self.inline, free, store, count=len(free), width=self.width)
         for key, staged in self._staged.items():
@@ -331,10 +336,10 @@ class Overlay(KvStore):
         known = staged.value
         if known is not None and known.before is None:
             return known.value
-        if staged.update.replaces:
-            value = await staged.update.apply(None)
+        if staged.change.replaces:
+            value = await staged.change.apply(None)
             staged.value = _Value(value, None)
-            staged.update = Replace(value)
+            staged.change = Replace(value)
             return value
         before = None if known is None else known.before
         found = await self.base.read(key, if_not_equal=before)
@@ -343,9 +348,19 @@ class Overlay(KvStore):
             self._saw(key, generation)
         if known is not None and generation == before:
             return known.value
-        value = await staged.update.apply(found.value if found.state == "value" else None)
+        value = await staged.change.apply(found.value if found.state == "value" else None)
         staged.value = _Value(value, generation)
         return value
+
+
+def write_group(store: KvStore) -> Overlay | None:
+    """What stages changes that belong together, if each alone costs as much as the whole store.
+
+    The caller writes to it and ends with `commit`. None: the caller writes to the store.
+    """
+    if not isinstance(store, WholeRewrite):
+        return None
+    return Overlay(store, repeatable=False, atomic=False, check=lambda: None)
 
 
 def generation_of(result: ReadResult, if_not_equal: bytes | None) -> bytes:

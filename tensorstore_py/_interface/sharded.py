@@ -11,8 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sized
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from tensorstore_py._interface.codec import ArrayToBytes, ArrayToBytesSpec, CodecModel
-from tensorstore_py._spec.model import PositiveInt
+from tensorstore_py._interface.codec import ArrayToBytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.codec_chain import CodecChain
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["MISSING", "Sharded", "ShardedSpec"]
+__all__ = ["MISSING", "Sharded"]
 
 MISSING: Final = 2**64 - 1
 
@@ -71,15 +70,3 @@ class Sharded(ArrayToBytes):
         Args:
             chunks: the inner chunks, or what stands for them: all that counts is their length.
         """
-
-
-class ShardedSpec(ArrayToBytesSpec):
-    """Asked: a sharding codec.
-
-    Attributes:
-        chunk_shape: shape of the inner chunks; the whole chunk's if None.
-        codecs: the codecs of one inner chunk, parsed; None: nothing is asked of them.
-    """
-
-    chunk_shape: tuple[PositiveInt, ...] | None = None
-    codecs: tuple[CodecModel, ...] | None = None

@@ -11,13 +11,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.future import Settleable
-from tensorstore_py._runtime.gate import Mutex
-from tensorstore_py._runtime.live import Live
+from tensorstore_py._runtime.handle import Handle
+from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.signals import uninterrupted
-from tensorstore_py._runtime.start import start
-from tensorstore_py._spec.binding import likeness
+from tensorstore_py._spec.context import likeness
 from tensorstore_py.errors import AbortedError, FailedPreconditionError
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ _State = Literal["open", "closing", "closed", "aborted"]
 _MANY = 256
 
 
-class Transaction(Live):
+class Transaction(Handle):
     """A staging area for writes, of arrays and key-value stores.
 
-    Reads through it see its own writes; nobody else sees any of them before it is committed.
+    Reads through it see its own writes; no other reader sees any of them before it is committed.
     As a context manager, also with `async with`, it is committed at the end of the block, or
     aborted if the block raises.
 
@@ -48,7 +48,7 @@ class Transaction(Live):
             (files, HTTP) allows only one key then. Without it, keys are stored one after the
             other, and a crash in the middle leaves some of them.
         repeatable_read: fail to commit if anything that was read (other than by listing) was
-            changed by somebody else meanwhile.
+            changed by another writer meanwhile.
 
     Example:
         >>> import tensorstore_py as ts
@@ -120,7 +120,7 @@ class Transaction(Live):
 
         Raises:
             AbortedError: (by the Future) it was aborted, an operation in it failed, or something
-                that it rests on was changed by somebody else; names the key.
+                that it rests on was changed by another writer; names the key.
             FailedPreconditionError: (by the Future) it is atomic, and its keys cannot be stored at
                 once; names them.
         """
@@ -198,7 +198,7 @@ class Transaction(Live):
         """
         if isinstance(store, Overlay):
             return store
-        known = store.place or likeness(spec.replace(path=""))
+        known = store.identity or likeness(spec.replace(path=""))
         with self._mutex:
             self._check_usable()
             for other, overlay in self._overlays:

@@ -2,25 +2,25 @@
 
 A transaction whose metadata is staged and whose chunks are not: they are stored at once, each on
 the condition that the metadata is still the one that this began with when the chunk was read. So
-whoever changes the bounds meanwhile is seen: what he wrote stays, and this ends with an error. A
-store that stores several keys at once, or only all of itself, gets everything at the end.
+a writer that changes the bounds meanwhile is noticed: its data stays, and this ends with an error.
+A store that stores several keys at once, or only all of itself, gets everything at the end.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorstore_py._interface.generation import (
-    NO_VALUE,
-    UNKNOWN,
-    TimestampedStorageGeneration,
-)
 from tensorstore_py._interface.overlay import Overlay, generation_of
+from tensorstore_py._interface.read_modify_write import ReadModifyWrite, conditional_update
+from tensorstore_py._interface.store_abilities import AtomicBatch
 from tensorstore_py._interface.transaction import Transaction
-from tensorstore_py._interface.update import Update
 from tensorstore_py.errors import AbortedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
+
+    from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import Buffer, KvStore
 
 __all__ = ["WriteAhead"]
@@ -32,7 +32,7 @@ class WriteAhead(Transaction):
     __slots__ = ()
 
     def new_overlay(self, store: KvStore) -> Overlay:
-        if store.atomic or store.rewritten:
+        if isinstance(store, AtomicBatch):
             return super().new_overlay(store)
         return _Ahead(store, repeatable=False, atomic=False, check=self.check_open)
 
@@ -40,7 +40,7 @@ class WriteAhead(Transaction):
         """Store the metadata.
 
         Raises:
-            AbortedError: somebody changed it meanwhile.
+            AbortedError: another writer changed it meanwhile.
         """
         for overlay in self.overlays:
             await overlay.commit()
@@ -51,6 +51,40 @@ class WriteAhead(Transaction):
         for overlay in self.overlays:
             overlay.spoil()
         self.abort()
+
+
+class _Checked(ReadModifyWrite):
+    """A change that is stored on condition, and after a check that follows the look at the value.
+
+    Args:
+        change: what becomes of the value.
+        check: raises if it must not be stored.
+    """
+
+    __slots__ = ("_change", "_check")
+
+    def __init__(
+        self, change: ReadModifyWrite, check: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._change = change
+        self._check = check
+
+    async def apply(self, stored: Buffer | None) -> Buffer | None:
+        await self._check()
+        return await self._change.apply(stored)
+
+    async def parts(self, stored: Buffer | None) -> Sequence[Buffer] | None:
+        await self._check()
+        return await self._change.parts(stored)
+
+    async def parts_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Buffer] | None]:
+        if self._change.replaces:
+            before = generation_of(await store.read(key), None)
+            found = before, await self._change.parts(None)
+        else:
+            found = await self._change.parts_in(store, key)
+        await self._check()
+        return found
 
 
 class _Ahead(Overlay):
@@ -64,30 +98,16 @@ class _Ahead(Overlay):
         await self._check_metadata()
         return await self.base.write(key, value, if_equal=if_equal)
 
-    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
+    async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
         self._check()
         if not self._conditions or key in self._conditions:
-            return await super().update(key, update)
-        if update.replaces:
-            # Outside of the bounds there is nothing, as a rule.
-            await self._check_metadata()
-            parts = await update.parts(None)
-            stamp = await self.base.write_parts(key, parts, if_equal=NO_VALUE)
-            if stamp.generation != UNKNOWN:
-                return stamp
-        while True:
-            if update.replaces:
-                before = generation_of(await self.base.read(key), None)
-                parts = await update.parts(None)
-            else:
-                before, parts = await update.parts_in(self.base, key)
-            await self._check_metadata()
-            stamp = await self.base.write_parts(key, parts, if_equal=before)
-            if stamp.generation != UNKNOWN:
-                return stamp
+            return await super().update(key, change)
+        # Outside of the bounds there is nothing, as a rule.
+        checked = _Checked(change, self._check_metadata)
+        return await conditional_update(self.base, key, checked, assume_missing=change.replaces)
 
     async def _check_metadata(self) -> None:
-        """Whoever stored the chunk that was just read has changed the metadata before."""
+        """A writer that stored the chunk that was just read has changed the metadata before."""
         for key, generation in self._conditions.items():
             found = await self.base.read(key, if_not_equal=generation)
             if generation_of(found, generation) != generation:

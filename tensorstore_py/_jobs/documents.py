@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.open import as_model
-from tensorstore_py._api.spec_file import clean_json
-from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._api.spec import clean_json
+from tensorstore_py._spec.json_value import parse_json_text
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError, without_secrets
 
@@ -62,9 +62,6 @@ class Document(NamedTuple):
 
     def read(self, *, env: bool = False) -> JsonObject:
         """What is in it.
-
-        Args:
-            env: as for `ts.load_spec`.
 
         Raises:
             NotFoundError: it is not there.

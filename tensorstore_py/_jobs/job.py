@@ -2,12 +2,13 @@
 
 Everything that can be seen to be wrong without asking a store is refused here, with the JSON path.
 The one invariant: whatever a job that is not trusted says was either parsed as trust allows, or is
-mere data.
+mere data. No engine (`JobEngine`) is imported before a job that names it runs.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,12 +17,19 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.open import as_model
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._jobs.documents import Document, as_place, in_memory
-from tensorstore_py._jobs.engine import JobEngine
 from tensorstore_py._jobs.operations import operations
 from tensorstore_py._plan.call import call_named
+from tensorstore_py._plan.engines import engine_of
+from tensorstore_py._runtime.executors import process_pool, thread_pool
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.context import Context
-from tensorstore_py.errors import SpecError, TensorStoreError, UnsupportedError, did_you_mean
+from tensorstore_py.errors import (
+    SpecError,
+    TensorStoreError,
+    UnavailableError,
+    UnsupportedError,
+    did_you_mean,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +40,124 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.plan import Plan
     from tensorstore_py._spec.trust import Trust
 
-__all__ = ["JOB", "MEMBERS", "Allowed", "Job", "JobStep"]
+__all__ = ["ENGINES", "JOB", "MEMBERS", "Allowed", "Job", "JobEngine", "JobStep"]
+
+
+Json = dict[str, Any]  # Any: nested JSON
+
+_WORKERS: Final[Json] = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "How many; by default as many as the engine makes.",
+}
+_ADDRESS: Final[Json] = {
+    "type": "string",
+    "description": "Of the scheduler, such as tcp://host:8786; by default a cluster is made here.",
+}
+#: What is said of each kind, and its members.
+ENGINES: Final[dict[str, tuple[str, Json]]] = {
+    "threads": ("Threads of this process.", {"workers": _WORKERS}),
+    "processes": ("Processes of this machine.", {"workers": _WORKERS}),
+    "dask": (
+        "A cluster of dask.distributed's.",
+        {"address": _ADDRESS, "workers": {**_WORKERS, "description": "Of a cluster made here."}},
+    ),
+    "ray": ("Ray, wherever its own settings say.", {}),
+}
+
+
+class JobEngine(NamedTuple):
+    """An engine that is named.
+
+    Attributes:
+        kind: one of `ENGINES`; None: this process.
+        workers: how many; None: not given.
+        address: of a scheduler; None: one is made.
+    """
+
+    kind: str | None = None
+    workers: int | None = None
+    address: str | None = None
+
+    @classmethod
+    def parse(cls, json: object) -> JobEngine:
+        """What a job says.
+
+        Raises:
+            SpecError: something is wrong with it; has the path to the member.
+        """
+        if json is None:
+            return cls()
+        if not isinstance(json, dict) or not isinstance(json.get("kind"), str):
+            raise SpecError('expected an object such as {"kind": "processes", "workers": 4}')
+        kind = json["kind"]
+        if kind not in ENGINES:
+            hint = did_you_mean(kind, sorted(ENGINES))
+            raise SpecError(f"there is no engine {kind!r}{hint}", ("kind",))
+        members = ENGINES[kind][1]
+        for name in json:
+            if name != "kind" and name not in members:
+                hint = did_you_mean(name, ["kind", *members])
+                raise SpecError(f"the engine {kind!r} has no such member{hint}", (name,))
+        workers, address = json.get("workers"), json.get("address")
+        if workers is not None and (type(workers) is not int or workers < 1):
+            raise SpecError(f"expected a number of workers from 1 on, not {workers!r}",
+                            ("workers",))  # fmt: skip
+        if address is not None and not isinstance(address, str):
+            raise SpecError(f"expected the address of a scheduler, not {address!r}", ("address",))
+        if address is not None and workers is not None:
+            raise SpecError("a cluster that is there has its own; leave it out", ("workers",))
+        return cls(kind, workers, address)
+
+    def to_json(self) -> JsonObject | None:
+        """It as a job says it."""
+        if self.kind is None:
+            return None
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+    @contextmanager
+    def running(self) -> Iterator[object]:
+        """What `executor=` takes, as long as the job runs.
+
+        Raises:
+            UnsupportedError: it is not installed.
+            UnavailableError: no cluster answers at the address.
+        """
+        if self.kind == "threads":
+            with thread_pool(self.workers) as pool:
+                yield pool
+        elif self.kind == "processes":
+            with process_pool(self.workers) as pool:
+                yield pool
+        elif self.kind == "dask":
+            with _dask(self.address, self.workers) as client:
+                yield client
+        else:
+            engine_of(self.kind)  # which is refused before anything is done, if it is not there
+            yield self.kind
+
+
+@contextmanager
+def _dask(address: str | None, workers: int | None) -> Iterator[object]:
+    try:
+        distributed: Any = import_module("distributed")  # at first use: it is large
+    except ImportError:
+        raise UnsupportedError(
+            'dask.distributed is not installed: pip install "dask[distributed]"'
+        ) from None
+    if address is not None:
+        try:
+            client = distributed.Client(address)
+        except (OSError, ValueError) as error:
+            raise UnavailableError(f"no scheduler of dask's at {address}: {error}") from error
+        with client:
+            yield client
+        return
+    cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1,
+                                       dashboard_address=None)  # fmt: skip
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
 
 #: The member that tells a job file from other documents: its version.
 JOB: Final = "tensorstore_py_job"
@@ -49,12 +174,7 @@ MEMBERS: Final = (
 
 
 class Allowed(NamedTuple):
-    """What a job may do that somebody else wrote.
-
-    Attributes:
-        read: what its sources may be.
-        write: what may be written.
-    """
+    """What a job from an untrusted author may do."""
 
     read: Trust
     write: Trust
@@ -98,9 +218,9 @@ class Job(NamedTuple):
 
     Attributes:
         steps: what is done, one after the other.
-        engine: who does it.
+        engine: what runs it.
         description: of it, for people.
-        manifest: where to keep what is done; None: nobody does.
+        manifest: where to keep what is done; None: nowhere.
         report: where to write what was done; None: nowhere.
         progress: whether to tell how far it is; None: to a terminal only.
         context: what all steps share; None: nothing.

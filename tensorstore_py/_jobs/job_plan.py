@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from tensorstore_py._jobs.job import Job, JobStep
 from tensorstore_py._plan.plan import Plan
 from tensorstore_py._plan.steps import check_portable
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.future import OnInterrupt
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -38,12 +38,7 @@ def is_plan(json: JsonObject) -> bool:
 
 
 def step_document(document: Document, number: int) -> Document:
-    """Where the plan and manifest of a step are.
-
-    Args:
-        document: those of the job.
-        number: of the step, from 0 on.
-    """
+    """Where the plan and manifest of a step are."""
     return document.beside(f".steps/{number + 1}.json") if number else document
 
 
@@ -65,7 +60,7 @@ def _plan(call: Call[object]) -> Future[Plan]:
     async def body() -> Plan:
         return Plan(call, await call.stages())
 
-    return start(False, body, when_left=WhenLeft.STOPS)
+    return start(False, body, on_interrupt=OnInterrupt.CANCEL)
 
 
 def plan_text(job: Job) -> str:

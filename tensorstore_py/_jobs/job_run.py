@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from tensorstore_py._jobs.job_plan import step_document
 from tensorstore_py._jobs.report import Report, StepReport
 from tensorstore_py._plan.document import document_place
-from tensorstore_py._plan.pieces import shared_context
 from tensorstore_py._plan.recorded import store_plan, stored_plan, work_on
-from tensorstore_py._plan.running import run_call
-from tensorstore_py._plan.share import Share
-from tensorstore_py._runtime.progress import Told
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
+from tensorstore_py._plan.running import StageProgress, run_call, shared_context
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.future import OnInterrupt
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import (
     AlreadyExistsError,
@@ -107,8 +105,8 @@ def run_job(
 
     Args:
         job: it, or a plan of it.
-        executor: who runs the tasks; None: this process.
-        watcher: who is told.
+        executor: what runs the tasks; None: this process.
+        watcher: progress is reported to it.
         manifest: where to keep what is done; of a plan that is its document. None: nowhere.
         part: only work as one of several workers; needs a manifest.
     """
@@ -171,15 +169,15 @@ class _Step:
             report.seconds = time.monotonic() - began
 
     def _begin(self, context: Context | None, executor: object) -> Future[Any]:
-        told = Told(self._told, self._step.operation)
+        told = Reporter(self._told, self._step.operation)
         where = None
         if self._where is not None:
             where = document_place(self._where.spec(), context or Context())
         if self._part is None or executor is not None:
             return run_call(self._step.call(context), executor, told, where)
         assert where is not None  # a part has a manifest
-        share = _Share(self._step, where, self._part, told, self._report)
-        return start(False, share.run, when_left=WhenLeft.STOPS)
+        share = _StepShare(self._step, where, self._part, told, self._report)
+        return start(False, share.run, on_interrupt=OnInterrupt.CANCEL)
 
     def _told(self, progress: Progress) -> None:
         self._began = True
@@ -193,13 +191,13 @@ class _Step:
 _LEFT = object()
 
 
-class _Share(NamedTuple):
+class _StepShare(NamedTuple):
     """A worker's share of a step."""
 
     step: JobStep
     where: DocumentPlace
     part: Part
-    told: Told
+    told: Reporter
     report: StepReport
 
     async def run(self) -> object:
@@ -211,7 +209,7 @@ class _Share(NamedTuple):
             sum(step.blocks.chunks for step in steps),
             len(steps),
         )
-        share = Share(stages, self.told)
+        share = StageProgress(stages, self.told)
         outcomes, is_done = await work_on(
             call,
             stages,
@@ -242,14 +240,14 @@ class _Share(NamedTuple):
         try:
             return call, await store_plan(call, self.where, portable=True)
         except (AlreadyExistsError, FailedPreconditionError):
-            # Or somebody else was faster, and has even begun.
+            # Or another process was faster, and has even begun.
             with suppress(NotFoundError):
                 return await stored_plan(self.where)
             raise
 
 
 def _leave(future: Future[Any]) -> None:
-    """Nobody wants it any more: what was begun is ended, so that others need not wait for it."""
+    """The job was cancelled: what was begun is ended, so that others need not wait for it."""
     future.cancel()
     with suppress(Exception, CancelledError):
         future.exception(timeout=_LEAVE_S)

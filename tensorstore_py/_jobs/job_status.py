@@ -1,7 +1,8 @@
 """`JobStatus`: how far a planned job is, as its manifests tell; for people and as JSON.
 
 Each step has a manifest of its own, which is not there before the step's turn has come. Of workers
-only those are known that hold something: who has finished is told by what is done.
+only those are known that have claimed something; those that finished are only counted by what is
+done.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tensorstore_py._plan.manifest import Manifest
 from tensorstore_py._plan.parts import Parts
 from tensorstore_py._plan.plan import size_text
 from tensorstore_py._plan.status import Status, status_of
-from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.execution import start
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import NotFoundError
 
@@ -68,7 +69,7 @@ class StepStatus(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """At this rate; None: nobody is at work."""
+        """At this rate; None: no worker is at work."""
         return (self.bytes - self.bytes_done) / self.rate if self.rate else None
 
     def to_json(self) -> JsonObject:
@@ -126,11 +127,7 @@ class StepStatus(NamedTuple):
 
 
 class JobStatus(NamedTuple):
-    """How far a job is.
-
-    Attributes:
-        steps: how far each is.
-    """
+    """How far a job is."""
 
     steps: tuple[StepStatus, ...]
 
@@ -160,10 +157,6 @@ class JobStatus(NamedTuple):
 
 def job_status(job: Job, document: Document) -> JobStatus:
     """How far a planned job is.
-
-    Args:
-        job: its plan.
-        document: where that is.
 
     Raises:
         UnsupportedError: nothing can be recorded there.

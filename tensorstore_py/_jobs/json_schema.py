@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tensorstore_py._jobs.engine import ENGINES
-from tensorstore_py._jobs.job import JOB
+from tensorstore_py._jobs.job import ENGINES, JOB
 from tensorstore_py._jobs.operations import operations
 from tensorstore_py._spec.codec_spec import codec_specs
 from tensorstore_py._spec.json_schema import spec_schema

@@ -39,7 +39,7 @@ class StepReport:
         operation: its name.
         state: how far it came.
         seconds: how long it took.
-        bytes_done: of the elements that are done, by whomever.
+        bytes_done: of the elements that are done, here or elsewhere.
         bytes_total: of all.
         chunks_done: how many chunks are.
         tasks_here: of one of several workers: how many tasks it did.
@@ -79,7 +79,7 @@ class Report:
     Attributes:
         steps: of each.
         description: of the job.
-        engine: who did it, as JSON.
+        engine: what ran it, as JSON.
         part: which part of it this was, `"3/64"`; None: all.
         began: when, in seconds since the epoch.
         seconds: how long it took.

@@ -1,8 +1,9 @@
-"""Parts of a value over HTTP: how to ask for them, and whether the answer is what was asked for.
+"""Parts of a value over HTTP: how to ask for them, and whether the response is what was asked for.
 
-Servers may send the part, or the whole value instead, or less than the whole of either. `Cut` says
-how the body of an answer is to be read; it is made from the headers alone, before anything of the
-body is taken. The invariant: bytes are only handed on if the headers prove where they are from.
+Servers may send the part, or the whole value instead, or less than the whole of either.
+`BodyWindow` says how the body of a response is to be read; it is made from the headers alone,
+before anything of the body is taken. The invariant: bytes are only handed on if the headers prove
+where they are from.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
     from tensorstore_py._interface.byte_range import ByteRange
 
-__all__ = ["Cut", "cut_of", "range_header", "resolve"]
+__all__ = ["BodyWindow", "body_window", "range_header", "resolve"]
 
 _CONTENT_RANGE: Final = re.compile(r"\s*bytes\s+(?:(\d{1,19})-(\d{1,19})|\*)/(\d{1,19}|\*)\s*\Z")
 
 
-class Cut(NamedTuple):
+class BodyWindow(NamedTuple):
     """How to read a body.
 
     Attributes:
@@ -63,7 +64,9 @@ def range_header(byte_range: ByteRange) -> str | None:
     return f"bytes={start}-{stop - 1}"
 
 
-def cut_of(byte_range: ByteRange, status: int, headers: Mapping[str, str]) -> Cut | None:
+def body_window(
+    byte_range: ByteRange, status: int, headers: Mapping[str, str]
+) -> BodyWindow | None:
     """How to read the body of a successful answer; None if the status is no success of a read.
 
     Args:
@@ -75,21 +78,21 @@ def cut_of(byte_range: ByteRange, status: int, headers: Mapping[str, str]) -> Cu
         Failure: the value is shorter than what was asked for, or the headers contradict that.
     """
     if status == 206:
-        return _cut_of_part(byte_range, headers)
+        return _window_of_part(byte_range, headers)
     if status == 416:
-        return _cut_of_nothing(byte_range, headers)
+        return _window_of_nothing(byte_range, headers)
     if not 200 <= status < 300:
         return None
     length = _content_length(headers)
     if byte_range.is_whole:
-        return Cut(0, length, length, length)
+        return BodyWindow(0, length, length, length)
     if length is None:
-        return Cut(0, None, None, None)
+        return BodyWindow(0, None, None, None)
     start, stop = resolve(byte_range, length)
-    return Cut(start, stop - start, length, length)
+    return BodyWindow(start, stop - start, length, length)
 
 
-def _cut_of_part(byte_range: ByteRange, headers: Mapping[str, str]) -> Cut:
+def _window_of_part(byte_range: ByteRange, headers: Mapping[str, str]) -> BodyWindow:
     text = headers.get("Content-Range")
     found = _CONTENT_RANGE.match(text or "")
     if byte_range.is_whole or found is None or found[1] is None:
@@ -108,7 +111,7 @@ def _cut_of_part(byte_range: ByteRange, headers: Mapping[str, str]) -> Cut:
             f"the server sent another part than bytes {sent_start} to {sent_stop - 1} "
             f"(Content-Range: {text})"
         )
-    return Cut(start - first if start > first else 0, stop - start, past - first, size)
+    return BodyWindow(start - first if start > first else 0, stop - start, past - first, size)
 
 
 def _wanted(byte_range: ByteRange, first: int, past: int, size: int | None) -> tuple[int, int]:
@@ -136,7 +139,7 @@ def _sent(byte_range: ByteRange, start: int, stop: int) -> tuple[int, int]:
     return start, stop
 
 
-def _cut_of_nothing(byte_range: ByteRange, headers: Mapping[str, str]) -> Cut | None:
+def _window_of_nothing(byte_range: ByteRange, headers: Mapping[str, str]) -> BodyWindow | None:
     """Status 416: nothing of what was asked for is there, which is right for no bytes."""
     if byte_range.is_whole:
         return None
@@ -148,7 +151,7 @@ def _cut_of_nothing(byte_range: ByteRange, headers: Mapping[str, str]) -> Cut | 
             raise damaged(f"the server has {size} bytes, but not bytes {start} to {stop - 1}")
     elif byte_range.start != 0 or byte_range.stop != 0:
         raise _outside(byte_range, "the server has nothing there")
-    return Cut(0, 0, None, size)
+    return BodyWindow(0, 0, None, size)
 
 
 def _content_length(headers: Mapping[str, str]) -> int | None:

@@ -1,4 +1,4 @@
-"""Requests that survive what networks do: admission, signing, attempts, redirects, and errors.
+"""Requests that survive what networks do: admission, signing, attempts, redirects, errors.
 
 One client for each open store. A slot of the concurrency resource is held from the first attempt to
 the last, so a service in trouble is asked less; a cancelled request gives it back. The invariant: a
@@ -14,17 +14,13 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._net.dates import retry_after_s
-from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
-from tensorstore_py._net.exchange import Wire
-from tensorstore_py._net.failures import Failure, Patience, damaged
-from tensorstore_py._net.message import HttpResponse, show_url
-from tensorstore_py._net.pacing import HttpPacer
-from tensorstore_py._net.proxies import origin_of
-from tensorstore_py._net.redirects import MOST_HOPS, REDIRECTS, follow
-from tensorstore_py._net.retrying import Budget, Course, HttpTiming
-from tensorstore_py._net.signing import ServerClock
-from tensorstore_py._net.stall import least_rate, stall_limit_s
+from tensorstore_py._net.failures import Failure, Retryability, damaged
+from tensorstore_py._net.idle_timeout import idle_limit_s, least_rate
+from tensorstore_py._net.message import HttpResponse, retry_after_s, show_url
+from tensorstore_py._net.retry import HttpTiming, RetryBudget, RetryState
+from tensorstore_py._net.routing import MOST_HOPS, REDIRECTS, follow, origin_of
+from tensorstore_py._net.service import HttpDialect, HttpThrottle, HttpVerdict, ServerClock
+from tensorstore_py._net.transport import HttpTransport
 from tensorstore_py.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -34,7 +30,7 @@ from tensorstore_py.errors import (
 
 if TYPE_CHECKING:
     from tensorstore_py._net.message import HttpRequest
-    from tensorstore_py._net.signing import HttpSigner
+    from tensorstore_py._net.service import HttpSigner
     from tensorstore_py._spec.limits import RetriesModel
 
 __all__ = ["HttpClient"]
@@ -53,16 +49,16 @@ class HttpClient:
         retries: how often to try again.
         describe: how to name a key to a person.
         dialect: what the service's answers mean.
-        signer: proves who asks; None for anonymous requests.
+        signer: signs requests; None for anonymous ones.
         redirects: whether to follow redirects. Signed requests cannot: the signature is for one
             place.
         unpack: whether to undo a `Content-Encoding`.
-        stall_s: for how long nothing may happen in an exchange; by default what the environment
+        idle_timeout_s: for how long nothing may move in an attempt; by default what the environment
             variable `TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS` says, else 60. While something does,
             it has to be as many bytes a second as `TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES` says,
             else 100.
         deadline_s: for how long a request may be tried again; no limit by default.
-        pacer: when requests may go out; at once by default.
+        throttle: when requests may go out; at once by default.
         timing: the clock.
     """
 
@@ -76,9 +72,9 @@ class HttpClient:
         signer: HttpSigner | None = None,
         redirects: bool = False,
         unpack: bool = False,
-        stall_s: float | None = None,
+        idle_timeout_s: float | None = None,
         deadline_s: float | None = None,
-        pacer: HttpPacer | None = None,
+        throttle: HttpThrottle | None = None,
         timing: HttpTiming | None = None,
     ) -> None:
         self._slots = slots
@@ -87,17 +83,17 @@ class HttpClient:
         self._dialect = HttpDialect() if dialect is None else dialect
         self._signer = signer
         self._redirects = redirects
-        self._wire = Wire(
-            stall_s=stall_limit_s() if stall_s is None else stall_s,
+        self._transport = HttpTransport(
+            idle_s=idle_limit_s() if idle_timeout_s is None else idle_timeout_s,
             least_rate=least_rate(),
             unpack=unpack,
             digests=self._dialect.digests,
         )
         self._deadline_s = deadline_s
-        self._pacer = HttpPacer() if pacer is None else pacer
+        self._throttle = HttpThrottle() if throttle is None else throttle
         self._timing = HttpTiming() if timing is None else timing
         self._clock = ServerClock(self._timing)
-        self._budgets: dict[str, Budget] = {}
+        self._budgets: dict[str, RetryBudget] = {}
 
     async def send(
         self,
@@ -105,7 +101,7 @@ class HttpClient:
         expected: Container[int],
         byte_range: ByteRange = WHOLE,
         *,
-        settle: Callable[[], Awaitable[HttpResponse | None]] | None = None,
+        resolve_ambiguous: Callable[[], Awaitable[HttpResponse | None]] | None = None,
         instead: HttpRequest | None = None,
         parse: Callable[[HttpResponse], object] | None = None,
     ) -> HttpResponse:
@@ -116,10 +112,11 @@ class HttpClient:
             expected: the statuses that the caller deals with.
             byte_range: what a `Range` header of the request asks for. The body is exactly that
                 part, whether the server sent it or the whole value.
-            settle: for conditional writes. Called if one was refused (status 412) after an earlier
-                attempt that may have been carried out: looks what is stored now, and returns the
-                answer to give if it is what this request wrote, else None. Such writes are tried
-                again at once the first time: the sooner, the less has happened to the value.
+            resolve_ambiguous: for conditional writes. Called if one was refused (status 412) after
+                an earlier attempt that may have been carried out: looks what is stored now, and
+                returns the answer to give if it is what this request wrote, else None. Such writes
+                are tried again at once the first time: the sooner, the less has happened to the
+                value.
             instead: what to send from the second attempt on, for requests that must not be sent
                 twice: it asks what became of the first one.
             parse: makes what the caller needs of a successful answer, which becomes its `parsed`;
@@ -129,18 +126,18 @@ class HttpClient:
         Raises:
             TensorStoreError: no expected answer was had; the class says why.
         """
-        await self._pacer.turn(request)
+        await self._throttle.turn(request)
         async with self._slots:
-            response = await self._attempt(
-                request, expected, byte_range, instead, parse, settle is not None
+            response = await self._attempts(
+                request, expected, byte_range, instead, parse, resolve_ambiguous is not None
             )
-        if settle is not None and response.status == _REFUSED and response.ambiguous:
-            settled = await settle()  # sends requests itself, which need slots
-            if settled is not None:
-                return settled
+        if resolve_ambiguous is not None and response.status == _REFUSED and response.ambiguous:
+            resolved = await resolve_ambiguous()  # sends requests itself, which need slots
+            if resolved is not None:
+                return resolved
         return response
 
-    async def _attempt(
+    async def _attempts(
         self,
         request: HttpRequest,
         expected: Container[int],
@@ -149,37 +146,37 @@ class HttpClient:
         parse: Callable[[HttpResponse], object] | None,
         eager: bool,
     ) -> HttpResponse:
-        course: Course | None = None
+        state: RetryState | None = None
         while True:
-            if course is not None:
-                await self._pacer.turn(request)
-            response, failure, is_answer = await self._tried(request, expected, byte_range, parse)
+            if state is not None:
+                await self._throttle.turn(request)
+            response, failure, is_answer = await self._attempt(request, expected, byte_range, parse)
             if response is not None and is_answer:
-                if course is not None:
-                    response.ambiguous = course.ambiguous
-                    response.lost = course.lost
-                    response.attempts = course.attempts + 1
+                if state is not None:
+                    response.ambiguous = state.ambiguous
+                    response.lost = state.lost
+                    response.attempts = state.attempts + 1
                 if self._budgets:
                     self._budget(request.url).earn()
                 return response
             now = self._timing.now()
-            if course is None:
+            if state is None:
                 limit = None if self._deadline_s is None else now + self._deadline_s
-                course = Course(self._retries, self._budget(request.url), limit, eager=eager)
+                state = RetryState(self._retries, self._budget(request.url), limit, eager=eager)
             if response is not None:
-                self._pacer.refused(request, response)
-                failure = await self._judged(response, course)
+                self._throttle.refused(request, response)
+                failure = await self._judged(response, state)
             if failure is None:
                 continue
-            delay = course.delay_after(failure, now)
+            delay = state.delay_after(failure, now)
             if delay is None:
-                # Without its cause: the library's own words may hold the whole URL.
-                raise self._error(request, failure, course.attempts) from None
+                # Without its cause, whose words may hold the whole URL.
+                raise self._error(request, failure, state.attempts) from None
             if delay:
                 await self._timing.sleep(delay)
             request = request if instead is None else instead
 
-    async def _tried(
+    async def _attempt(
         self,
         request: HttpRequest,
         expected: Container[int],
@@ -209,7 +206,7 @@ class HttpClient:
             except TensorStoreError as error:
                 raise _unsigned(error) from None
             request = request.changed(request.url, headers)
-        response = await self._wire.exchange(request, byte_range)
+        response = await self._transport.attempt(request, byte_range)
         if not self._redirects or response.status not in REDIRECTS:
             return response
         for _ in range(MOST_HOPS):
@@ -217,14 +214,14 @@ class HttpClient:
             if following is None:
                 return HttpResponse(404, response.headers, time=response.time)
             request = following
-            response = await self._wire.exchange(request, byte_range)
+            response = await self._transport.attempt(request, byte_range)
             if response.status not in REDIRECTS:
                 return response
         raise Failure(
             f"the server leads on and on, last to {show_url(request.url)}", FailedPreconditionError
         )
 
-    async def _judged(self, response: HttpResponse, course: Course) -> Failure | None:
+    async def _judged(self, response: HttpResponse, state: RetryState) -> Failure | None:
         """What is wrong with an answer; None if another attempt should follow at once."""
         status = f"{response.status} {response.reason}".strip()
         if response.status in _EMPTY or response.status < 300:
@@ -233,7 +230,7 @@ class HttpClient:
         verdict = self._dialect.verdict(response)
         mendable = verdict in (HttpVerdict.REFRESH, HttpVerdict.SKEWED)
         try:
-            if mendable and course.may_excuse(verdict) and await self._is_mended(verdict, response):
+            if mendable and state.may_excuse(verdict) and await self._is_mended(verdict, response):
                 return None
         except TensorStoreError as error:
             return _unsigned(error)
@@ -241,7 +238,7 @@ class HttpClient:
         return Failure(
             f"the server answered {status}{f' ({words})' if words else ''}",
             self._dialect.error(response),
-            Patience.FULL if verdict is HttpVerdict.RETRY else Patience.NONE,
+            Retryability.FULL if verdict is HttpVerdict.RETRY else Retryability.NONE,
             may_have_run=response.status >= 500,
             wait_s=retry_after_s(response.headers.get("Retry-After"), self._clock.now()),
             response=response,
@@ -256,25 +253,25 @@ class HttpClient:
     def _error(self, request: HttpRequest, failure: Failure, attempts: int) -> TensorStoreError:
         where = self._describe(request.key) if request.key else show_url(request.url)
         text = f"cannot {request.action} {where}: {failure.text}"
-        if failure.wait_s is not None and failure.patience is Patience.FULL:
+        if failure.wait_s is not None and failure.retryability is Retryability.FULL:
             text += f", and asks to be left alone for {failure.wait_s:g} s"
         if attempts > 1:
             text += f" (attempt {attempts})"
-        if failure.patience is Patience.FULL:
+        if failure.retryability is Retryability.FULL:
             text += f"; try later, or raise max_retries of {self._dialect.name}_request_retries"
         if failure.error is UnavailableError:
             return UnavailableError(text, attempts)
         return failure.error(text)
 
-    def _budget(self, url: str) -> Budget:
+    def _budget(self, url: str) -> RetryBudget:
         origin = origin_of(url)
         found = self._budgets.get(origin)
         if found is None:
-            found = self._budgets[origin] = Budget.of(origin)
+            found = self._budgets[origin] = RetryBudget.of(origin)
         return found
 
 
 def _unsigned(error: TensorStoreError) -> Failure:
-    """A signer that could not sign: whoever it asks may be unreachable for a moment, too."""
+    """A signer that could not sign: the service it asks may be unreachable for a moment, too."""
     passing = isinstance(error, UnavailableError)
-    return Failure(str(error), type(error), Patience.FULL if passing else Patience.NONE)
+    return Failure(str(error), type(error), Retryability.FULL if passing else Retryability.NONE)

@@ -41,7 +41,7 @@ class RangeGroup(NamedTuple):
 def coalesce(
     ranges: Sequence[ByteRange], gap: int = GAP_BYTES, limit: int = _GROUP_BYTES
 ) -> list[RangeGroup]:
-    """The fewest requests that fetch all ranges without fetching much that nobody asked for.
+    """The fewest requests that fetch all ranges without fetching much that was not asked for.
 
     Ranges without an end, and suffixes, go by themselves: where they are is not known.
 

@@ -1,14 +1,16 @@
-"""What can go wrong between a request and its answer: the one table of it.
+"""What can go wrong between a request and its response: the one table of it.
 
-A `Failure` is inside this room only. It says which error it becomes if nothing helps, how patient
-to be with it, and whether the request may have been carried out although no answer came. The
-invariant: every exception of the HTTP library and every status becomes a `Failure`, so that nothing
-else reaches a store.
+A `Failure` is inside this room only. It says which error it becomes if nothing helps, whether to
+try again, and whether the request may have been carried out although no response came. The
+invariant: every exception of the network and every status becomes a `Failure`, so that nothing else
+reaches a store.
 """
 
 from __future__ import annotations
 
 import enum
+import socket
+import ssl
 from typing import TYPE_CHECKING, Final
 
 from tensorstore_py.errors import (
@@ -27,14 +29,23 @@ from tensorstore_py.errors import (
 if TYPE_CHECKING:
     from tensorstore_py._net.message import HttpResponse
 
-__all__ = ["Failure", "Patience", "cut_off", "damaged", "is_nonsense", "status_error", "translate"]
+__all__ = [
+    "Failure",
+    "Retryability",
+    "connect_failure",
+    "connection_lost",
+    "damaged",
+    "not_http",
+    "short",
+    "status_error",
+]
 
 
-class Patience(enum.Enum):
+class Retryability(enum.Enum):
     """How often to try again.
 
     Attributes:
-        NONE: never; the answer would be the same.
+        NONE: never; the response would be the same.
         LITTLE: twice; it is probably not going to pass.
         FULL: as often as the retries resource says.
     """
@@ -45,24 +56,24 @@ class Patience(enum.Enum):
 
 
 class Failure(Exception):  # noqa: N818 - it becomes an error only if nothing helps
-    """An attempt that gave no usable answer.
+    """An attempt that gave no usable response.
 
     Args:
         text: what happened, as the second half of a sentence.
         error: what it becomes in the end.
-        patience: how often to try again.
+        retryability: how often to try again.
         may_have_run: the server may have carried the request out.
         is_prompt: the first time it is worth trying again at once: most likely the server had
             closed an idle connection just then.
         wait_s: for how long the server asked to be left alone.
-        response: the answer, if there was one.
+        response: the response, if there was one.
     """
 
     def __init__(
         self,
         text: str,
         error: type[TensorStoreError],
-        patience: Patience = Patience.NONE,
+        retryability: Retryability = Retryability.NONE,
         *,
         may_have_run: bool = False,
         is_prompt: bool = False,
@@ -72,19 +83,11 @@ class Failure(Exception):  # noqa: N818 - it becomes an error only if nothing he
         super().__init__(text)
         self.text = text
         self.error = error
-        self.patience = patience
+        self.retryability = retryability
         self.may_have_run = may_have_run
         self.is_prompt = is_prompt
         self.wait_s = wait_s
         self.response = response
-
-
-def damaged(text: str) -> Failure:
-    """An answer that contradicts itself: trying again may help, using it would be wrong.
-
-    Whatever it was to say, the request may have been carried out.
-    """
-    return Failure(text, DataLossError, Patience.LITTLE, may_have_run=True)
 
 
 _STATUS_ERRORS: Final[dict[int, type[TensorStoreError]]] = {
@@ -118,107 +121,82 @@ def status_error(status: int) -> type[TensorStoreError]:
     return UnavailableError if status >= 500 else FailedPreconditionError
 
 
-_WITHIN: Final = "the connection ended within the answer"
+# Before a connection is made: the request was not carried out.
+
 _CA_REMEDY: Final = (
     "name the file of a certificate authority to trust in TENSORSTORE_CA_BUNDLE, or a directory of "
     "them in TENSORSTORE_CA_PATH"
 )
 
 
-def translate(error: BaseException) -> Failure | None:
-    """What an exception of the HTTP library means; None if it is not about the network.
+def connect_failure(error: Exception, *, to_proxy: bool = False) -> Failure:
+    """No connection could be made.
 
-    Only called once the library is loaded.
+    Args:
+        error: an `OSError`, or what a host name that is none leads to.
+        to_proxy: whether it was to lead to a proxy.
     """
-    if isinstance(error, TensorStoreError):
-        return None
-    import aiohttp  # noqa: PLC0415 - loaded by now, and not before there is a need
-
-    # From the particular to the general: most of these classes derive from later ones.
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+    # From the particular to the general: the first classes derive from OSError.
+    if isinstance(error, ssl.SSLCertVerificationError):
         return Failure(
-            f"the server's certificate is not trusted ({_plain(error)}); {_CA_REMEDY}",
+            f"the server's certificate is not trusted ({_reason(error)}); {_CA_REMEDY}",
             FailedPreconditionError,
         )
-    if isinstance(error, aiohttp.ClientSSLError):
-        text = f"no secure connection could be made ({_plain(error)})"
-        return Failure(text, UnavailableError, Patience.LITTLE)
-    if isinstance(error, aiohttp.ClientProxyConnectionError):
-        text = f"the proxy could not be reached ({_plain(error)}); see the variable HTTPS_PROXY"
-        return Failure(text, UnavailableError, Patience.LITTLE)
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        text = f"the host name could not be resolved ({_plain(error)})"
-        return Failure(text, UnavailableError, Patience.LITTLE)
-    if isinstance(error, aiohttp.ClientConnectorError):
-        text = f"no connection could be made ({_plain(error)})"
-        return Failure(text, UnavailableError, Patience.FULL)
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return Failure("no connection was made in time", UnavailableError, Patience.FULL)
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        text = f"the proxy refused with status {error.status}"
-        return Failure(text, status_error(error.status), Patience.LITTLE)
-    if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
-        return Failure("the URL is not valid", SpecError)
-    return _lost(error)
+    if isinstance(error, ssl.SSLError):
+        text = f"no secure connection could be made ({_reason(error)})"
+        return Failure(text, UnavailableError, Retryability.LITTLE)
+    if to_proxy:
+        text = f"the proxy could not be reached ({_reason(error)}); see the variable HTTPS_PROXY"
+        return Failure(text, UnavailableError, Retryability.LITTLE)
+    if isinstance(error, socket.gaierror):
+        text = f"the host name could not be resolved ({_reason(error)})"
+        return Failure(text, UnavailableError, Retryability.LITTLE)
+    if isinstance(error, OSError):
+        text = f"no connection could be made ({_reason(error)})"
+        return Failure(text, UnavailableError, Retryability.FULL)
+    return Failure("the URL is not valid", SpecError)
 
 
-def is_nonsense(error: BaseException | None) -> bool:
-    """Whether what a connection ended with is that the server sent no HTTP, and not its end."""
-    if error is None:
-        return False
-    import aiohttp  # noqa: PLC0415 - as above
-
-    return not isinstance(error, aiohttp.ClientError | OSError)
+# After a request was sent: the server may have carried it out.
 
 
-def _lost(error: BaseException) -> Failure | None:
-    """The failures after which it is not known whether the server carried the request out."""
-    import aiohttp  # noqa: PLC0415 - as above
-
-    is_prompt = False
-    if isinstance(error, aiohttp.ClientResponseError | aiohttp.http.HttpProcessingError):
-        text = "the answer is not HTTP"
-    elif isinstance(error, aiohttp.ClientPayloadError):
-        text = _WITHIN
-    elif isinstance(error, TimeoutError):
-        text = "nothing was heard from the server for as long as the stall limit allows"
-    elif isinstance(error, aiohttp.ClientConnectionError | OSError):
-        text = f"the connection was lost ({_plain(error)})"
-        is_prompt = True
-    elif isinstance(error, aiohttp.ClientError):
-        text = f"the exchange failed ({_plain(error)})"
-    else:
-        return None
-    return Failure(
-        text,
-        UnavailableError,
-        Patience.FULL,
-        may_have_run=True,
-        is_prompt=is_prompt,
-    )
-
-
-def cut_off(error: BaseException | None, *, is_within: bool = False) -> Failure:
-    """A connection of ours that ended.
+def connection_lost(error: BaseException | None, *, is_within: bool = False) -> Failure:
+    """A connection ended before the response did.
 
     Args:
         error: why, if not because the server closed it.
-        is_within: whether a part of the answer had come.
+        is_within: whether a part of the response had come.
     """
-    reason = "the server closed it" if error is None else _plain(error)
+    text = (
+        f"the connection was lost ({'the server closed it' if error is None else _reason(error)})"
+    )
     return Failure(
-        _WITHIN if is_within else f"the connection was lost ({reason})",
+        "the connection ended within the answer" if is_within else text,
         UnavailableError,
-        Patience.FULL,
+        Retryability.FULL,
         may_have_run=True,
         is_prompt=not is_within,
     )
 
 
-def _plain(error: BaseException) -> str:
-    """The operating system's words if there are some, since the library's repeat the URL."""
-    cause = error.__cause__ or error
-    if not str(cause) or type(cause).__name__ == "ServerDisconnectedError":
-        return "the server closed it"
-    words = getattr(cause, "strerror", None) or getattr(cause, "verify_message", None)
-    return str(words) if words else type(error).__name__
+def not_http(why: str = "") -> Failure:
+    """What came is no HTTP."""
+    text = f"the answer is not HTTP{f': {why}' if why else ''}"
+    return Failure(text, UnavailableError, Retryability.FULL, may_have_run=True)
+
+
+def short(found: int, expected: int) -> Failure:
+    """The body ended too early."""
+    text = f"the answer ended after {found} of {expected} bytes"
+    return Failure(text, UnavailableError, Retryability.FULL, may_have_run=True)
+
+
+def damaged(text: str) -> Failure:
+    """A response that contradicts itself: trying again may help, using it would be wrong."""
+    return Failure(text, DataLossError, Retryability.LITTLE, may_have_run=True)
+
+
+def _reason(error: BaseException) -> str:
+    """The operating system's words, or those of TLS about a certificate."""
+    words = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
+    return str(words or error) or type(error).__name__

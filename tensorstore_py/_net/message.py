@@ -1,21 +1,29 @@
-"""One request and its answer, as plain values.
+"""One request and its response, as plain values: what their heads, dates and lengths say.
 
-Nothing here sends anything. URLs are percent-encoded as they go over the wire, and whoever makes a
-request says what it is for, so that an error can. The invariant: the body of a response is what was
-asked for, whole, or there is no response.
+Nothing here sends anything. URLs are percent-encoded as they go over the wire, and the store that
+makes a request says what it is for, so that an error can. The invariants: the body of a response is
+what was asked for, whole, or there is no response; and no header's value can begin another line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from tensorstore_py._spec.url_path import show_url
+from tensorstore_py._spec.url import show_url
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["HttpRequest", "HttpResponse", "show_url"]
+__all__ = [
+    "HeaderFields",
+    "HttpRequest",
+    "HttpResponse",
+    "http_date",
+    "retry_after_s",
+    "show_url",
+]
 
 
 class HttpRequest:
@@ -112,3 +120,70 @@ class HttpResponse:
         self.ambiguous = False
         self.lost = False
         self.parsed: object = None
+
+
+class HeaderFields(Mapping[str, str]):
+    """The headers of a response: names in any case; of two with one name the first counts.
+
+    Args:
+        fields: by name in lower case; taken over.
+
+    Example:
+        >>> HeaderFields({"etag": "5"})["ETag"]
+        '5'
+    """
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: dict[str, str]) -> None:
+        self._fields = fields
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields[name.lower()]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower() in self._fields
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        return self._fields.get(name.lower(), default)
+
+
+def http_date(text: str | None) -> float | None:
+    """Seconds since the epoch.
+
+    Example:
+        >>> http_date("Wed, 21 Oct 2015 07:28:00 GMT"), http_date("soon"), http_date(None)
+        (1445412480.0, None, None)
+    """
+    if not text:
+        return None
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def retry_after_s(text: str | None, now: float) -> float | None:
+    """For how long a server asks to be left alone, in seconds.
+
+    Args:
+        text: a number of seconds, or a date.
+        now: seconds since the epoch.
+
+    Example:
+        >>> retry_after_s("120", 0), retry_after_s("Wed, 21 Oct 2015 07:28:00 GMT", 1445412470)
+        (120.0, 10.0)
+    """
+    if text is None:
+        return None
+    text = text.strip()
+    if text.isascii() and text.isdecimal():
+        return float(text) if len(text) < 12 else None
+    date = http_date(text)
+    return None if date is None else max(0.0, date - now)

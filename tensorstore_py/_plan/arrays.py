@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tensorstore_py._api.open import as_model, opened
 from tensorstore_py._api.options import updated
 from tensorstore_py._runtime.fan_out import within
-from tensorstore_py._spec.binding import bind, spec_json
+from tensorstore_py._spec.context import bind, spec_json
 from tensorstore_py.errors import (
     FailedPreconditionError,
     MismatchError,
@@ -34,10 +34,6 @@ __all__ = ["array_json", "open_json", "portable_json"]
 
 def array_json(store: TensorStore, what: str) -> JsonObject:
     """The spec of an open array, with its metadata, which it must still have when it is opened.
-
-    Args:
-        store: the array, or a view of it.
-        what: how to name it in errors.
 
     Raises:
         UnsupportedError: it is seen through a transaction, or has no spec.
@@ -69,11 +65,6 @@ def _plain(json: object) -> object:
 
 async def open_json(json: object, context: Context, what: str) -> TensorStore:
     """Open what `array_json` told of, from the library's loop.
-
-    Args:
-        json: that.
-        context: what it is bound to.
-        what: how to name it in errors.
 
     Raises:
         FailedPreconditionError: it is not there any more, or not as it was.

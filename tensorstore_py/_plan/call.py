@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._plan.steps import Stage
-    from tensorstore_py._plan.tasks import Outcome
+    from tensorstore_py._plan.tasks import StageOutcome
 
 __all__ = ["Call", "call_named", "call_of", "register_call", "registered_functions"]
 
@@ -24,11 +24,7 @@ R = TypeVar("R")
 
 
 class Call(ABC, Generic[R]):
-    """What was asked for.
-
-    Attributes:
-        operation: the name of the function that was called.
-    """
+    """What was asked for."""
 
     operation: str
 
@@ -45,11 +41,7 @@ class Call(ABC, Generic[R]):
         """What must be the same for a second call to go on with what a first one began."""
 
     def resume(self, forms: Mapping[str, str]) -> None:
-        """An earlier call with the same identity has begun: what it made is part of this one.
-
-        Args:
-            forms: of each of its steps, by their names.
-        """
+        """An earlier call with the same identity has begun: what it made is part of this one."""
 
     @abstractmethod
     async def stages(self) -> tuple[Stage, ...]:
@@ -69,14 +61,14 @@ class Call(ABC, Generic[R]):
         """See that what an earlier call made is there.
 
         Raises:
-            FailedPreconditionError: somebody has deleted some of it.
+            FailedPreconditionError: some of it was deleted meanwhile.
         """
 
     async def end(self) -> None:
         """What has to be done when all tasks are. May run again where it was cut short."""
 
     @abstractmethod
-    def result(self, outcomes: list[Outcome]) -> R:
+    def result(self, outcomes: list[StageOutcome]) -> R:
         """What the call gives.
 
         Args:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._plan.steps import Stage, Step
-from tensorstore_py._spec.binding import bind
+from tensorstore_py._spec.context import bind
 from tensorstore_py.errors import FailedPreconditionError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def document(call: Call[Any], stages: tuple[Stage, ...], *, portable: bool = Tru
     Args:
         call: what was asked for.
         stages: what there is to do.
-        portable: for others, too. False: for whoever calls for the same again.
+        portable: for other processes, too. False: only for this process, to go on with.
 
     Raises:
         UnsupportedError, SpecError: it needs what only this process has, or credentials, and is to
@@ -127,11 +127,6 @@ def forms_of(stored: JsonObject) -> dict[str, str]:
 
 def check_same(stored: JsonObject, now: JsonObject, where: str) -> None:
     """Refuse to go on with a plan if there are other things to do now.
-
-    Args:
-        stored: the document that is there.
-        now: that of the present call.
-        where: how to name the stored one.
 
     Raises:
         FailedPreconditionError: names what has changed.

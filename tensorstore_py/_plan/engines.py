@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tensorstore_py._runtime.fan_out import set_aside
+from tensorstore_py._runtime.fan_out import to_thread
 from tensorstore_py.errors import AbortedError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ class Runnable(Protocol):
 
 
 class Engine(ABC):
-    """Something that runs pieces.
-
-    Attributes:
-        workers: how many it runs at a time.
-        shares_memory: whether its workers are threads of this process.
-    """
+    """Something that runs pieces."""
 
     workers: int
     shares_memory = False
@@ -62,15 +57,11 @@ class Engine(ABC):
 
     @abstractmethod
     def cancel(self, futures: list[Any]) -> None:
-        """Nobody wants them any more."""
+        """Cancel what is not needed any more."""
 
 
-class _OfFutures(Engine):
-    """Any `concurrent.futures.Executor`, and what looks like one.
-
-    Args:
-        executor: it.
-    """
+class _FuturesEngine(Engine):
+    """Any `concurrent.futures.Executor`, and what looks like one."""
 
     def __init__(self, executor: Any) -> None:  # noqa: ANN401
         self._executor = executor
@@ -95,17 +86,13 @@ class _OfFutures(Engine):
             raise _broken(error) from error
 
     def cancel(self, futures: list[Any]) -> None:
-        if not self._is_broken:  # a pool that is ends all futures, and minds if others do
+        if not self._is_broken:  # a broken pool has ended all futures
             for future in futures:
                 future.cancel()
 
 
-class _OfDask(Engine):
-    """A `dask.distributed.Client`.
-
-    Args:
-        client: it.
-    """
+class _DaskEngine(Engine):
+    """A `dask.distributed.Client`."""
 
     def __init__(self, client: Any) -> None:  # noqa: ANN401
         self._client = client
@@ -116,7 +103,7 @@ class _OfDask(Engine):
 
     async def result(self, future: Any) -> object:  # noqa: ANN401
         await _ended(future)
-        value = await set_aside(future.result)
+        value = await to_thread(future.result)
         future.release()
         return value
 
@@ -124,12 +111,8 @@ class _OfDask(Engine):
         self._client.cancel(futures, asynchronous=False)
 
 
-class _OfRay(Engine):
-    """The module `ray`, initialized or not.
-
-    Args:
-        ray: it.
-    """
+class _RayEngine(Engine):
+    """The module `ray`, initialized or not."""
 
     def __init__(self, ray: Any) -> None:  # noqa: ANN401
         if not ray.is_initialized():
@@ -167,7 +150,7 @@ async def _ended(future: Any) -> None:  # noqa: ANN401
     done: asyncio.Future[None] = loop.create_future()
 
     def tell(_: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: nothing waits
             loop.call_soon_threadsafe(_settle, done)
 
     future.add_done_callback(tell)
@@ -210,14 +193,14 @@ def engine_of(executor: object) -> Engine | None:
         except ImportError:
             raise UnsupportedError("Ray is not installed: pip install ray") from None
     if executor is sys.modules.get("ray"):
-        return _OfRay(executor)
+        return _RayEngine(executor)
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(executor, distributed.Client):
-        return _OfDask(executor)
+        return _DaskEngine(executor)
     if isinstance(executor, Executor) or (
         callable(getattr(executor, "submit", None)) and callable(getattr(executor, "map", None))
     ):
-        return _OfFutures(executor)
+        return _FuturesEngine(executor)
     raise SpecError(
         f"expected None, a concurrent.futures.Executor, a dask.distributed.Client, or the module "
         f"ray, but found {type(executor).__name__}",
@@ -230,13 +213,8 @@ async def run_pieces(
 ) -> AsyncGenerator[object]:
     """Run pieces on an engine, a few at a time, and give what becomes of each, as it comes.
 
-    Args:
-        engine: where.
-        pieces: made when there is room for them.
-        name: of the whole, for dashboards.
-
     Raises:
-        Whatever a piece raised; others are cancelled then, and when nobody wants more of them.
+        Whatever a piece raised; others are cancelled then, and when the caller stops iterating.
     """
     waiting: dict[asyncio.Task[object], Any] = {}
     ended: list[asyncio.Task[object]] = []
@@ -244,7 +222,7 @@ async def run_pieces(
     try:
         while True:
             while len(waiting) < engine.width and (piece := next(pieces, None)) is not None:
-                future = await set_aside(partial(engine.submit, piece, f"{name}-{number}"))
+                future = await to_thread(partial(engine.submit, piece, f"{name}-{number}"))
                 waiting[asyncio.ensure_future(engine.result(future))] = future
                 number += 1
             if not waiting:
@@ -262,5 +240,5 @@ async def run_pieces(
             task.cancel()
         if waiting:
             left = list(waiting.values())
-            await set_aside(lambda: engine.cancel(left))
+            await to_thread(lambda: engine.cancel(left))
             await asyncio.gather(*waiting, return_exceptions=True)

@@ -1,11 +1,11 @@
 """The manifest: what any number of workers know of one plan, on any store that writes on condition.
 
 The plan is a document where the user says, `copy.json`. Beside it, below `copy.json.parts/` and the
-plan's own number, is a record of each part that somebody has begun (`0017.json`), which is changed
+plan's own number, is a record of each part that a worker has begun (`0017.json`), which is changed
 on the condition that it is still the one that was read. What it says is the truth. A key without
 content, `0017.done` or `0017.failed`, is stored after it, so that one listing tells which parts are
 finished, claimed (they only have a record) and not begun (they have nothing). Records are never
-deleted: so who claims a part by creating its record can't claim one that is finished.
+deleted: so a claim, which creates a record, fails for a part that is finished.
 
 A write whose answer is lost may have happened: so after any that failed the record is read, which
 says whose it is. All methods are for the event loop; stores that block do so on other threads.
@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from tensorstore_py._hierarchy.document import parse_document
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.key_range import KeyRange, encode_key
-from tensorstore_py._plan.clock import Clock
+from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._plan.parts import DONE, FAILED, TAKEN
-from tensorstore_py._plan.record import Record
-from tensorstore_py._plan.status import Status, status_of
-from tensorstore_py._runtime.attempts import DOUBTS
+from tensorstore_py._plan.record import Clock, Record
+from tensorstore_py._runtime.execution import run_inline
 from tensorstore_py._runtime.fan_out import offload
-from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.retry import DOUBTS
 from tensorstore_py.errors import (
     AbortedError,
     DataLossError,
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
     from tensorstore_py._interface.kvstore import KvStore
     from tensorstore_py._plan.parts import Parts
-    from tensorstore_py._runtime.attempts import Attempts
+    from tensorstore_py._runtime.retry import Attempts
 
-__all__ = ["LEASE_S", "TROUBLES", "Found", "Manifest"]
+__all__ = ["AMBIGUOUS_ERRORS", "LEASE_S", "Manifest", "StoredRecord"]
 
 T = TypeVar("T")
 
@@ -59,11 +58,11 @@ LEASE_S: Final = 120.0
 _SUFFIXES: Final = {".json": TAKEN, ".failed": FAILED, ".done": DONE}
 _IDENTITY: Final = "id"
 
-#: Errors after which nobody knows whether a request was carried out, and that may pass.
-TROUBLES: Final = (AbortedError, UnavailableError, ConnectionError, TimeoutError)
+#: Errors that may pass, after which it is unknown whether a request was carried out.
+AMBIGUOUS_ERRORS: Final = (AbortedError, UnavailableError, ConnectionError, TimeoutError)
 
 
-class Found(NamedTuple):
+class StoredRecord(NamedTuple):
     """What is stored of a part.
 
     Attributes:
@@ -137,14 +136,14 @@ class Manifest:
             trouble: Exception | None = None
             try:
                 await self._asked(lambda: self._store.write(self._key, data, if_equal=NO_VALUE))
-            except TROUBLES as error:
+            except AMBIGUOUS_ERRORS as error:
                 trouble = error
             except UnsupportedError as error:
                 raise self._unfit(str(error)) from error
-            # Whoever stored it: what is there counts.
+            # What is stored counts, whichever process stored it.
             stored = await self._read_plan()
             if stored is None:
-                await doubts.lost(error=None if trouble is None else _typed(trouble))
+                await doubts.lost(error=None if trouble is None else _as_tensorstore_error(trouble))
         self._compare(stored.get("request"), json.loads(json.dumps(plan.get("request"))))
         return stored
 
@@ -167,7 +166,7 @@ class Manifest:
         for good, problem in (
             (store.writable, "it is read-only"),
             (store.listable, "its keys cannot be listed"),
-            (not store.stages, "what a transaction changes is seen by nobody else"),
+            (not isinstance(store, Overlay), "what a transaction changes is seen by nobody else"),
         ):
             if not good:
                 raise self._unfit(problem)
@@ -214,7 +213,7 @@ class Manifest:
     def _key_of(self, part: int, suffix: str) -> str:
         return f"{self._prefix}{self.parts.name(part)}.{suffix}"
 
-    async def read(self, part: int) -> Found:
+    async def read(self, part: int) -> StoredRecord:
         """The record of a part.
 
         Raises:
@@ -223,12 +222,12 @@ class Manifest:
         key = self._key_of(part, "json")
         found = await self._retried("read", lambda: self._store.read(key))
         if found.state != "value":
-            return Found(None, NO_VALUE)
+            return StoredRecord(None, NO_VALUE)
         record = Record.parse(found.value, self._store.describe_key(key))
-        return Found(record, found.stamp.generation)
+        return StoredRecord(record, found.stamp.generation)
 
     async def put(self, part: int, record: Record, over: bytes) -> bytes | None:
-        """Store the record of a part, on the condition that nobody else did meanwhile.
+        """Store the record of a part, on the condition that no other worker did meanwhile.
 
         Args:
             part: the part.
@@ -238,7 +237,7 @@ class Manifest:
                 that is ours without our knowing is found when records are looked at.
 
         Returns:
-            Its generation; None if somebody else has stored one.
+            Its generation; None if another worker has stored one.
 
         Raises:
             AbortedError, UnavailableError: the store does not answer.
@@ -250,7 +249,7 @@ class Manifest:
             trouble: Exception | None = None
             try:
                 stamp = await self._asked(partial(self._store.write, key, data, if_equal=over))
-            except TROUBLES as error:
+            except AMBIGUOUS_ERRORS as error:
                 trouble = error
             except UnsupportedError as error:
                 raise self._unfit(str(error)) from error
@@ -267,7 +266,7 @@ class Manifest:
             elif trouble is None or found.generation != over:
                 return None
             doubts = self._doubts("write", key) if doubts is None else doubts
-            await doubts.lost(error=None if trouble is None else _typed(trouble))
+            await doubts.lost(error=None if trouble is None else _as_tensorstore_error(trouble))
 
     async def mark(self, part: int, suffix: str) -> None:
         """Have listings tell what the record says, `"done"` or `"failed"`."""
@@ -295,10 +294,6 @@ class Manifest:
 
         return await self._retried("list", body)
 
-    async def status(self, bytes_of: Callable[[range], int] | None = None) -> Status:
-        """How far the plan is, see `status_of`."""
-        return await status_of(self, bytes_of)
-
     # Requests.
 
     async def _asked(self, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -317,15 +312,15 @@ class Manifest:
         while True:
             try:
                 return await self._asked(body)
-            except TROUBLES as error:
+            except AMBIGUOUS_ERRORS as error:
                 doubts = self._doubts(action, self._key) if doubts is None else doubts
-                await doubts.lost(error=_typed(error))
+                await doubts.lost(error=_as_tensorstore_error(error))
 
     def _doubts(self, action: str, key: str) -> Attempts:
         return DOUBTS.begin(action, lambda: self._store.describe_key(key), inline=False)
 
 
-def _typed(error: Exception) -> TensorStoreError:
+def _as_tensorstore_error(error: Exception) -> TensorStoreError:
     if isinstance(error, TensorStoreError):
         return error
     typed = UnavailableError(f"the store does not answer: {error}")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tensorstore_py._plan.call import Call, call_named, call_of
 from tensorstore_py._plan.document import document, document_place, stages_of
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._runtime.progress import Told
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.future import OnInterrupt
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import SpecError
 
@@ -107,7 +107,7 @@ class Plan:
             Whatever the function does.
         """
         where = None if manifest is None else document_place(manifest, Context())
-        told = Told(progress, self.operation)
+        told = Reporter(progress, self.operation)
         return run_call(self.call, executor, told, where, self.stages)
 
     def to_json(self) -> JsonObject:
@@ -184,7 +184,7 @@ def plan(
     async def planned() -> Plan:
         return Plan(call, await call.stages())
 
-    return start(False, planned, when_left=WhenLeft.STOPS)
+    return start(False, planned, on_interrupt=OnInterrupt.CANCEL)
 
 
 def _tasks(count: int) -> str:

@@ -1,7 +1,7 @@
 """Run a call with a manifest: alone, or as one of any number of workers on as many machines.
 
-Whoever calls first stores the plan; whoever calls later must ask for the same, and goes on with it.
-A worker that only knows where the plan is takes everything from there (`join`).
+The first caller stores the plan; later ones must ask for the same, and go on with it. A worker that
+only knows where the plan is takes everything from there (`join`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tensorstore_py._plan.call import call_named
 from tensorstore_py._plan.document import check_same, document, forms_of, stages_of
 from tensorstore_py._plan.manifest import Manifest
 from tensorstore_py._plan.parts import BEGIN, Parts
-from tensorstore_py._plan.tasks import Done, Outcome, Tasks
+from tensorstore_py._plan.tasks import StageOutcome, StepOutcome, Tasks
 from tensorstore_py._plan.work import Work
 from tensorstore_py._plan.worker import Worker
 from tensorstore_py.errors import NotFoundError, TensorStoreError, UnsupportedError
@@ -38,11 +38,6 @@ async def store_plan(
 ) -> tuple[Stage, ...]:
     """Store the plan of a call, or find that it is stored already.
 
-    Args:
-        call: what is asked for.
-        where: where the plan is to be.
-        portable: other processes have to understand it.
-
     Returns:
         What there is to do, with what was done already.
 
@@ -55,7 +50,7 @@ async def store_plan(
     try:
         stages = await _agreed(call, manifest, stored, portable)
     except TensorStoreError:
-        # Somebody may have stored the plan meanwhile, and made what was not expected.
+        # Another process may have stored the plan meanwhile, and made what was not expected.
         if stored is not None or (stored := await _stored(manifest)) is None:
             raise
         stages = await _agreed(call, manifest, stored, portable)
@@ -97,8 +92,8 @@ async def work_on_stage(
     share: tuple[int, int] | None = None,
     wait: bool = True,
     only_begin: bool = False,
-) -> tuple[Outcome, bool]:
-    """Do what is left of a stage of a stored plan, together with whoever else does.
+) -> tuple[StageOutcome, bool]:
+    """Do what is left of a stage of a stored plan, together with other workers.
 
     Args:
         call: what was asked for.
@@ -121,7 +116,7 @@ async def work_on_stage(
     stage = stages[number]
     manifest = Manifest(where.store, where.key, Parts(stage.count), stage=number)
     await manifest.load()
-    mine = _Mine(Tasks(stage, context))
+    mine = _StageTasks(Tasks(stage, context))
     first, last = number == 0, number == len(stages) - 1
     work = Work(
         mine.run,
@@ -150,7 +145,7 @@ async def work_on(
     told: Told,
     share: tuple[int, int] | None = None,
     wait: bool = True,
-) -> tuple[list[Outcome], bool]:
+) -> tuple[list[StageOutcome], bool]:
     """Do what is left of all stages; arguments and errors as for `work_on_stage`."""
     outcomes = []
     for number in range(len(stages)):
@@ -190,7 +185,7 @@ async def join(
     told: Told,
     share: tuple[int, int] | None = None,
     wait: bool = True,
-) -> tuple[list[Outcome], bool]:
+) -> tuple[list[StageOutcome], bool]:
     """Work on a plan that is stored somewhere; arguments and errors as for `work_on_stage`.
 
     Raises:
@@ -202,19 +197,19 @@ async def join(
     return await work_on(call, stages, where, context, told=told, share=share, wait=wait)
 
 
-class _Mine:
+class _StageTasks:
     """The tasks of a stage as a worker runs them: partial results are told apart by their step."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks = tasks
         self._stage = tasks.stage
-        self._done = Outcome({}, [])
+        self._done = StageOutcome({}, [])
 
     async def run(self, number: int) -> object:
         (at,) = self._stage.runs(number, number + 1)
         step, block = self._stage.task(number)
         result = await self.tasks.run(number)
-        done = Done(1, step.told_bytes * block.size, block.chunks)
+        done = StepOutcome(1, step.told_bytes * block.size, block.chunks)
         self._done.add(at.step, step, done)
         return None if result is None else {at.step: result}
 
@@ -257,10 +252,10 @@ class _Mine:
 
         return ended
 
-    def outcome(self, results: object) -> Outcome:
+    def outcome(self, results: object) -> StageOutcome:
         """What was done here, with the results of all."""
         found = dict(self._done.steps)
         if isinstance(results, dict):
             for step, result in results.items():
-                found[step] = found.get(step, Done())._replace(result=result)
-        return Outcome(found, [])
+                found[step] = found.get(step, StepOutcome())._replace(result=result)
+        return StageOutcome(found, [])

@@ -1,26 +1,30 @@
 """Run a call: its stages one after the other, here or on an engine, with a manifest or without.
 
-Without one, who called begins, hands out the tasks, and ends. With one, all workers are alike.
+Without a manifest the calling process begins, hands out the tasks, and ends. With one, all workers
+are alike. What an engine's worker runs is picklable and gives small things back: a piece of a stage
+(`Piece`), or what is left of a stage of a stored plan (`StageWorker`). All that a process runs of
+them shares one context, and with it its limits on memory and its connections.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from functools import partial
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from tensorstore_py._plan.arrays import portable_json
+from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.engines import engine_of, run_pieces
 from tensorstore_py._plan.manifest import Manifest
 from tensorstore_py._plan.parts import DONE, Parts
-from tensorstore_py._plan.pieces import Joining, Piece, shared_context
-from tensorstore_py._plan.recorded import store_plan, work_on_stage
-from tensorstore_py._plan.share import Share
+from tensorstore_py._plan.recorded import store_plan, stored_plan, work_on_stage
 from tensorstore_py._plan.steps import check_portable
-from tensorstore_py._plan.tasks import Outcome, Tasks
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
+from tensorstore_py._plan.tasks import StageOutcome, Tasks
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.future import OnInterrupt
+from tensorstore_py._spec.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +35,126 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.engines import Engine
     from tensorstore_py._plan.steps import Stage
     from tensorstore_py._runtime.future import Future
-    from tensorstore_py._runtime.progress import Told
+    from tensorstore_py._runtime.progress import Reporter
 
-__all__ = ["run_call"]
+__all__ = ["Piece", "StageProgress", "StageWorker", "run_call", "shared_context"]
+
+
+_contexts: list[Context] = []
+
+
+def shared_context() -> Context:
+    """The context that all pieces of a process share: one pool of memory, one of connections."""
+    if not _contexts:
+        _contexts.append(Context())
+    return _contexts[0]
+
+
+class Piece(NamedTuple):
+    """Tasks of a stage that follow each other, for one worker.
+
+    Attributes:
+        stage: with only the steps that they belong to.
+        first: which of the whole stage's steps is its first.
+        start: the number, among those of `stage`, of the first task.
+        stop: that after the last.
+    """
+
+    stage: Stage
+    first: int
+    start: int
+    stop: int
+
+    @staticmethod
+    def of(stage: Stage, low: int, high: int) -> Piece:
+        """The tasks of a whole stage from one number up to another."""
+        some, first, before = stage.some(low, high)
+        return Piece(some, first, low - before, high - before)
+
+    def run(self) -> StageOutcome:
+        """Do them all."""
+        tasks = Tasks(self.stage, shared_context())
+        body = partial(tasks.run_all, self.start, self.stop, _ignored)
+        done = start(False, body).result()
+        return StageOutcome(
+            {self.first + at: each for at, each in done.steps.items()}, done.damaged
+        )
+
+
+class StageWorker(NamedTuple):
+    """A worker of a stage of a stored plan, on an engine.
+
+    Attributes:
+        where: the JSON spec of the plan's document.
+        stage: the number of the stage.
+        number: which share it begins with.
+        of: of how many.
+        live: the call, its stages and where its plan is stored, in the same process.
+    """
+
+    where: JsonObject
+    stage: int
+    number: int
+    of: int
+    live: tuple[Call[Any], tuple[Stage, ...], DocumentPlace] | None
+
+    def run(self) -> StageOutcome:
+        """Work until all is done or claimed by others; returns what was done here."""
+        context = shared_context()
+
+        async def body() -> StageOutcome:
+            live = self.live
+            if live is None:
+                where = document_place(self.where, context)
+                live = (*await stored_plan(where), where)
+            call, stages, where = live
+            outcome, _ = await work_on_stage(
+                call, stages, self.stage, where, context, told=_ignored,
+                share=(self.number, self.of), wait=False,
+            )  # fmt: skip
+            return outcome.without_results()
+
+        return start(False, body).result()
+
+
+def _ignored(*_: object) -> None:
+    pass
+
+
+class StageProgress:
+    """Tells of bytes, chunks and arrays in proportion to the tasks that are done."""
+
+    def __init__(self, stages: tuple[Stage, ...], told: Reporter) -> None:
+        self._told = told
+        self._stages = stages
+        self._tasks = [0] * len(stages)
+        self._told_of = [0] * len(stages)
+
+    def advance(self, number: int, tasks: int) -> None:
+        """So many more tasks of a stage are done."""
+        self._told_of[number] += tasks
+        self.reach(number, self._told_of[number])
+
+    def reach(self, number: int, tasks: int) -> None:
+        """At least so many tasks of a stage are done in all."""
+        size, chunks, steps = self._measure(number)
+        self._tasks[number] = min(self._stages[number].count, max(self._tasks[number], tasks))
+        now = self._measure(number)
+        if now != (size, chunks, steps):
+            self._told.advance(now[0] - size, now[1] - chunks, now[2] - steps)
+
+    def finish(self) -> None:
+        """All is done."""
+        for number, stage in enumerate(self._stages):
+            self.reach(number, stage.count)
+
+    def _measure(self, number: int) -> tuple[int, int, int]:
+        stage, done = self._stages[number], self._tasks[number]
+        size = sum(step.told_bytes * step.blocks.size for step in stage.steps)
+        chunks = sum(step.blocks.chunks for step in stage.steps)
+        count = max(1, stage.count)
+        return size * done // count, chunks * done // count, len(stage.steps) * done // count
+
 
 R = TypeVar("R")
 
@@ -48,7 +169,7 @@ _LOOK_S: Final = 2.0
 def run_call(
     call: Call[R],
     executor: object,
-    told: Told,
+    told: Reporter,
     manifest: DocumentPlace | None = None,
     stages: tuple[Stage, ...] | None = None,
 ) -> Future[R]:
@@ -56,8 +177,8 @@ def run_call(
 
     Args:
         call: what was asked for.
-        executor: who runs the tasks, see `engine_of`; None: this process.
-        told: who is told how far it is.
+        executor: what runs the tasks, see `engine_of`; None: this process.
+        told: progress is reported to it.
         manifest: where to keep what is done; None: nowhere.
         stages: those of the call, if they are known.
 
@@ -85,7 +206,7 @@ def run_call(
                 _ = step.arguments  # what can't travel is refused before anything is made
         return call.result(await _run_all(call, found, engine, told))
 
-    return told.until(start(False, run, when_left=WhenLeft.STOPS))
+    return told.until(start(False, run, on_interrupt=OnInterrupt.CANCEL))
 
 
 async def _run_recorded(
@@ -93,13 +214,13 @@ async def _run_recorded(
     stages: tuple[Stage, ...],
     engine: Engine | None,
     manifest: DocumentPlace,
-    told: Told,
-) -> list[Outcome]:
+    told: Reporter,
+) -> list[StageOutcome]:
     """Work on a stored plan, with all workers of an engine, or here."""
-    share = Share(stages, told)
+    share = StageProgress(stages, told)
     context, outcomes = shared_context(), []
     for number, stage in enumerate(stages):
-        theirs: list[Outcome] = []
+        theirs: list[StageOutcome] = []
         if engine is not None:
             # So that no worker has to wait for another one to begin.
             await work_on_stage(
@@ -123,7 +244,9 @@ async def _run_recorded(
     return outcomes
 
 
-async def _watch(where: DocumentPlace, number: int, stage: Stage, share: Share, told: Told) -> None:
+async def _watch(
+    where: DocumentPlace, number: int, stage: Stage, share: StageProgress, told: Reporter
+) -> None:
     """Tell how far the workers of an engine are, as listings of the manifest say."""
     if not told.listens:
         return
@@ -143,19 +266,19 @@ async def _join_all(
     stage: int,
     live: tuple[Call[Any], tuple[Stage, ...], DocumentPlace] | None,
     name: str,
-) -> list[Outcome]:
+) -> list[StageOutcome]:
     """Have each worker of an engine work on a stage of a stored plan."""
     where: JsonObject = {} if live else portable_json(manifest.spec)
     check_portable(where, "manifest")
     count = engine.workers
-    pieces = (Joining(where, stage, number, count, live) for number in range(count))
+    pieces = (StageWorker(where, stage, number, count, live) for number in range(count))
     async with aclosing(run_pieces(engine, pieces, _unique(name))) as ended:
-        return [found async for found in ended if isinstance(found, Outcome)]
+        return [found async for found in ended if isinstance(found, StageOutcome)]
 
 
 async def _run_all(
-    call: Call[R], stages: tuple[Stage, ...], engine: Engine | None, told: Told
-) -> list[Outcome]:
+    call: Call[R], stages: tuple[Stage, ...], engine: Engine | None, told: Reporter
+) -> list[StageOutcome]:
     await call.begin(False)
     outcomes = []
     for stage in stages:
@@ -166,15 +289,17 @@ async def _run_all(
     return outcomes
 
 
-async def _run_stage(stage: Stage, engine: Engine | None, told: Told, name: str) -> Outcome:
+async def _run_stage(
+    stage: Stage, engine: Engine | None, told: Reporter, name: str
+) -> StageOutcome:
     if engine is None:
         return await Tasks(stage, shared_context()).run_all(
             0, stage.count, lambda done: told.advance(done.bytes, done.chunks)
         )
-    outcome = Outcome({}, [])
+    outcome = StageOutcome({}, [])
     async with aclosing(run_pieces(engine, _pieces(stage, engine), _unique(name))) as found:
         async for each in found:
-            assert isinstance(each, Outcome)
+            assert isinstance(each, StageOutcome)
             outcome.merge(each, stage)
             told.advance(
                 sum(done.bytes for done in each.steps.values()),

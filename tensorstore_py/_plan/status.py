@@ -1,7 +1,7 @@
-"""How far a plan is: what a listing of its manifest tells, and the records of who is at work.
+"""How far a plan is: what a listing of its manifest tells, and the records of the active workers.
 
 Finished parts are known by their keys, so only those that are claimed or failed are read: no more
-than there are workers. Whether somebody is still there is judged by this machine's clock, as far as
+than there are workers. Whether a worker is still there is judged by this machine's clock, as far as
 one look can tell.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tensorstore_py._plan.parts import BEGIN, DONE, END, FREE
-from tensorstore_py._plan.search import PAGE
+from tensorstore_py._plan.parts import BEGIN, DONE, END, FREE, PAGE
 from tensorstore_py._runtime.fan_out import fan_out
 
 if TYPE_CHECKING:
@@ -23,16 +22,7 @@ __all__ = ["Status", "WorkerStatus", "status_of"]
 
 
 class WorkerStatus(NamedTuple):
-    """One worker, as it was when it wrote last.
-
-    Attributes:
-        host: its machine.
-        pid: its process.
-        tasks: how many tasks it has done.
-        bytes: how many bytes these told.
-        seconds: in how many seconds.
-        alive: whether it writes in time.
-    """
+    """One worker, as it was when it wrote last."""
 
     host: str
     pid: int
@@ -51,12 +41,12 @@ class Status(NamedTuple):
     """How far a plan is.
 
     Attributes:
-        state: `"planned"`: nobody has begun; `"running"`: somebody is at work; `"partly done"`:
-            nobody is, and something is left; `"done"`.
+        state: `"planned"`: no worker has begun; `"running"`: one or more are at work;
+            `"partly done"`: none is, and something is left; `"done"`.
         parts: how many parts there are.
         parts_done: how many of them are done.
-        claimed: how many are in the hands of a worker that is alive.
-        abandoned: how many nobody works on any more.
+        claimed: how many belong to a worker that is alive.
+        abandoned: how many no worker works on any more.
         tasks: how many tasks there are.
         tasks_done: how many of them are done, as far as it was written down.
         bytes_done: how many bytes these told.

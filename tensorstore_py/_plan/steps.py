@@ -3,28 +3,130 @@
 A step says what it does by JSON: specs, without what only this process has. Where it was made, it
 may hold the open operation (`live`), which stays behind when it is pickled. The one invariant: what
 travels has no credentials and no memory of this process in it.
+
+An operation works on blocks that never meet in what they write, so its tasks need no locks and no
+order, and may be done again. Rooms above register a kind of step with the function that opens it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Coroutine
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from tensorstore_py._api.blocks import Blocks
-from tensorstore_py._plan.operation import found, open_operation
 from tensorstore_py._spec.pretty import shown
-from tensorstore_py.errors import SpecError, UnsupportedError, without_secrets
+from tensorstore_py.errors import SpecError, UnsupportedError, did_you_mean, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tensorstore_py._api.blocks import Block
     from tensorstore_py._interface.hierarchy import JsonObject
-    from tensorstore_py._plan.operation import Merging, Operation
+    from tensorstore_py._runtime.limiters import MemoryBudget
     from tensorstore_py._spec.context import Context
+    from tensorstore_py._spec.json_value import Json
 
-__all__ = ["Run", "Stage", "Step", "check_portable", "region_text"]
+__all__ = [
+    "Merging",
+    "Opener",
+    "Operation",
+    "Stage",
+    "Step",
+    "TaskRun",
+    "check_portable",
+    "open_operation",
+    "region_text",
+    "register",
+]
+
+
+class Operation(Protocol):
+    """What is done to each block of a step.
+
+    Attributes:
+        inline: the execution mode of `run`.
+        memory: the budget that blocks in memory count in; None: there is none.
+    """
+
+    @property
+    def inline(self) -> bool: ...
+    @property
+    def blocks(self) -> Blocks:
+        """All of them, in their order."""
+
+    @property
+    def memory(self) -> MemoryBudget | None: ...
+    @property
+    def item_bytes(self) -> int:
+        """How much memory an element of a block takes meanwhile."""
+
+    @property
+    def told_bytes(self) -> int:
+        """What an element counts in progress."""
+
+    async def run(self, block: Block) -> object:
+        """Do one of them, again if it was done before.
+
+        Returns:
+            None, or a partial result, which is small, has no dependence on the others, and is
+            merged with them (`Merging`).
+        """
+
+
+class Merging(Protocol):
+    """How partial results of a step become one; in any order, whatever is merged with what."""
+
+    def merge(self, one: object, other: object) -> object:
+        """Both as one; either may be used up."""
+
+    def to_json(self, result: object) -> Json:
+        """A partial result as JSON, for a manifest."""
+
+    def from_json(self, json: Json) -> object:
+        """What `to_json` made of one."""
+
+
+#: Opens an operation: takes the step's arguments, the context that specs are bound to, and the
+#: blocks, which are the plan's matter.
+Opener: TypeAlias = "Callable[[JsonObject, Context, Blocks], Coroutine[Any, Any, Operation]]"
+
+_openers: dict[str, tuple[Opener, Merging | None]] = {}
+
+
+def register(kind: str, opener: Opener, merging: Merging | None = None) -> None:
+    """Say how steps of a kind are opened, and how their partial results are merged.
+
+    Args:
+        kind: its name in a plan.
+        opener: never suspends where all stores are local.
+        merging: None: there are no results.
+    """
+    _openers[kind] = (opener, merging)
+
+
+def found(kind: str) -> tuple[Opener, Merging | None]:
+    """What was registered of a kind.
+
+    Raises:
+        SpecError: nothing was.
+    """
+    if kind not in _openers:
+        hint = did_you_mean(kind, sorted(_openers))
+        raise SpecError(f"there are no steps of kind {kind!r}{hint}", ("kind",))
+    return _openers[kind]
+
+
+async def open_operation(
+    kind: str, arguments: JsonObject, context: Context, blocks: Blocks
+) -> Operation:
+    """The operation of a step.
+
+    Raises:
+        SpecError: the kind is not registered, or something is wrong with the arguments.
+    """
+    return await found(kind)[0](arguments, context, blocks)
 
 
 class Step:
@@ -39,7 +141,7 @@ class Step:
         told_bytes: what an element counts.
         live: the open operation, if it was opened here.
         form: a few letters that are others when what it works on is of another form.
-        inline: the temperament of its tasks; by default that of the open operation.
+        inline: the execution mode of its tasks; by default that of the open operation.
     """
 
     __slots__ = (
@@ -127,7 +229,7 @@ class Step:
         """What `to_json` made of one.
 
         Raises:
-            SpecError: it is something else, or of a kind that nobody knows.
+            SpecError: it is something else, or of a kind that is not registered.
         """
         match json:
             case {"kind": str(kind), "name": str(name), "form": str(form), "blocks": blocks,
@@ -154,7 +256,7 @@ def region_text(name: str, block: Block) -> str:
     return f'"/{name}"[{bounds}]'
 
 
-class Run(NamedTuple):
+class TaskRun(NamedTuple):
     """Tasks that follow each other in one step.
 
     Attributes:
@@ -175,10 +277,6 @@ class Stage:
 
     Args:
         steps: in the order in which their tasks are numbered.
-
-    Attributes:
-        steps: as given.
-        count: how many tasks there are.
     """
 
     __slots__ = ("_ends", "count", "steps")
@@ -200,14 +298,14 @@ class Stage:
         step = self.steps[at]
         return step, step.blocks[number - (self._ends[at] - step.blocks.count)]
 
-    def runs(self, start: int, stop: int) -> Iterator[Run]:
+    def runs(self, start: int, stop: int) -> Iterator[TaskRun]:
         """The tasks from one number up to another, step by step."""
         at = bisect_right(self._ends, start)
         while start < stop:
             first = self._ends[at] - self.steps[at].blocks.count
             end = min(stop, self._ends[at])
             if end > start:
-                yield Run(at, start - first, end - first, start)
+                yield TaskRun(at, start - first, end - first, start)
             start = max(start, end)
             at += 1
 

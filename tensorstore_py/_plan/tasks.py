@@ -1,4 +1,4 @@
-"""`Tasks`: the tasks of a stage, as a process that runs some of them sees it; and their `Outcome`.
+"""`Tasks`: the tasks of a stage, as a process that runs some of them sees it; and their outcomes.
 
 An operation is opened when its first task comes, and stays open. All runs on the loop: bodies of
 local stores are handed to threads, as everywhere. A task that meets damaged data is noted, and the
@@ -9,36 +9,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tensorstore_py._runtime.attempts import DOUBTS
+from tensorstore_py._runtime.executors import width
 from tensorstore_py._runtime.fan_out import fan_out, within
-from tensorstore_py._runtime.gate import Gate
-from tensorstore_py._runtime.workers import width
+from tensorstore_py._runtime.keyed_lock import KeyedLock
+from tensorstore_py._runtime.retry import DOUBTS
 from tensorstore_py.errors import DataLossError, TensorStoreError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tensorstore_py._api.blocks import Block
-    from tensorstore_py._plan.operation import Operation
-    from tensorstore_py._plan.steps import Stage, Step
-    from tensorstore_py._runtime.attempts import Attempts
+    from tensorstore_py._plan.steps import Operation, Stage, Step
+    from tensorstore_py._runtime.retry import Attempts
     from tensorstore_py._spec.context import Context
 
-__all__ = ["Damaged", "Done", "Outcome", "Tasks"]
+__all__ = ["DamagedTask", "StageOutcome", "StepOutcome", "Tasks"]
 
 #: So much is on its way at a time, in two tasks or more, and in so many at most.
 _IN_FLIGHT_BYTES: Final = 2**28
 _MOST: Final = 64
 
 
-class Damaged(NamedTuple):
-    """A task whose source could not be decoded, although it was read again.
-
-    Attributes:
-        step: the name of the step.
-        region: what it works on, as text.
-        message: what was wrong.
-    """
+class DamagedTask(NamedTuple):
+    """A task whose source could not be decoded, although it was read again."""
 
     step: str
     region: str
@@ -48,7 +41,7 @@ class Damaged(NamedTuple):
         return f"{self.region}: {self.message}"
 
 
-class Done(NamedTuple):
+class StepOutcome(NamedTuple):
     """What was done of a step.
 
     Attributes:
@@ -64,7 +57,7 @@ class Done(NamedTuple):
     result: object = None
 
 
-class Outcome(NamedTuple):
+class StageOutcome(NamedTuple):
     """What was done of a stage.
 
     Attributes:
@@ -72,34 +65,34 @@ class Outcome(NamedTuple):
         damaged: the tasks that could not be.
     """
 
-    steps: dict[int, Done]
-    damaged: list[Damaged]
+    steps: dict[int, StepOutcome]
+    damaged: list[DamagedTask]
 
-    def add(self, number: int, step: Step, done: Done) -> None:
+    def add(self, number: int, step: Step, done: StepOutcome) -> None:
         """Count what was done of a step."""
-        before = self.steps.get(number, Done())
+        before = self.steps.get(number, StepOutcome())
         result = done.result if before.result is None else before.result
         if before.result is not None and done.result is not None:
             merging = step.merging
             assert merging is not None  # or there would be no results
             result = merging.merge(before.result, done.result)
-        self.steps[number] = Done(
+        self.steps[number] = StepOutcome(
             before.tasks + done.tasks,
             before.bytes + done.bytes,
             before.chunks + done.chunks,
             result,
         )
 
-    def merge(self, other: Outcome, stage: Stage) -> None:
+    def merge(self, other: StageOutcome, stage: Stage) -> None:
         """Count what was done of the same stage elsewhere."""
         for number, done in other.steps.items():
             self.add(number, stage.steps[number], done)
         self.damaged.extend(other.damaged)
 
-    def without_results(self) -> Outcome:
+    def without_results(self) -> StageOutcome:
         """The same, without the partial results."""
         steps = {number: done._replace(result=None) for number, done in self.steps.items()}
-        return Outcome(steps, self.damaged)
+        return StageOutcome(steps, self.damaged)
 
     def check(self) -> None:
         """Tell of what could not be done.
@@ -121,23 +114,18 @@ _SHOWN: Final = 20
 
 
 class Tasks:
-    """See the head of this file.
-
-    Args:
-        stage: whose tasks.
-        context: what specs are bound to.
-    """
+    """See the head of this file."""
 
     def __init__(self, stage: Stage, context: Context) -> None:
         self.stage = stage
         self._context = context
-        self._gate = Gate(inline=False)
+        self._gate = KeyedLock(inline=False)
 
     async def operation(self, number: int) -> Operation:
         """The open operation of a step."""
         step = self.stage.steps[number]
         if step.live is None:
-            async with self._gate.hold(number):
+            async with self._gate.acquire(number):
                 return await step.open(self._context)
         return step.live
 
@@ -153,7 +141,7 @@ class Tasks:
             operation = await self.operation(run.step)
             return await self._run(operation, step.blocks[run.start])
         except DataLossError:
-            raise  # whoever notes it names the region
+            raise  # the caller notes it, with the region
         except TensorStoreError as error:
             where = step.region(step.blocks[run.start])
             raise type(error)(f"task {number}, {where}: {error}") from error
@@ -177,7 +165,7 @@ class Tasks:
         budget = None if operation.memory is None or not size else operation.memory.blocks
         if budget is None or not budget.matters(operation.inline, size):
             return await within(False, operation.inline, lambda: operation.run(block))
-        await budget.take(False, size)
+        await budget.acquire(False, size)
         try:
             return await within(False, operation.inline, lambda: operation.run(block))
         finally:
@@ -191,15 +179,11 @@ class Tasks:
         most = 2 * width() if all(step.inline for step in steps) else _MOST
         return max(2, min(most, _IN_FLIGHT_BYTES // max(1, largest)))
 
-    async def run_all(self, start: int, stop: int, told: Callable[[Done], object]) -> Outcome:
-        """Do all tasks from one number up to another.
-
-        Args:
-            start: the first.
-            stop: that after the last.
-            told: called for each that is done.
-        """
-        outcome = Outcome({}, [])
+    async def run_all(
+        self, start: int, stop: int, told: Callable[[StepOutcome], object]
+    ) -> StageOutcome:
+        """Do all tasks from one number up to another."""
+        outcome = StageOutcome({}, [])
 
         async def run(number: int) -> None:
             step, block = self.stage.task(number)
@@ -207,9 +191,9 @@ class Tasks:
             try:
                 result = await self.run(number)
             except DataLossError as error:
-                outcome.damaged.append(Damaged(step.name, step.region(block), str(error)))
+                outcome.damaged.append(DamagedTask(step.name, step.region(block), str(error)))
                 return
-            done = Done(1, step.told_bytes * block.size, block.chunks, result)
+            done = StepOutcome(1, step.told_bytes * block.size, block.chunks, result)
             outcome.add(at.step, step, done)
             told(done._replace(result=None))
 

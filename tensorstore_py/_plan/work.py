@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._plan.record import Failure
 
-__all__ = ["Outcome", "Work", "failed_tasks"]
+__all__ = ["Work", "WorkerOutcome", "failed_tasks"]
 
 _MOST_NAMED = 10
 
@@ -40,7 +40,7 @@ class Work:
 
     Args:
         run: does a task; returns its partial result or None.
-        inline: the temperament of `run`: True: it never suspends, and is run on a worker thread.
+        inline: the execution mode of `run`: True: it never suspends, and is run on a thread.
         merge: makes one partial result of two; None: there are none.
         to_json: of a partial result, for the manifest.
         from_json: the reverse.
@@ -70,12 +70,12 @@ class Work:
         return self.merge(one, other)
 
 
-class Outcome(NamedTuple):
+class WorkerOutcome(NamedTuple):
     """What came of a worker's run.
 
     Attributes:
-        state: `"done"`: all that there was to do, by whomever; `"partly done"`: others are at it,
-            and were not waited for.
+        state: `"done"`: all that there was to do, by all workers; `"partly done"`: others have
+            the rest, and were not waited for.
         tasks: how many tasks this worker did.
         bytes: how many bytes these told.
         seconds: how long it took.
@@ -92,14 +92,7 @@ class Outcome(NamedTuple):
 def failed_tasks(
     failures: Sequence[Failure], failed: int, tasks: int, manifest: str
 ) -> DataLossError:
-    """The error that names what could not be done.
-
-    Args:
-        failures: of these, some.
-        failed: how many there are.
-        tasks: how many tasks there were in all.
-        manifest: where it is recorded.
-    """
+    """The error that names what could not be done."""
     named = "; ".join(map(str, failures[:_MOST_NAMED]))
     more = f"; and {failed - _MOST_NAMED} more" if failed > _MOST_NAMED else ""
     return DataLossError(

@@ -1,9 +1,9 @@
-"""A worker: it claims a part, does its tasks, says so, and goes on until nothing is left.
+"""A worker: it claims a part, does its tasks, records that, and goes on until nothing is left.
 
 It runs on the event loop; tasks that block run on other threads, short ones several at a time. A
-few lanes take tasks from one part, and whoever finds it empty claims the next, so all are busy and
-few parts are held. An error that is not about one damaged region stops the worker: what runs ends,
-what is done stays done, and the rest is anybody's at once.
+few lanes take tasks from one part, and the lane that finds it empty claims the next, so all are
+busy and few parts are claimed. An error that is not about one damaged region stops the worker: what
+runs ends, what is done stays done, and other workers can claim the rest at once.
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from tensorstore_py._plan.claims import Claims
-from tensorstore_py._plan.held import Held, Ran
-from tensorstore_py._plan.owner import Owner
+from tensorstore_py._plan.claims import ClaimedPart, Claims, PartSearch, TaskResult
 from tensorstore_py._plan.parts import BEGIN, END
-from tensorstore_py._plan.record import MOST_FAILURES, Failure
-from tensorstore_py._plan.search import Search
-from tensorstore_py._plan.work import Outcome, Work, failed_tasks
+from tensorstore_py._plan.record import MOST_FAILURES, Failure, Owner
+from tensorstore_py._plan.work import Work, WorkerOutcome, failed_tasks
+from tensorstore_py._runtime.execution import current_job
 from tensorstore_py._runtime.fan_out import fan_out, within
-from tensorstore_py._runtime.start import current_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +33,7 @@ _MOST_HANDED: Final = 64
 _RELEASE_S: Final = 5.0
 
 
-def _nobody(tasks: int) -> None:
+def _ignored(tasks: int) -> None:
     del tasks
 
 
@@ -49,9 +46,10 @@ class Worker:
         width: how many tasks run at a time.
         share: which of how many equal shares to begin with; by default it begins anywhere.
         wait: whether to wait for what other workers are at, in case they are lost; False: return
-            as soon as all that is left is in the hands of others.
-        only_begin: do what comes before all tasks, if nobody has, and none of them.
-        told: called with how many more tasks are known to be done, by whomever; on the event loop.
+            as soon as other workers have claimed all that is left.
+        only_begin: do what comes before all tasks, if no worker has, and none of them.
+        told: called with how many more tasks are known to be done, here or elsewhere; on the event
+            loop.
         owner: by default a worker of this process.
     """
 
@@ -73,20 +71,20 @@ class Worker:
         self._wait = wait
         self._only_begin = only_begin
         self._owner = Owner.new() if owner is None else owner
-        self._told = _nobody if told is None else told
+        self._told = _ignored if told is None else told
         parts = manifest.parts
-        self._search = Search(
+        self._search = PartSearch(
             parts.count,
             range(parts.count) if share is None else parts.share(*share),
             manifest.clock.chance,
             anywhere=share is None,
         )
         self._clock = manifest.clock
-        self._current: Held | None = None
+        self._current: ClaimedPart | None = None
         self._handed = 1
         self._error: Exception | None = None
 
-    async def run(self) -> Outcome:
+    async def run(self) -> WorkerOutcome:
         """Do what there is to do; once.
 
         Raises:
@@ -112,15 +110,15 @@ class Worker:
             owner.leave()
         seconds = self._clock.now() - began
         if end is None:
-            return Outcome("partly done", *claims.done[:2], seconds)
+            return WorkerOutcome("partly done", *claims.done[:2], seconds)
         if end.failed:
             parts, where = self._manifest.parts, self._manifest.where
             raise failed_tasks(end.failures, end.failed, parts.tasks, where)
         result = None if end.result is None else self._work.from_json(end.result)
-        return Outcome("done", *claims.done[:2], seconds, result)
+        return WorkerOutcome("done", *claims.done[:2], seconds, result)
 
     async def _keep(self) -> None:
-        """Renew what is held, for ever."""
+        """Renew what is claimed, until it is cancelled."""
         try:
             await self._claims.keep()
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
@@ -145,11 +143,11 @@ class Worker:
             if not self._wait:
                 return None
 
-    async def _begin(self, held: Held) -> None:
+    async def _begin(self, held: ClaimedPart) -> None:
         if self._work.begin is not None:
             await self._work.begin(held.again)
 
-    async def _end(self, held: Held) -> None:
+    async def _end(self, held: ClaimedPart) -> None:
         """What is done after all parts, and what all of them have come to."""
         claims, record = self._claims, held.record
         failed = sorted(claims.failed.items())
@@ -191,7 +189,7 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - raised when the other lanes have ended
             self._stop(error)
 
-    async def _take(self) -> tuple[Held, list[int]] | None:
+    async def _take(self) -> tuple[ClaimedPart, list[int]] | None:
         """The next tasks, of the part at hand or another one; None: there are none."""
         async with self._taking:
             while self._error is None:
@@ -201,22 +199,22 @@ class Worker:
                     if tasks:
                         return held, tasks
                     self._current = None
-                    if held.complete:  # all of it had been done by who lost it
+                    if held.complete:  # its former owner had done all of it
                         await self._claims.finish(held)
                 self._current = await self._claims.next()
                 if self._current is None:
                     break
         return None
 
-    async def _run(self, tasks: list[int]) -> list[Ran]:
+    async def _run(self, tasks: list[int]) -> list[TaskResult]:
         if self._work.inline:
             return await within(False, True, lambda: self._each(tasks))
         return await self._each(tasks)
 
-    async def _each(self, tasks: list[int]) -> list[Ran]:
+    async def _each(self, tasks: list[int]) -> list[TaskResult]:
         """Run some, until one has an error."""
         work, now, job = self._work, self._clock.now, current_job()
-        ran: list[Ran] = []
+        ran: list[TaskResult] = []
         for task in tasks:
             if self._error is not None or (job is not None and job.cancelled):
                 break
@@ -225,15 +223,15 @@ class Worker:
                 result = await work.run(task)
             except work.damaged as error:
                 failure = Failure(task, work.region(task), str(error))
-                ran.append(Ran(task, now() - began, failure=failure))
+                ran.append(TaskResult(task, now() - began, failure=failure))
             except Exception as error:  # noqa: BLE001 - raised when what runs has ended
-                ran.append(Ran(task, now() - began, error=error))
+                ran.append(TaskResult(task, now() - began, error=error))
                 break
             else:
-                ran.append(Ran(task, now() - began, result))
+                ran.append(TaskResult(task, now() - began, result))
         return ran
 
-    async def _follow(self, held: Held, tasks: list[int], ran: list[Ran]) -> None:
+    async def _follow(self, held: ClaimedPart, tasks: list[int], ran: list[TaskResult]) -> None:
         """Tasks have ended: record it, if it is time to."""
         done, size = held.note(len(tasks), ran, self._work)
         slowest = max((each.seconds for each in ran), default=0.0)

@@ -1,5 +1,7 @@
-"""How work runs: threads, the loop, futures. Standard library only; the sole home of threads.
+"""How work runs: threads, the event loop, futures. Only the standard library; all threads.
 
-Three places know that there are two temperaments (inline and loop): `start`, `fan_out` with
-`offload`, and `Gate`. Everything above is written once, as coroutines.
+Three modules know that there are two execution modes (inline and loop): `execution`, `fan_out` and
+`keyed_lock`. Everything above is written once, as coroutines. When a second thread is used is said
+in `interpreter_lock`; when an operation begins, in `submission_queue`; on which threads, in
+`executors`; and what it waits for there, in `limiters`.
 """

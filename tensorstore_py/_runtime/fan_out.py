@@ -1,9 +1,13 @@
-"""Many steps, one body: the only place where inline and loop work part.
+"""Fan-out: one body for many steps, several at a time, in either execution mode.
 
-Inline: the calling thread drains the steps itself; up to `width - 1` workers are asked to help
-and are not waited for until the steps run out, so nested fan-outs cannot starve a small pool.
-Loop: `width` pumps pull from the same steps; never a task a step. The first error stops
-everything; a cancelled operation stops between two steps. No step object outlives its step.
+Inline: the calling thread drains the steps itself; up to `width - 1` workers are asked to help,
+as far as the scheduling rule (`interpreter_lock`) finds it worth it, and are not waited for until
+the steps run out, so nested fan-outs cannot starve a small pool. Loop: `width` tasks pull from the
+same steps; never a task a step. The first error stops everything; a cancelled operation stops
+between two steps. No step object outlives its step.
+
+`offload`, `to_thread` and `within` are how one body calls another part of the work where its mode
+differs: a computation, a function that may wait, a body of the other mode.
 """
 
 from __future__ import annotations
@@ -14,23 +18,20 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tensorstore_py._runtime.handover import worth_sharing
-from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.awaitable_bridge import loop_waiter
+from tensorstore_py._runtime.execution import Job, current_job, run_inline, run_within
+from tensorstore_py._runtime.executors import Executor, computations, operations, parts
+from tensorstore_py._runtime.executors import width as executor_width
+from tensorstore_py._runtime.interpreter_lock import SHARE_BYTES, worth_sharing
 from tensorstore_py._runtime.signals import acquire, give_way, pending
-from tensorstore_py._runtime.start import Job, current_job, run_within
-from tensorstore_py._runtime.workers import carry_on, compute, submit
-from tensorstore_py._runtime.workers import width as pool_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
 
-__all__ = ["SHARE_BYTES", "fan_out", "offload", "set_aside", "within"]
+__all__ = ["fan_out", "offload", "to_thread", "within"]
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-#: One thread for every so many bytes that the steps compute on (see `fan_out`).
-SHARE_BYTES = 2**19
 
 #: Steps of fewer bytes may be over before a thread has woken up.
 _SHORT_BYTES = 2**16
@@ -59,11 +60,11 @@ async def fan_out(
     """Run `work(step)` for every step, in no promised order, several at a time.
 
     Args:
-        inline: the temperament of `work`.
+        inline: the execution mode of `work`.
         steps: what to work on; consumed lazily.
         work: the body of one step.
         count: how many steps there are.
-        width: how many run at a time; the pool's width by default, and at most when inline.
+        width: how many run at a time; the width of an executor by default, and at most when inline.
         step_bytes: how much data a step computes on, if that is what it costs. Waking a thread
             costs as much as decoding some hundred KiB, so less is not shared out.
         step_pieces: how many pieces a step works on one after the other, if they may be too short
@@ -74,15 +75,15 @@ async def fan_out(
     Raises:
         Whatever the first failing step raised; steps not begun by then are dropped.
     """
-    wide = min(count, pool_width() if width is None else width)
+    wide = min(count, executor_width() if width is None else width)
     if inline:
-        wide = min(wide, pool_width())
+        wide = min(wide, executor_width())
         if step_bytes is not None:
             wide = min(wide, max(1, count * step_bytes // SHARE_BYTES))
             if step_pieces is None and step_bytes < _SHORT_BYTES:
                 step_pieces = 1
         drain = _Drain(iter(steps), work, count, wide)
-        await drain.run(carry_on if awaited else submit, step_pieces)
+        await drain.run(parts if awaited else operations, step_pieces)
     elif wide <= 1:
         for step in steps:
             await work(step)
@@ -115,16 +116,16 @@ class _Drain(Generic[S]):
         self._finished = Lock()
         self._job: Job[Any] | None = current_job()
 
-    async def run(self, invite: Callable[[Callable[[], None]], None], pieces: int | None) -> None:
-        """Drain until no step is left and no helper is inside one; `invite` brings helpers.
+    async def run(self, executor: Executor, pieces: int | None) -> None:
+        """Drain until no step is left and no helper is inside one.
 
         Args:
-            invite: brings helpers.
+            executor: of the helpers.
             pieces: of how many a step consists, see `fan_out`.
         """
         if self._helpers > 0 and (pieces is None or await self._drained_alone(pieces)):
             for _ in range(self._helpers):
-                invite(self._help)
+                executor.submit(self._help)
         await self._drain()
         await self._join()
         self._over = True
@@ -140,8 +141,8 @@ class _Drain(Generic[S]):
     async def _drained_alone(self, pieces: int) -> bool:
         """Drain until pieces take long enough for helpers to be worth it; returns whether they do.
 
-        The very first one meets memory that nobody has touched yet, which may take longer than all
-        else, and any of them may meet a busy machine: so the quicker of two batches in a row
+        The very first one meets memory that was never touched, which may take longer than all else,
+        and any of them may meet a busy machine: so the quicker of two batches in a row
         counts. Chunks that are missing take no time, and say nothing of others: so the judging
         goes on.
         """
@@ -256,21 +257,21 @@ async def offload(inline: bool, function: Callable[[], T]) -> T:
     """Run CPU work off the loop: on a thread for loop bodies, right here for inline ones.
 
     Args:
-        inline: the caller's temperament.
+        inline: the caller's execution mode.
         function: waits for no other work, nor for memory that such work may hold.
     """
     if inline:
         return function()
-    return await _on_thread(compute, function)
+    return await _on_thread(computations, function)
 
 
-async def set_aside(function: Callable[[], T]) -> T:
-    """Run something that may wait, for whatever it likes, off the loop."""
-    return await _on_thread(submit, function)
+async def to_thread(function: Callable[[], T]) -> T:
+    """Run a function that may wait, for other work or for memory, off the loop."""
+    return await _on_thread(operations, function)
 
 
 async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Await a body of temperament `there` from one of temperament `here`, holding no loop up.
+    """Await a body of mode `there` from one of mode `here`, without blocking the event loop.
 
     If the caller is cancelled, a body elsewhere stops at its next step, and is not waited for.
 
@@ -282,31 +283,25 @@ async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any,
     if there and not here:
         job = Job(body)
         future = job.future  # before it begins, since a job that is done knows none
-        job.carry_on()
+        job.start_as_part()
         return await future
     return await body()
 
 
-async def _on_thread(hand_in: Callable[[Callable[[], None]], None], function: Callable[[], T]) -> T:
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(value: T | None, error: BaseException | None) -> None:
-        if not done.done():
-            if error is None:
-                done.set_result(value)  # type: ignore[arg-type]
-            else:
-                done.set_exception(error)
+async def _on_thread(executor: Executor, function: Callable[[], T]) -> T:
+    waiter, wake = loop_waiter()
+    values: list[T] = []
+    errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            value = function()
-        except BaseException as error:  # handed to whoever awaits
-            outcome: tuple[T | None, BaseException | None] = (None, error)
-        else:
-            outcome = (value, None)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, *outcome)
+            values.append(function())
+        except BaseException as error:  # raised where it is awaited
+            errors.append(error)
+        wake()
 
-    hand_in(work)
-    return await done
+    executor.submit(work)
+    await waiter
+    if errors:
+        raise errors.pop()
+    return values[0]

@@ -1,10 +1,16 @@
-"""Futures: what every asynchronous call of the public face returns.
+"""Futures: what every asynchronous call of the public API returns.
 
 A Future is settled once, from any thread. `.result()` blocks any thread; `await` works in any
-event loop; cancellation flows both ways. A Future may carry work that no worker has begun yet
-(`_work`): a thread that asks for its result runs that work itself instead of waiting for a
-worker to wake up. All state changes happen under the future's own lock; callbacks run outside it.
-Signals do not interrupt the main thread in any of this, except where it waits (`signals`).
+event loop; cancellation flows both ways. A Future may carry work that has not begun (`Work`): a
+thread that asks for its result runs that work itself instead of waiting for a worker to wake up.
+All state changes happen under the future's own lock; callbacks run outside it. Signals do not
+interrupt the main thread in any of this, except where it waits (`signals`).
+
+| state | work | `result()` | `await`, `done()`, callbacks | `cancel()` |
+|---|---|---|---|---|
+| pending | not begun | runs it here | start it on another thread | it never begins |
+| running | begun | blocks | wait | it stops at its next step |
+| settled | none | at once | at once | False |
 """
 
 from __future__ import annotations
@@ -13,24 +19,31 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Generator
+from enum import Enum, auto
 from threading import TIMEOUT_MAX, Lock, get_ident
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from tensorstore_py._runtime.adoption import adopt
+from tensorstore_py._runtime.awaitable_bridge import bridge, loop_waiter
 from tensorstore_py._runtime.fork import check_threads, epoch
-from tensorstore_py._runtime.live import Live
-from tensorstore_py._runtime.mistaken import MistakenForValue
+from tensorstore_py._runtime.handle import Handle, MistakenForValue
 from tensorstore_py._runtime.signals import enter, leave, uninterrupted
-from tensorstore_py._runtime.work import Attached, WhenLeft
 from tensorstore_py.errors import AbortedError
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from tensorstore_py._runtime.work import Work
-
-__all__ = ["Future", "FutureLike", "Promise", "Settleable"]
+__all__ = [
+    "CallbackWork",
+    "Copying",
+    "Future",
+    "FutureLike",
+    "OnInterrupt",
+    "Promise",
+    "Settleable",
+    "Work",
+    "WriteFutures",
+]
 
 T = TypeVar("T")
 FutureLike: TypeAlias = "Awaitable[T] | T"
@@ -42,7 +55,62 @@ _UNSET: Any = object()
 loop_thread: list[int | None] = [None]
 
 
-class Future(MistakenForValue, Live, Generic[T]):
+class OnInterrupt(Enum):
+    """What becomes of work when a signal handler raises in the thread that waits for it."""
+
+    #: It goes on to its end, also when the process ends: it may change something.
+    CONTINUE = auto()
+    #: It goes on, but the end of the process stops it: it changes nothing.
+    CONTINUE_UNTIL_EXIT = auto()
+    #: It is cancelled: it consists of many changes, each of them whole, and can be continued.
+    CANCEL = auto()
+
+
+class Work:
+    """What a Future is the result of, as far as it is to be run, started or cancelled."""
+
+    __slots__ = ()
+
+    on_interrupt = OnInterrupt.CONTINUE
+
+    def run(self) -> bool:
+        """Run it on this thread if it has not begun. Returns whether it ran."""
+        return False
+
+    def start(self) -> None:
+        """Begin it now, on another thread."""
+
+    def cancel(self) -> None:
+        """Its result is no longer wanted."""
+
+
+class CallbackWork(Work):
+    """Work that is given by functions; see `Work`."""
+
+    __slots__ = ("_cancel", "_run", "_start")
+
+    def __init__(
+        self,
+        run: Callable[[], bool] | None,
+        cancel: Callable[[], None],
+        start: Callable[[], None] | None,
+    ) -> None:
+        self._run = run
+        self._cancel = cancel
+        self._start = start
+
+    def run(self) -> bool:
+        return self._run is not None and self._run()
+
+    def start(self) -> None:
+        if self._start is not None:
+            self._start()
+
+    def cancel(self) -> None:
+        self._cancel()
+
+
+class Future(MistakenForValue, Handle, Generic[T]):
     """The result of an asynchronous operation.
 
     Args:
@@ -84,8 +152,8 @@ class Future(MistakenForValue, Live, Generic[T]):
         self._work = None
         self._epoch = epoch()
         if isinstance(future, Awaitable):
-            stop = adopt(future, loop, self._settled, self._fulfil, self._fail)
-            self._work = Attached(None, stop, None)
+            cancel = bridge(future, loop, self._settled, self._fulfil, self._fail)
+            self._work = CallbackWork(None, cancel, None)
         elif future is not _UNSET:
             self._value = future
         return self
@@ -93,7 +161,7 @@ class Future(MistakenForValue, Live, Generic[T]):
     def done(self) -> bool:
         """Whether it has a result, failed, or was cancelled."""
         if not (settled := self._settled()):
-            self.force()  # who polls waits for work that must not wait for them
+            self.force()  # a program that polls does not run the work itself
         return settled
 
     def _settled(self) -> bool:
@@ -114,7 +182,7 @@ class Future(MistakenForValue, Live, Generic[T]):
         if not self._settle(_UNSET, asyncio.CancelledError()):
             return False
         if work is not None:
-            work.stop()
+            work.cancel()
         return True
 
     @uninterrupted
@@ -122,7 +190,7 @@ class Future(MistakenForValue, Live, Generic[T]):
         """Begin the work now, on another thread, instead of within a millisecond."""
         work = self._work
         if work is not None:
-            work.hurry()
+            work.start()
 
     def result(self, timeout: float | None = None, deadline: float | None = None) -> T:
         """Block until done and return the value.
@@ -169,19 +237,16 @@ class Future(MistakenForValue, Live, Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         if not self._settled():
             self._check_epoch()
-            loop = asyncio.get_running_loop()
-            waiter = loop.create_future()
+            waiter, wake = loop_waiter()
 
-            def wake(_: Future[T]) -> None:
-                # The user's loop may be closed by now: then nobody waits there any more.
-                if not loop.is_closed():
-                    loop.call_soon_threadsafe(_release, waiter)
+            def settled(_: Future[T]) -> None:
+                wake()
 
-            self.add_done_callback(wake)
+            self.add_done_callback(settled)
             try:
                 yield from waiter
             except asyncio.CancelledError:
-                self.remove_done_callback(wake)
+                self.remove_done_callback(settled)
                 self.cancel()
                 raise
         if self._error is not None:
@@ -203,7 +268,7 @@ class Future(MistakenForValue, Live, Generic[T]):
         return self._epoch
 
     def follow(self, callback: Callable[[Future[T]], None]) -> None:
-        """`add_done_callback` without hurrying the work. For the runtime."""
+        """`add_done_callback` without starting the work. For the runtime."""
         with self._lock:
             if not self._settled():
                 if self._callbacks is None:
@@ -213,9 +278,9 @@ class Future(MistakenForValue, Live, Generic[T]):
         self._call(callback)
 
     def claim(self) -> bool:
-        """Run the work on this thread if nobody has begun it; whether it ran. For the runtime."""
+        """Run the work on this thread if it has not begun; whether it ran. For the runtime."""
         work = self._work
-        return work is not None and work.claim()
+        return work is not None and work.run()
 
     def error(self) -> BaseException | None:
         """The error of a Future that is done, cancellation included. For the runtime."""
@@ -255,7 +320,7 @@ class Future(MistakenForValue, Live, Generic[T]):
 
     def _interrupted(self, work: Work | None) -> None:
         """A signal handler raised in the thread that waits here."""
-        if work is not None and work.when_left is WhenLeft.STOPS:
+        if work is not None and work.on_interrupt is OnInterrupt.CANCEL:
             self.cancel()
 
     def _check_epoch(self) -> None:
@@ -307,7 +372,7 @@ class Future(MistakenForValue, Live, Generic[T]):
             if self._settled():
                 return False
             # What ran the work refers back to this future: without these links a result is
-            # freed as soon as nobody holds it, not when the cycle collector comes by.
+            # freed with the last reference to it, not when the cycle collector comes by.
             self._work = None
             self._value = value
             self._error = error
@@ -328,7 +393,7 @@ class Future(MistakenForValue, Live, Generic[T]):
             _log.exception("exception in a Future's done callback")
 
 
-class Promise(Live, Generic[T]):
+class Promise(Handle, Generic[T]):
     """The producer's end of a Future.
 
     Example:
@@ -366,7 +431,7 @@ class Promise(Live, Generic[T]):
 
 
 class Settleable(Generic[T]):
-    """A Future as its worker sees it: settle it, or attach how to run and cancel its work."""
+    """A Future as its producer sees it: settle it, or attach how to run and cancel its work."""
 
     __slots__ = ("future",)
 
@@ -375,12 +440,15 @@ class Settleable(Generic[T]):
 
     def attach(
         self,
-        claim: Callable[[], bool] | None,
+        run: Callable[[], bool] | None,
         cancel: Callable[[], None],
-        hurry: Callable[[], None] | None,
+        start: Callable[[], None] | None,
     ) -> None:
-        """Say how to run unbegun work on this thread, to stop it, and to begin it elsewhere now."""
-        self.future._work = Attached(claim, cancel, hurry)
+        """Attach how to run work that has not begun here, to cancel it, and to start it elsewhere.
+
+        See `Work`.
+        """
+        self.future._work = CallbackWork(run, cancel, start)
 
     def value(self, value: T) -> None:
         """Settle with a value."""
@@ -389,6 +457,105 @@ class Settleable(Generic[T]):
     def error(self, error: BaseException) -> None:
         """Settle with an error."""
         self.future._settle(_UNSET, error)
+
+    def follow(self: Settleable[None], future: Future[Any]) -> Future[None]:
+        """Settle with `future`, if not before: with its error, but without its value.
+
+        Returns:
+            The Future of this, which runs and starts the work of `future`, but does not cancel it.
+        """
+
+        def settle(done: Future[Any]) -> None:
+            error = done.error()
+            if error is None:
+                self.value(None)
+            else:
+                self.error(error)
+
+        self.attach(future.claim, lambda: None, future.force)
+        future.follow(settle)
+        return self.future
+
+
+class Copying:
+    """The first moment of a write, while it is not known when it will be."""
+
+    __slots__ = ("_settle",)
+
+    def __init__(self) -> None:
+        self._settle: Settleable[None] = Settleable()
+
+    def done(self) -> None:
+        """The source is not read any more."""
+        self._settle.value(None)
+
+    def until(self, commit: Future[None]) -> WriteFutures:
+        """Both moments; the first one is over when the second one is, if not before."""
+        return WriteFutures(self._settle.follow(commit), commit)
+
+
+class WriteFutures(Handle):
+    """The outcome of `TensorStore.write`: two moments.
+
+    The object itself stands for `commit`: to await it, or to take its `.result()`, is to wait until
+    the data is stored.
+
+    Attributes:
+        copy: done when the source array may be changed again; in a transaction, when every read
+            in it that begins from then on sees the new values.
+        commit: done when the data is stored; in a transaction, when it is staged.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> store = ts.open(
+        ...     {"driver": "zarr3", "kvstore": "memory://"}, create=True, dtype="int8", shape=[3]
+        ... ).result()
+        >>> futures = store.write([1, 2, 3])
+        >>> futures.copy.result()
+        >>> futures.result()
+        >>> futures.done()
+        True
+    """
+
+    __slots__ = ("commit", "copy")
+
+    def __init__(self, copy: Future[None], commit: Future[None]) -> None:
+        self.copy = copy
+        self.commit = commit
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self.commit.__await__()
+
+    def result(self, timeout: float | None = None, deadline: float | None = None) -> None:
+        """Block until stored; see `Future.result`."""
+        self.commit.result(timeout, deadline)
+
+    def exception(
+        self, timeout: float | None = None, deadline: float | None = None
+    ) -> BaseException | None:
+        """Block until stored or failed; the error, or None."""
+        return self.commit.exception(timeout, deadline)
+
+    def done(self) -> bool:
+        """Whether the data is stored, or the write failed or was cancelled."""
+        return self.commit.done()
+
+    def cancelled(self) -> bool:
+        """Whether the write was cancelled."""
+        return self.commit.cancelled()
+
+    def cancel(self) -> bool:
+        """Ask to stop; chunks already stored stay. False if it was done already."""
+        self.copy.cancel()
+        return self.commit.cancel()
+
+    def add_done_callback(self, callback: Callable[[Future[None]], None]) -> None:
+        """Call `callback` when stored; see `Future.add_done_callback`."""
+        self.commit.add_done_callback(callback)
+
+    def remove_done_callback(self, callback: Callable[[Future[None]], None]) -> int:
+        """Take back every registration of `callback`; returns how many there were."""
+        return self.commit.remove_done_callback(callback)
 
 
 def _limit(timeout: float | None, deadline: float | None) -> float:
@@ -399,8 +566,3 @@ def _limit(timeout: float | None, deadline: float | None) -> float:
     if deadline is not None:
         limits.append(deadline - time.time())
     return max(0.0, min(limits)) if limits and min(limits) <= TIMEOUT_MAX else -1
-
-
-def _release(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)

@@ -1,8 +1,8 @@
-"""Lifetimes: what is open is closed once, after what was begun with it came to its end.
+"""Lifetimes: an open object is closed once, after all that was begun with it has ended.
 
 All views of an array have one lifetime, and so have those of a key-value store. A context has one,
-too, which ends those of what was opened with it. The invariant: who is closed begins nothing more,
-and `close` comes back when all writes that were under way are stored, or failed.
+too, which ends those of what was opened with it. The invariant: a closed object begins nothing
+more, and `close` returns when all writes that were under way are stored, or failed.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet
 
+from tensorstore_py._runtime.execution import completion_of
 from tensorstore_py._runtime.fork import epoch
-from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.signals import uninterrupted
-from tensorstore_py._runtime.start import together
 from tensorstore_py.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from tensorstore_py._runtime.future import Future
 
@@ -74,8 +73,8 @@ class Lifetime:
         """`close` waits for this one.
 
         Raises:
-            FailedPreconditionError: somebody closed it since `check`, and does not wait for this
-                one any more: it is cancelled, unless it is done.
+            FailedPreconditionError: it was closed since `check`, without waiting for this one: that
+                is cancelled, unless it is done.
         """
         with _mutex:
             late = self.closed
@@ -89,7 +88,7 @@ class Lifetime:
         return future
 
     def include(self, inner: Lifetime) -> None:
-        """Another one that ends with this one, if nobody ends it earlier.
+        """Another one that ends with this one, if not earlier.
 
         Raises:
             FailedPreconditionError: this one is over.
@@ -123,7 +122,7 @@ class Lifetime:
         errors = []
         for future in self._stop():
             try:
-                await together(future)
+                await completion_of(future)
             except asyncio.CancelledError:
                 if not future.cancelled():
                     raise
@@ -191,22 +190,12 @@ class Closable:
         self._life.check()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         self._life.check()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.aclose()

@@ -1,29 +1,51 @@
-"""`Progress`: how far a read, write or copy has come, told to whoever asked.
+"""Progress of a read, write or copy: `Progress`, and what `progress=` takes.
 
-What is told is counted where blocks are finished, on any thread; calls come one at a time, and the
-figures in them only grow. An exception of the caller's function ends the operation. `progress=True`
-is a function of ours, a bar, which is closed when the operation's Future is settled, in any way.
+`Reporter` counts where blocks are finished, on any thread, and calls the function that the
+caller gave, one call at a time; the figures only grow. An exception of that function ends the
+operation. Two functions are ours, and are closed when the operation's Future is settled, in any
+way: `Bar`, for `progress=True`, and `ProgressStream`, an async iterator.
+
+tqdm draws a bar if it is installed, else rich, else `PlainLine`; none is imported before. A bar
+appears when there is something to report, is drawn by one thread at a time, and is closed once. A
+bar that cannot be drawn, because the terminal is gone for instance, ends without ending the work.
 """
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import sys
+import time
+import warnings
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from tensorstore_py._runtime.progress_bar import Bar
-from tensorstore_py._runtime.progress_stream import ProgressStream
+from tensorstore_py._runtime.awaitable_bridge import loop_waiter
+from tensorstore_py._runtime.keyed_lock import Mutex
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from typing import Self
 
     from tensorstore_py._runtime.future import Future
 
-__all__ = ["Progress", "ProgressLike", "Told", "ToldOfPart"]
+__all__ = [
+    "Bar",
+    "PartReporter",
+    "PlainLine",
+    "Progress",
+    "ProgressLike",
+    "ProgressStream",
+    "Reporter",
+]
 
 #: What `progress=` takes: a function, True for a bar, False or None for nothing.
 ProgressLike: TypeAlias = "Callable[[Progress], object] | bool | None"
 T = TypeVar("T")
+
+#: A line on a terminal is drawn again after so long, one in a file is followed by another.
+_TERMINAL_S: Final = 0.1
+_FILE_S: Final = 10.0
 
 
 class Progress(NamedTuple):
@@ -81,12 +103,12 @@ class Progress(NamedTuple):
         return f"Progress({', '.join(f'{name}={value}' for name, value in fields)})"
 
 
-class Told:
-    """Who is told of one operation.
+class Reporter:
+    """Reports the progress of one operation.
 
     Args:
         progress: called with a `Progress` at the beginning, and each time some more is done; True:
-            a bar is drawn; None or False: nobody is told.
+            a bar is drawn; None or False: nothing is reported.
         title: what the bar is named.
 
     Raises:
@@ -107,13 +129,13 @@ class Told:
         self._now = Progress(0, 0, 0, 0)
 
     @staticmethod
-    def of(progress: ProgressLike, title: str) -> Told | None:
-        """Who is told, or None if nobody is."""
-        return None if progress is None or progress is False else Told(progress, title)
+    def of(progress: ProgressLike, title: str) -> Reporter | None:
+        """The reporter, or None if nothing is to be reported."""
+        return None if progress is None or progress is False else Reporter(progress, title)
 
     @property
     def listens(self) -> bool:
-        """Whether anybody is told."""
+        """Whether anything is reported."""
         return self._function is not None
 
     def begin(self, size: int, chunks: int, arrays: int = 0) -> None:
@@ -166,8 +188,8 @@ class Told:
         return future
 
 
-class ToldOfPart(Told):
-    """Who is told of one of several arrays: what it has to do is a part of the whole.
+class PartReporter(Reporter):
+    """Reports one of several arrays: what it has to do is a part of the whole.
 
     Args:
         whole: the operation, which knows how much there is in all, but for the chunks.
@@ -175,7 +197,7 @@ class ToldOfPart(Told):
 
     __slots__ = ("_whole",)
 
-    def __init__(self, whole: Told) -> None:
+    def __init__(self, whole: Reporter) -> None:
         super().__init__(None)
         self._whole = whole
 
@@ -186,3 +208,270 @@ class ToldOfPart(Told):
     def advance(self, size: int, chunks: int, arrays: int = 0) -> None:
         """So much more of the whole is done."""
         self._whole.advance(size, chunks, arrays)
+
+
+class ProgressStream:
+    """How far an operation is, for `async for` in any event loop.
+
+    Pass it as `progress=`. It ends when the operation does, in whichever way; errors are the
+    Future's matter. One task listens, to one operation. Work never waits for that task: a
+    `Progress` that was not taken before the next one came is dropped, except the last one.
+
+    Example:
+        >>> import asyncio
+        >>> import tensorstore_py as ts
+        >>> async def main():
+        ...     spec = {"driver": "zarr3", "kvstore": "memory://"}
+        ...     store = await ts.open(spec, create=True, dtype="uint8", shape=[8])
+        ...     stream = ts.ProgressStream()
+        ...     reading = store.read(progress=stream)
+        ...     last = [event async for event in stream][-1]
+        ...     return await reading, last.fraction
+        >>> asyncio.run(main())
+        (array([0, 0, 0, 0, 0, 0, 0, 0], dtype=uint8), 1.0)
+    """
+
+    __slots__ = ("_closed", "_mutex", "_news", "_wake")
+
+    def __init__(self) -> None:
+        self._mutex = Mutex()
+        self._news: Progress | None = None
+        self._closed = False
+        self._wake: Callable[[], None] | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """There is news; from any thread."""
+        with self._mutex:
+            self._news = progress
+            wake, self._wake = self._wake, None
+        if wake is not None:
+            wake()
+
+    def close(self) -> None:
+        """There will be no more."""
+        with self._mutex:
+            self._closed = True
+            wake, self._wake = self._wake, None
+        if wake is not None:
+            wake()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Progress:
+        while True:
+            with self._mutex:
+                news, self._news = self._news, None
+                if news is not None:
+                    return news
+                if self._closed:
+                    raise StopAsyncIteration
+                waiter, self._wake = loop_waiter()
+            await waiter
+
+
+class Drawing(Protocol):
+    """What draws a bar."""
+
+    def show(self, progress: Progress) -> None:
+        """Draw how far it is."""
+
+    def close(self) -> None:
+        """Leave it as it is."""
+
+
+class Bar:
+    """A bar for one operation.
+
+    Args:
+        title: what is done: `"copy"`.
+        drawings: what to try to draw with, one after the other.
+    """
+
+    __slots__ = ("_closed", "_drawing", "_drawings", "_mutex", "_title")
+
+    def __init__(
+        self, title: str, drawings: list[Callable[[str, Progress], Drawing]] | None = None
+    ) -> None:
+        self._title = title
+        self._drawings: list[Callable[[str, Progress], Drawing]] = (
+            [_Tqdm, _Rich, PlainLine] if drawings is None else drawings
+        )
+        self._drawing: Drawing | None = None
+        self._closed = False
+        self._mutex = Mutex()
+
+    def __call__(self, progress: Progress) -> None:
+        """Draw how far it is."""
+        with self._mutex:
+            if self._closed:
+                return
+            try:
+                if self._drawing is None:
+                    self._drawing = self._first(progress)
+                self._drawing.show(progress)
+            except Exception:
+                self._closed = True
+
+    def close(self) -> None:
+        """Leave it as it is; later calls draw nothing."""
+        with self._mutex:
+            drawing, self._drawing, self._closed = self._drawing, None, True
+            if drawing is not None:
+                with suppress(Exception):
+                    drawing.close()
+
+    def _first(self, progress: Progress) -> Drawing:
+        *better, plain = self._drawings
+        for drawing in better:
+            with suppress(Exception):  # not installed, or it can't draw here
+                return drawing(self._title, progress)
+        return plain(self._title, progress)
+
+
+class PlainLine:
+    """One line on standard error, drawn again and again on a terminal; a few lines in a file.
+
+    Args:
+        title: in front.
+        progress: how far it is at the beginning.
+
+    Example:
+        >>> print(PlainLine("read", Progress(0, 2**20, 0, 4)).line(Progress(2**19, 2**20, 2, 4), 1))
+        read: 50%: 0.5 of 1.0 MiB, 2 of 4 chunks, 0.5 MiB/s, 0:01 left
+    """
+
+    __slots__ = ("_began", "_drawn", "_last", "_shown", "_start", "_title")
+
+    def __init__(self, title: str, progress: Progress) -> None:
+        self._title = title
+        self._start = progress.bytes_done
+        self._began = self._drawn = time.monotonic()
+        self._last = progress
+        self._shown: Progress | None = None
+
+    def show(self, progress: Progress) -> None:
+        """Draw it, if the last time is long enough ago."""
+        self._last = progress
+        now = time.monotonic()
+        terminal = sys.stderr.isatty()
+        if now - self._drawn >= (_TERMINAL_S if terminal else _FILE_S):
+            self._draw(progress, now, terminal)
+
+    def close(self) -> None:
+        """Draw the last state."""
+        terminal = sys.stderr.isatty()
+        if self._shown is not self._last:
+            self._draw(self._last, time.monotonic(), terminal)
+        if terminal:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+    def line(self, progress: Progress, elapsed: float) -> str:
+        """The line.
+
+        Args:
+            progress: how far it is.
+            elapsed: seconds since the beginning.
+        """
+        parts = [f"{self._title}: {progress}"]
+        rate = (progress.bytes_done - self._start) / elapsed if elapsed > 0 else 0.0
+        if rate > 0:
+            parts.append(f"{rate / 2**20:.1f} MiB/s")
+            left = progress.bytes_total - progress.bytes_done
+            parts.append(f"{_clock(left / rate)} left" if left else f"in {_clock(elapsed)}")
+        return ", ".join(parts)
+
+    def _draw(self, progress: Progress, now: float, terminal: bool) -> None:
+        self._drawn, self._shown = now, progress
+        line = self.line(progress, now - self._began)
+        sys.stderr.write(f"\r\x1b[K{line}" if terminal else f"{line}\n")
+        sys.stderr.flush()
+
+
+class _Tqdm:
+    """A bar of tqdm: in a notebook a widget, if there are any, else text."""
+
+    __slots__ = ("_bar", "_told")
+
+    def __init__(self, title: str, progress: Progress) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that text is drawn where widgets are not installed
+            tqdm = import_module("tqdm.auto").tqdm
+        # Any: a library without types. Its monitor would be one more thread, for one bar.
+        kind: Any = type("tqdm", (tqdm,), {"monitor_interval": 0})
+        self._told = progress.bytes_done
+        self._bar = kind(
+            desc=title,
+            total=progress.bytes_total,
+            initial=progress.bytes_done,
+            unit="B",
+            unit_scale=True,
+            unit_divisor=1024,
+        )
+
+    def show(self, progress: Progress) -> None:
+        if self._bar.total != progress.bytes_total:
+            self._bar.total = progress.bytes_total
+        self._bar.set_postfix_str(progress.counts, refresh=False)
+        self._bar.update(progress.bytes_done - self._told)
+        self._told = progress.bytes_done
+
+    def close(self) -> None:
+        self._bar.refresh()
+        self._bar.close()
+
+
+class _Rich:
+    """A bar of rich, drawn by the threads that report, and by none of its own."""
+
+    __slots__ = ("_drawn", "_progress", "_task")
+
+    def __init__(self, title: str, progress: Progress) -> None:
+        rich = import_module("rich.progress")
+        # Any: a library that may not be here. Its own console ends the program when a pipe breaks.
+        quiet: Any = type(
+            "Console", (import_module("rich.console").Console,), {"on_broken_pipe": _broken}
+        )
+        self._progress = rich.Progress(
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(),
+            rich.TaskProgressColumn(),
+            rich.DownloadColumn(binary_units=True),
+            rich.TransferSpeedColumn(),
+            rich.TimeRemainingColumn(),
+            rich.TextColumn("{task.fields[counts]}"),
+            console=quiet(stderr=True),
+            auto_refresh=False,
+        )
+        self._drawn = 0.0
+        self._progress.start()
+        self._task = self._progress.add_task(
+            title, total=progress.bytes_total, completed=progress.bytes_done, counts=progress.counts
+        )
+
+    def show(self, progress: Progress) -> None:
+        self._progress.update(
+            self._task,
+            total=progress.bytes_total,
+            completed=progress.bytes_done,
+            counts=progress.counts,
+        )
+        now = time.monotonic()
+        if now - self._drawn >= _TERMINAL_S:
+            self._drawn = now
+            self._progress.refresh()
+
+    def close(self) -> None:
+        self._progress.refresh()
+        self._progress.stop()
+
+
+def _broken(_console: object) -> None:
+    raise BrokenPipeError
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -196,12 +196,7 @@ def leave() -> None:
 
 
 def uninterrupted(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that signals do not interrupt.
-
-    Example:
-        >>> uninterrupted(deferring)()
-        True
-    """
+    """A function that signals do not interrupt."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -217,13 +212,7 @@ def uninterrupted(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def lifted() -> Iterator[None]:
-    """Signal handlers run at once, within work: for functions of the user.
-
-    Example:
-        >>> with lifted():
-        ...     deferring()
-        False
-    """
+    """Signal handlers run at once, within work: for functions of the user."""
     main = _main
     depth = main.depth
     if not depth or get_ident() != main.ident:
@@ -255,11 +244,7 @@ def check_signals() -> None:
 
 
 def pause(seconds: float) -> None:
-    """Sleep in work that blocks its thread; signal handlers may raise here.
-
-    Example:
-        >>> pause(0.001)
-    """
+    """Sleep in work that blocks its thread; signal handlers may raise here."""
     if not deferring():
         time.sleep(seconds)
         return

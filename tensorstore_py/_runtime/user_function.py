@@ -1,7 +1,7 @@
-"""Functions that the user hands in: called where they may block, awaited where they may wait.
+"""Functions of the user: called where they may block, awaited where they may wait.
 
 A plain function runs on a worker; what it returns may be a Future or another awaitable, and then it
-is waited for there. A coroutine function never holds a worker up: its coroutines run on the user's
+is waited for there. A coroutine function never blocks a worker: its coroutines run on the user's
 event loop, or, if none was given, on the library's own.
 """
 
@@ -11,10 +11,10 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING
 
-from tensorstore_py._runtime.fan_out import set_aside
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.fan_out import to_thread
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.signals import lifted
-from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class UserFunction:
             in another process has none.
 
     Example:
-        >>> from tensorstore_py._runtime.inline import run_inline
+        >>> from tensorstore_py._runtime.execution import run_inline
         >>> double = UserFunction(lambda number: 2 * number, None)
         >>> double.inline, run_inline(double(True, 4))
         (True, 8)
@@ -54,7 +54,7 @@ class UserFunction:
         """What the function returns, or what that gives when it is awaited.
 
         Args:
-            inline: the caller's temperament.
+            inline: the caller's execution mode.
             *arguments: the function's.
 
         Raises:
@@ -65,7 +65,7 @@ class UserFunction:
                 return self._waited(self._function(*arguments))
         if not self.inline:
             return await self._awaited(self._function(*arguments))
-        return await self._awaited(await set_aside(lambda: self._function(*arguments)))
+        return await self._awaited(await to_thread(lambda: self._function(*arguments)))
 
     def _waited(self, found: object) -> object:
         if isinstance(found, Future):

@@ -15,7 +15,7 @@ from math import prod, sqrt
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
-from tensorstore_py._spec.constraints import FULL_EXTENT, PerDim
+from tensorstore_py._spec.grid_constraints import FULL_EXTENT, PerDim
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:

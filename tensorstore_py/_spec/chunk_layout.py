@@ -1,23 +1,30 @@
-"""`ChunkLayout`: the user's handle of layout constraints, or of the layout of an open array.
+"""`ChunkLayout` and `ChunkLayout.Grid`: the user's handles of constraints, or of an open array's.
 
-`update` swaps one immutable `LayoutConstraints` for the next in a single assignment, so that
-readers on other threads see either.
+`update` swaps one immutable value (`LayoutConstraints`, `GridConstraints`) for the next in a single
+assignment, so that readers on other threads see either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import TypeAlias, TypedDict, Unpack
+from typing import ClassVar, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import core_schema
+import numpy as np
 
+from tensorstore_py._display.info import columns, rows
+from tensorstore_py._display.page import page
 from tensorstore_py._index import IndexDomain
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
-from tensorstore_py._spec import chunk_grid
-from tensorstore_py._spec.chunk_grid import Grid, check_names, grid_argument, per_dimension
-from tensorstore_py._spec.grid_constraints import GridConstraints, merge_rank
+from tensorstore_py._spec.arguments import check_names, spelled_out
+from tensorstore_py._spec.grid_constraints import (
+    GridConstraints,
+    PerDim,
+    aspect_ratios,
+    extents,
+    merge_elements,
+    merge_rank,
+)
 from tensorstore_py._spec.json_value import freeze
 from tensorstore_py._spec.layout_constraints import (
     NO_LAYOUT,
@@ -26,17 +33,225 @@ from tensorstore_py._spec.layout_constraints import (
     grid_origin,
     inner_order,
 )
-from tensorstore_py._spec.pretty import pretty
-from tensorstore_py._spec.spec_page import layout_page
-from tensorstore_py._spec.spelled import spelled_out
+from tensorstore_py._spec.model import MemberType
+from tensorstore_py._spec.pretty import folded_json, json_page, pretty
 from tensorstore_py.errors import MismatchError, SpecError
 
-__all__ = ["ChunkLayout", "LayoutArguments", "LayoutConstraints"]
+__all__ = [
+    "ChunkLayout",
+    "Grid",
+    "GridArguments",
+    "LayoutArguments",
+    "LayoutConstraints",
+    "grid_argument",
+    "per_dimension",
+]
+
+T = TypeVar("T", int, float)
 
 _SOFT = "_soft_constraint"
 
+
+class GridArguments(TypedDict, total=False):
+    """The keyword arguments of `Grid`, in the order in which they are applied."""
+
+    rank: int | None
+    shape: Sequence[int | None] | None
+    shape_soft_constraint: Sequence[int | None] | None
+    aspect_ratio: Sequence[float | None] | None
+    aspect_ratio_soft_constraint: Sequence[float | None] | None
+    elements: int | None
+    elements_soft_constraint: int | None
+    grid: Grid | None
+    grid_soft_constraint: Grid | None
+
+
+def _given_grid(
+    *,
+    rank: int | None = None,
+    shape: Sequence[int | None] | None = None,
+    shape_soft_constraint: Sequence[int | None] | None = None,
+    aspect_ratio: Sequence[float | None] | None = None,
+    aspect_ratio_soft_constraint: Sequence[float | None] | None = None,
+    elements: int | None = None,
+    elements_soft_constraint: int | None = None,
+    grid: Grid | None = None,
+    grid_soft_constraint: Grid | None = None,
+    **unknown: object,
+) -> dict[str, object]:
+    """The arguments, named one by one for editors (see `spelled_out`)."""
+    found = locals()
+    check_names("Grid", found.pop("unknown"), GridArguments.__annotations__)
+    return found
+
+
+class Grid:
+    """Constraints on a chunk grid.
+
+    Args:
+        json: the JSON object; alone, or leave it out and give the parts.
+        rank: number of dimensions.
+        shape: chunk extent per dimension; None or 0: unconstrained; -1: the full extent.
+        aspect_ratio: relative chunk extent per dimension; None or 0: unconstrained.
+        elements: target number of elements per chunk.
+        grid: another grid, whose constraints are added.
+        *_soft_constraint: the same as wishes that give way.
+
+    Raises:
+        SpecError: wrong JSON, or a value out of range.
+        MismatchError: constraints that contradict each other.
+        TypeError: an argument of a wrong type.
+
+    Example:
+        >>> grid = Grid(shape=[5, None, 20], elements=1000)
+        >>> grid.to_json()
+        {'elements': 1000, 'shape': [5, None, 20]}
+    """
+
+    __slots__ = ("_state",)
+    __hash__ = None  # type: ignore[assignment]
+    _state: tuple[int | None, GridConstraints]
+
+    @spelled_out(GridArguments)
+    def __init__(self, json: object = None, **constraints: Unpack[GridArguments]) -> None:
+        self._state = (None, GridConstraints())
+        if json is not None:
+            parsed = GridConstraints.parse(freeze(json), None)
+            self._state = (parsed.rank, parsed)
+        self.update(**constraints)
+
+    @classmethod
+    def of(cls, constraints: GridConstraints, rank: int | None) -> Grid:
+        """The grid with just these constraints."""
+        grid = cls()
+        grid._state = (rank, constraints)
+        return grid
+
+    @spelled_out(GridArguments)
+    def update(self, **constraints: Unpack[GridArguments]) -> None:
+        """Add constraints; all or, if there is an error, none. Arguments as for the class."""
+        found = _given_grid(**constraints)
+        rank, merged = self._state
+        rank = merge_rank(rank, constraints.get("rank"))
+        for name, value in found.items():
+            if name == "rank" or value is None:
+                continue
+            addition = grid_argument(name, value)
+            rank = merge_rank(rank, addition.rank)
+            merged = merged.merged(addition)
+        self._state = (rank, merged)
+
+    @property
+    def constraints(self) -> GridConstraints:
+        """The constraints as an immutable value."""
+        return self._state[1]
+
+    @property
+    def rank(self) -> int | None:
+        """Number of dimensions; None if unknown."""
+        return self._state[0]
+
+    @property
+    def ndim(self) -> int | None:
+        """Alias of `rank`."""
+        return self._state[0]
+
+    @property
+    def shape(self) -> tuple[int | None, ...] | None:
+        """Hard constraints on the chunk extents."""
+        return _part(self._state[0], self._state[1].shape, hard=True)
+
+    @property
+    def shape_soft_constraint(self) -> tuple[int | None, ...] | None:
+        """Soft constraints on the chunk extents."""
+        return _part(self._state[0], self._state[1].shape, hard=False)
+
+    @property
+    def aspect_ratio(self) -> tuple[float | None, ...] | None:
+        """Hard constraints on the aspect ratio."""
+        return _part(self._state[0], self._state[1].aspect_ratio, hard=True)
+
+    @property
+    def aspect_ratio_soft_constraint(self) -> tuple[float | None, ...] | None:
+        """Soft constraints on the aspect ratio."""
+        return _part(self._state[0], self._state[1].aspect_ratio, hard=False)
+
+    @property
+    def elements(self) -> int | None:
+        """Hard constraint on the number of elements."""
+        found = self._state[1].elements
+        return found[0] if found is not None and found[1] else None
+
+    @property
+    def elements_soft_constraint(self) -> int | None:
+        """Soft constraint on the number of elements."""
+        found = self._state[1].elements
+        return found[0] if found is not None and not found[1] else None
+
+    def to_json(self, include_defaults: bool = False) -> dict[str, object]:
+        """The JSON object; nothing has a default, so `include_defaults` changes nothing."""
+        return self._state[1].to_json()
+
+    def __eq__(self, other: object) -> bool:
+        return self._state == other._state if isinstance(other, Grid) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"<ChunkLayout.Grid {self.to_json()}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Grid], tuple[object, ...]]:
+        rank, constraints = self._state
+        return _restore, (constraints, rank)
+
+
+def _restore(constraints: GridConstraints, rank: int | None) -> Grid:
+    return Grid.of(constraints, rank)
+
+
+def _part(
+    rank: int | None, constraint: PerDim[T] | None, *, hard: bool
+) -> tuple[T | None, ...] | None:
+    if rank is None:
+        return None
+    return (None,) * rank if constraint is None else constraint.part(hard)
+
+
+def grid_argument(name: str, value: object) -> GridConstraints:
+    """The constraints that one keyword argument of `Grid` adds.
+
+    Raises:
+        SpecError: a value out of range.
+        TypeError: a value of a wrong type.
+    """
+    hard = not name.endswith(_SOFT)
+    name = name.removesuffix(_SOFT)
+    if name == "grid":
+        if not isinstance(value, Grid):
+            raise TypeError(f"{name}: expected a ChunkLayout.Grid, but found {value!r}")
+        return value.constraints if hard else value.constraints.softened()
+    if name == "elements":
+        if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+            raise TypeError(f"{name}: expected an integer, but found {value!r}")
+        return GridConstraints(elements=merge_elements(None, (value.__index__(), hard)))
+    if name == "shape":
+        return GridConstraints(shape=extents(per_dimension(name, value), hard))
+    return GridConstraints(aspect_ratio=aspect_ratios(per_dimension(name, value), hard))
+
+
+def per_dimension(name: str, value: object) -> Sequence[object]:
+    """`value` as a sequence of one value per dimension. Raises TypeError: it is none."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise TypeError(f"{name}: expected a list of one value per dimension, but found {value!r}")
+    return value
+
+
 _Shape: TypeAlias = Sequence[int | None] | None
 _Ratio: TypeAlias = Sequence[float | None] | None
+
+
+#: `ChunkLayout` has a `Grid`, too, which jedi takes for its own value without this name.
+_Grid: TypeAlias = Grid
 
 
 class LayoutArguments(TypedDict, total=False):
@@ -116,13 +331,13 @@ def _given(
     finalize: bool | None = None,
     **unknown: object,
 ) -> dict[str, object]:
-    """The arguments, named one by one for editors (see `spelled`)."""
+    """The arguments, named one by one for editors (see `spelled_out`)."""
     found = locals()
     check_names("ChunkLayout", found.pop("unknown"), LayoutArguments.__annotations__)
     return found
 
 
-class ChunkLayout:
+class ChunkLayout(MemberType):
     """Constraints on the layout of chunks, or the layout of an open array.
 
     Args:
@@ -146,11 +361,12 @@ class ChunkLayout:
         ChunkLayout({'inner_order': [0, 2, 1], 'read_chunk': {'elements': 1000}})
     """
 
+    _schema_name: ClassVar[str] = "ChunkLayout"
     __slots__ = ("_constraints",)
     __hash__ = None  # type: ignore[assignment]
     _constraints: LayoutConstraints
 
-    Grid: TypeAlias = chunk_grid.Grid
+    Grid: TypeAlias = _Grid
 
     @spelled_out(LayoutArguments)
     def __init__(self, json: object = None, **constraints: Unpack[LayoutArguments]) -> None:
@@ -281,25 +497,13 @@ class ChunkLayout:
         return self._constraints.same_as(other._constraints)
 
     def _repr_html_(self) -> str:
-        return layout_page(self)
+        return _page(self)
 
     def __repr__(self) -> str:
         return pretty("ChunkLayout", self.to_json())
 
     def __reduce__(self) -> tuple[Callable[..., ChunkLayout], tuple[LayoutConstraints]]:
         return ChunkLayout.of, (self._constraints,)
-
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(ChunkLayout)
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, object]:
-        return {"x-def": "ChunkLayout"}
 
 
 def _with_argument(layout: LayoutConstraints, name: str, value: object) -> LayoutConstraints:
@@ -321,3 +525,24 @@ def _with_argument(layout: LayoutConstraints, name: str, value: object) -> Layou
         raise error.inside(name) from None
     except MismatchError as error:
         raise MismatchError(f"{name}: {error}") from None
+
+
+def _page(layout: ChunkLayout) -> str:
+    """The page of a layout: a line for each dimension, or for all if their number is not known."""
+    if layout.rank < 0:
+        return json_page("ChunkLayout", "", [], layout.to_json)
+    names = ["Dimension", "Grid origin", "Write chunk", "Read chunk", "Codec chunk"]
+    parts = [
+        layout.grid_origin,
+        layout.write_chunk.shape,
+        layout.read_chunk.shape,
+        layout.codec_chunk.shape,
+    ]
+    lines = [
+        [dim, *("" if part is None or part[dim] is None else f"{part[dim]:,}" for part in parts)]
+        for dim in range(layout.rank)
+    ]
+    order = layout.inner_order
+    inner = None if order is None else rows([("Inner order", ", ".join(map(str, order)))])
+    table = columns(names, lines) if lines else None
+    return page("ChunkLayout", "", table, inner, folded_json(layout.to_json))

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
-from pydantic_core import core_schema
-
+from tensorstore_py._display.codec_words import codec_list
 from tensorstore_py._spec.json_value import describe, freeze, same_json
-from tensorstore_py._spec.model import Model
-from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.model import MemberType, Model
+from tensorstore_py._spec.pretty import json_page, pretty
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import Registry
-from tensorstore_py._spec.spec_page import codec_page
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 __all__ = ["CodecSpec", "CodecSpecModel", "codec_spec", "codec_specs"]
 
@@ -78,15 +75,10 @@ def codec_spec(name: str, *, aliases: Iterable[str] = ()) -> Callable[[T], T]:
         name: the driver's name.
         aliases: further accepted names.
     """
-
-    def decorate(cls: T) -> T:
-        codec_specs.register(name, cls, aliases=aliases)
-        return cls
-
-    return decorate
+    return codec_specs.registering(name, aliases=aliases)
 
 
-class CodecSpec:
+class CodecSpec(MemberType):
     """How chunks are encoded, in the terms of one driver.
 
     Args:
@@ -100,6 +92,7 @@ class CodecSpec:
         CodecSpec({'codecs': [{'name': 'gzip'}], 'driver': 'zarr3'})
     """
 
+    _schema_name: ClassVar[str] = "CodecSpec"
     __slots__ = ("_model",)
     __hash__ = None  # type: ignore[assignment]
     _model: Model
@@ -181,22 +174,11 @@ class CodecSpec:
         return same_json(self.to_json(), other.to_json())
 
     def _repr_html_(self) -> str:
-        return codec_page(self)
+        json = self.to_json()
+        return json_page("CodecSpec", self.driver, [*codec_list(json)], lambda: json)
 
     def __repr__(self) -> str:
         return pretty("CodecSpec", self.to_json())
 
     def __reduce__(self) -> tuple[Callable[..., CodecSpec], tuple[object]]:
         return CodecSpec, (self._model,)
-
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(CodecSpec)
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, object]:
-        return {"x-def": "CodecSpec"}

@@ -5,7 +5,8 @@ them, its defaults, and no members besides. A member whose class is chosen by it
 driver, a store, a codec) lists the names that are registered, so that an editor completes them,
 and applies the definition of the one that is named, so that errors are about that one alone.
 
-The parts that are no models (index transforms, schemas, units) are written down in `json_forms`.
+The parts that are no models (index transforms, schemas, units) are written down in `FORMS`; a test
+holds each to the parser of the same part, as far as a schema can say what that accepts.
 Models say `{"x-def": NAME}` where they mean one of these definitions.
 """
 
@@ -13,13 +14,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from tensorstore_py._spec.duration import Duration
-from tensorstore_py._spec.json_forms import FORMS
 from tensorstore_py._spec.json_value import Unset, thaw
+from tensorstore_py._spec.limits import Duration
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import codecs, drivers, kvstores, resources
 
@@ -31,9 +31,243 @@ if TYPE_CHECKING:
 
     from tensorstore_py._spec.registry import Registry
 
-__all__ = ["model_schema", "spec_schema"]
+__all__ = ["FORMS", "model_schema", "spec_schema"]
 
 Json = dict[str, Any]  # Any: nested JSON
+
+_INDEX: Json = {"anyOf": [{"type": "integer"}, {"enum": ["-inf", "+inf"]}]}
+_BOUND: Json = {
+    "anyOf": [
+        *_INDEX["anyOf"],
+        {"type": "array", "items": _INDEX, "minItems": 1, "maxItems": 1},
+    ]
+}
+_RANK: Json = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": 32,
+    "description": "Number of dimensions.",
+}
+
+
+def _bounds(text: str) -> Json:
+    return {
+        "type": "array",
+        "items": _BOUND,
+        "description": f"{text}, for each dimension; in brackets: implicit, it can be resized.",
+    }
+
+
+def _labels(text: str) -> Json:
+    return {"type": "array", "items": {"type": "string"}, "description": text}
+
+
+def _nullable(items: Json, text: str) -> Json:
+    entries = {"anyOf": [items, {"type": "null"}]}
+    return {"anyOf": [{"type": "array", "items": entries}, {"type": "null"}], "description": text}
+
+
+def _object(description: str, properties: Json, **more: object) -> Json:
+    return {
+        "description": description,
+        "type": "object",
+        "properties": {**properties, "$schema": {}, "$comment": {}},
+        "additionalProperties": False,
+        **more,
+    }
+
+
+def _soft(name: str, form: Json) -> Json:
+    """A constraint, and the same as a mere wish."""
+    text = form["description"]
+    return {
+        name: form,
+        f"{name}_soft_constraint": {**form, "description": f"{text} Only if nothing else decides."},
+    }
+
+
+_GRID: Json = _object(
+    "Shape of chunks.",
+    {
+        **_soft(
+            "shape",
+            _nullable(
+                {"type": "integer", "minimum": -1},
+                "Extent in each dimension; -1: all of it, null or 0: open.",
+            ),
+        ),
+        **_soft(
+            "aspect_ratio",
+            _nullable({"type": "number", "minimum": 0}, "Extents in proportion; null or 0: open."),
+        ),
+        **_soft(
+            "elements",
+            {
+                "anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}],
+                "description": "Number of elements, about.",
+            },
+        ),
+    },
+)
+
+_LAYOUT: Json = _object(
+    "How an array is cut into chunks, and how they are ordered.",
+    {
+        "rank": _RANK,
+        **_soft(
+            "grid_origin",
+            _nullable({"type": "integer"}, "Where the chunk grid begins in each dimension."),
+        ),
+        **_soft(
+            "inner_order",
+            {
+                "anyOf": [{"type": "array", "items": {"type": "integer", "minimum": 0}}],
+                "description": "Dimensions within a chunk, the slowest first.",
+            },
+        ),
+        "chunk": {"x-def": "Grid", "description": "Of read and write chunks."},
+        "write_chunk": {"x-def": "Grid", "description": "What is written at least."},
+        "read_chunk": {"x-def": "Grid", "description": "What is read at least."},
+        "codec_chunk": {"x-def": "Grid", "description": "What the codec works on."},
+    },
+)
+
+_SCHEMA: Json = _object(
+    "Constraints on an array's form.",
+    {
+        "rank": _RANK,
+        "dtype": {"x-def": "dtype"},
+        "domain": {"x-def": "IndexDomain"},
+        "chunk_layout": {"x-def": "ChunkLayout"},
+        "codec": {"x-def": "CodecSpec"},
+        "fill_value": {"description": "What is read where nothing is stored."},
+        "dimension_units": {
+            "type": "array",
+            "items": {"anyOf": [{"x-def": "Unit"}, {"type": "null"}]},
+            "description": "The unit of each dimension.",
+        },
+    },
+)
+
+_DOMAIN: Json = _object(
+    "Bounds and labels of dimensions.",
+    {
+        "rank": _RANK,
+        "inclusive_min": _bounds("Lower bounds"),
+        "exclusive_max": _bounds("Upper bounds, not included"),
+        "inclusive_max": _bounds("Upper bounds, included"),
+        "shape": _bounds("Extents"),
+        "labels": _labels("Name of each dimension; empty: none."),
+    },
+)
+
+_OUTPUT: Json = _object(
+    "Where a dimension of the array comes from.",
+    {
+        "offset": {"type": "integer", "description": "Added; 0 by default."},
+        "stride": {"type": "integer", "description": "Multiplied; 1 by default."},
+        "input_dimension": {"type": "integer", "description": "Which input dimension."},
+        "index_array": {"description": "Indices, as nested lists."},
+        "index_array_bounds": {"type": "array", "items": _INDEX, "minItems": 2, "maxItems": 2},
+        "index_array_shape": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+    },
+)
+
+_TRANSFORM: Json = _object(
+    "From the positions of a view to those of the array.",
+    {
+        "input_rank": _RANK,
+        "input_inclusive_min": _bounds("Lower bounds"),
+        "input_exclusive_max": _bounds("Upper bounds, not included"),
+        "input_inclusive_max": _bounds("Upper bounds, included"),
+        "input_shape": _bounds("Extents"),
+        "input_labels": _labels("Name of each input dimension; empty: none."),
+        "output": {
+            "type": "array",
+            "items": _OUTPUT,
+            "description": "One for each dimension of the array; by default the same dimensions.",
+        },
+    },
+)
+
+_NAMES = """
+    bool char byte int2 int4 uint2 uint4 int8 uint8 int16 uint16 int32 uint32 int64 uint64
+    float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2
+    float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn float6_e2m3fn float6_e3m2fn float16 bfloat16
+    float32 float64 complex64 complex128 string ustring json object
+"""
+_UNITS = "Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as"
+
+_DTYPE: Json = {
+    "description": "Element type.",
+    "anyOf": [
+        {"enum": _NAMES.split()},
+        {
+            "type": "string",
+            "pattern": rf"^(datetime64|timedelta64)(\[[1-9]?[0-9]*({_UNITS})\])?$",
+            "description": "A date or a time difference, such as datetime64[ns].",
+        },
+        {
+            "type": "string",
+            "pattern": "^([<>=|]?(b1|[iu][1248]|f[248]|c8|c16)|half|single|double)$",
+            "description": "A name in NumPy's spelling, such as <f4; the byte order is dropped.",
+        },
+        {
+            "type": "string",
+            "pattern": "^[USV][1-9][0-9]*$",
+            "description": "Text or bytes of a fixed length, such as U10.",
+        },
+        {"type": "string", "pattern": r"^\[\["},
+        {
+            "type": "array",
+            "minItems": 1,
+            "description": "A record: its fields, [name, type] or [name, type, shape].",
+            "items": {
+                "type": "array",
+                "minItems": 2,
+                "maxItems": 3,
+                "prefixItems": [
+                    {"type": "string", "minLength": 1},
+                    {"x-def": "dtype"},
+                    {"type": "array", "items": {"type": "integer", "minimum": 1}},
+                ],
+            },
+        },
+    ],
+}
+
+_UNIT: Json = {
+    "description": 'A physical unit: [4, "nm"], "4nm", "nm" or 4.',
+    "anyOf": [
+        {"type": "string"},
+        {"type": "number"},
+        {
+            "type": "array",
+            "prefixItems": [{"type": "number"}, {"type": "string"}],
+            "minItems": 2,
+            "maxItems": 2,
+        },
+    ],
+}
+
+_DURATION: Json = {
+    "type": "string",
+    "description": 'A time, such as "1s", "100ms" or "1h30m".',
+    "examples": ["1s", "100ms", "1m"],
+}
+
+#: By the name that `{"x-def": NAME}` refers to.
+FORMS: Final[dict[str, Json]] = {
+    "ChunkLayout": _LAYOUT,
+    "Duration": _DURATION,
+    "Grid": _GRID,
+    "IndexDomain": _DOMAIN,
+    "IndexTransform": _TRANSFORM,
+    "Schema": _SCHEMA,
+    "Unit": _UNIT,
+    "dtype": _DTYPE,
+}
+
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MEMBER = re.compile(r"^ {4}(\w+): (.*)$")
@@ -89,7 +323,7 @@ def model_schema(cls: type[Model]) -> Json:
     for name, field in cls.model_fields.items():
         json_name = field.alias or name
         member: Json = dict(found[json_name])
-        text = texts.get(name) or texts.get(json_name)
+        text = field.description or texts.get(name) or texts.get(json_name)
         if text:
             member["description"] = text
         if field.default is None:

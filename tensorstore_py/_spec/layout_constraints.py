@@ -2,34 +2,182 @@
 
 It knows its JSON form, how to combine with another, and how to pass through an index transform.
 Which sizes follow from the constraints is `choose_chunks`' business.
+
+Through a transform (`DimMapping`) only output dimensions that follow one input dimension with a
+non-zero stride carry values. On the way to the input, an input dimension that several output
+dimensions follow (a diagonal) gets nothing. On the way to the output, a hard constraint must not
+get lost. An order of dimensions stays a permutation, whatever the transform.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from math import gcd
+from typing import TYPE_CHECKING, TypeVar
 
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
-from tensorstore_py._spec.constraints import PerDim, origins
-from tensorstore_py._spec.dim_order import input_order, output_order
-from tensorstore_py._spec.dim_transform import DimMapping
+from tensorstore_py._spec.arguments import LAYOUT_MEMBERS
 from tensorstore_py._spec.grid_constraints import (
     NO_GRID,
     GridConstraints,
+    PerDim,
     json_array,
     json_integer,
     merge_dims,
     merge_rank,
+    origins,
 )
 from tensorstore_py._spec.json_value import describe
-from tensorstore_py._spec.words import LAYOUT_MEMBERS
-from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
+from tensorstore_py.errors import MismatchError, OutOfRangeError, SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from tensorstore_py._index import IndexTransform
 
-__all__ = ["NO_LAYOUT", "LayoutConstraints", "finalized", "grid_origin", "inner_order"]
+__all__ = [
+    "NO_LAYOUT",
+    "DimMapping",
+    "LayoutConstraints",
+    "finalized",
+    "grid_origin",
+    "inner_order",
+    "input_order",
+    "output_order",
+]
+
+_LAST = 32
+
+
+def input_order(transform: IndexTransform, order: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of input dimensions for an order of the output dimensions.
+
+    An input dimension stands where the first output dimension that it maps to stood; those that
+    map to none come last.
+    """
+    position = [_LAST] * transform.input_rank
+    for place, output_dim in enumerate(order):
+        source = transform.maps[output_dim].input_dimension
+        if source is not None:
+            position[source] = min(position[source], place)
+    return tuple(sorted(range(transform.input_rank), key=lambda dim: (position[dim], dim)))
+
+
+def output_order(transform: IndexTransform, order: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of output dimensions for an order of the input dimensions.
+
+    Output dimensions that do not come from one input dimension come last.
+    """
+    place = {dim: position for position, dim in enumerate(order)}
+    position = [
+        _LAST if each.input_dimension is None else place[each.input_dimension]
+        for each in transform.maps
+    ]
+    return tuple(sorted(range(transform.output_rank), key=lambda dim: (position[dim], dim)))
+
+
+T = TypeVar("T", int, float)
+
+_FARTHEST = 2**62 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class DimMapping:
+    """Where each dimension's value comes from.
+
+    Attributes:
+        transform: the index transform.
+        inverse: False from output to input, True from input to output.
+        sources: for each resulting dimension: (source dimension, offset, stride), or None.
+    """
+
+    transform: IndexTransform
+    inverse: bool
+    sources: tuple[tuple[int, int, int] | None, ...]
+
+    @classmethod
+    def to_input(cls, transform: IndexTransform) -> DimMapping:
+        """From the transform's output to its input."""
+        sources: list[tuple[int, int, int] | None] = [None] * transform.input_rank
+        used = Counter(each.input_dimension for each in transform.maps)
+        for dim, each in enumerate(transform.maps):
+            source = each.input_dimension
+            if source is not None and each.stride and used[source] == 1:
+                sources[source] = (dim, each.offset, each.stride)
+        return cls(transform, inverse=False, sources=tuple(sources))
+
+    @classmethod
+    def to_output(cls, transform: IndexTransform) -> DimMapping:
+        """From the transform's input to its output."""
+        sources = tuple(
+            (each.input_dimension, each.offset, each.stride)
+            if each.input_dimension is not None and each.stride
+            else None
+            for each in transform.maps
+        )
+        return cls(transform, inverse=True, sources=sources)
+
+    @property
+    def from_rank(self) -> int:
+        """Number of dimensions of what is passed."""
+        return self.transform.input_rank if self.inverse else self.transform.output_rank
+
+    @property
+    def to_rank(self) -> int:
+        """Number of dimensions of the result."""
+        return len(self.sources)
+
+    def apply(
+        self, constraint: PerDim[T], change: Callable[[T, int, int], T], what: str
+    ) -> PerDim[T]:
+        """The constraint on the other side.
+
+        Args:
+            constraint: one value per dimension of this side.
+            change: the new value for (value, offset, stride).
+            what: name of the constraint, for errors.
+
+        Raises:
+            MismatchError: a hard constraint has no output dimension.
+            OutOfRangeError: the changed value overflows.
+        """
+        if self.inverse:
+            kept = {source[0] for source in self.sources if source is not None}
+            for dim, hard in enumerate(constraint.hard):
+                if hard and dim not in kept:
+                    raise MismatchError(
+                        f"{what}: No output dimension corresponds to input dimension {dim}"
+                    )
+        taken = constraint.taken([None if source is None else source[0] for source in self.sources])
+
+        def moved(dim: int, value: T) -> T:
+            source = self.sources[dim]
+            assert source is not None
+            _, offset, stride = source
+            result = change(value, offset, stride)
+            if abs(result) > _FARTHEST:
+                raise OutOfRangeError(f"{what}: {result} in dimension {dim} is no finite index")
+            return result
+
+        return taken.mapped(moved)
+
+    def origin(self, value: int, offset: int, stride: int) -> int:
+        """A grid origin on the other side."""
+        if self.inverse:
+            return stride * (value - 1 if stride < 0 else value) + offset
+        moved = value - offset
+        return -(-(moved if stride > 0 else moved - 1) // stride)
+
+    def extent(self, value: int, offset: int, stride: int) -> int:
+        """A chunk extent on the other side; -1, the full extent, stays."""
+        if self.inverse:
+            return value * abs(stride)
+        return value // gcd(stride, value)
+
+    def ratio(self, value: float, offset: int, stride: int) -> float:
+        """An aspect ratio on the other side."""
+        return value * abs(stride) if self.inverse else value / abs(stride)
+
 
 _SOFT = "_soft_constraint"
 _GRIDS = ("write_chunk", "read_chunk", "codec_chunk")
@@ -91,8 +239,7 @@ class LayoutConstraints:
     def merged(self, other: LayoutConstraints) -> LayoutConstraints:
         """Both constraints, `other` coming second.
 
-        Raises:
-            MismatchError: the ranks or hard constraints differ.
+        Raises MismatchError: the ranks or hard constraints differ.
         """
         rank = merge_rank(self.rank, other.rank)
         order = self.inner_order
@@ -110,8 +257,7 @@ class LayoutConstraints:
     def with_grid(self, name: str, grid: GridConstraints) -> LayoutConstraints:
         """These constraints and those on one kind of chunk; `"chunk"` is the kinds in common.
 
-        Raises:
-            MismatchError: the ranks or hard constraints differ.
+        Raises MismatchError: the ranks or hard constraints differ.
         """
         rank = merge_rank(self.rank, grid.rank)
         if name != "chunk":
@@ -222,8 +368,7 @@ class LayoutConstraints:
     def parse(cls, json: object) -> LayoutConstraints:
         """The constraints for a JSON object, as `freeze` gives it.
 
-        Raises:
-            SpecError: unknown member, wrong type or rank, or members that contradict each other.
+        Raises SpecError: unknown member, wrong type or rank, or members that contradict each other.
         """
         if not isinstance(json, Mapping):
             raise SpecError(f"expected an object, but found {describe(json)}")
@@ -292,9 +437,8 @@ def _mergeinner_order(
 def finalized(layout: LayoutConstraints) -> LayoutConstraints:
     """The layout of an open array: hard constraints only, read chunks completed.
 
-    Raises:
-        SpecError: the rank or a grid origin is missing, an extent overflows, or read chunks do
-            not divide write chunks.
+    Raises SpecError: the rank or a grid origin is missing, an extent overflows, or read chunks do
+    not divide write chunks.
     """
     if layout.rank is None:
         raise SpecError("rank must be specified")

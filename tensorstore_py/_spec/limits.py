@@ -2,8 +2,11 @@
 
 Base classes only: a store derives from them, registers the result under its own name with
 `@context_resource("file_io_retries")`, and sets its own defaults. The live value of a limit is an
-`_runtime.admission` object, one for everything that is bound to the resource; `"shared"` is one for
+`_runtime.limiters` object, one for everything that is bound to the resource; `"shared"` is one for
 the whole process and kind.
+
+`Duration` is how they state times: `"60s"`, `"1h2m3.5s"`, `"inf"`, as the reference does; a whole
+number of quarter nanoseconds, or infinite. Parsing what was printed gives the same duration.
 """
 
 from __future__ import annotations
@@ -11,17 +14,123 @@ from __future__ import annotations
 import math
 import os
 import random
-from typing import Annotated, ClassVar, Literal
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
-from tensorstore_py._runtime.admission import Places, Slots
-from tensorstore_py._runtime.rates import Rate, Rates
-from tensorstore_py._spec.duration import Duration
+from tensorstore_py._runtime.limiters import RateLimiter, RateLimits, Semaphore, ThreadLimiter
 from tensorstore_py._spec.json_value import describe
-from tensorstore_py._spec.model import BeforeValidator, JsonForm, Level, NonNegativeInt, integral
+from tensorstore_py._spec.model import (
+    BeforeValidator,
+    JsonForm,
+    Level,
+    MemberType,
+    NonNegativeInt,
+    integral,
+)
 from tensorstore_py._spec.resource import ResourceModel
 from tensorstore_py.errors import SpecError
 
-__all__ = ["ConcurrencyModel", "RateModel", "RequestConcurrencyModel", "RetriesModel"]
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["ConcurrencyModel", "Duration", "RateModel", "RequestConcurrencyModel", "RetriesModel"]
+
+_NS: Final = 4  # ticks
+_UNITS: Final = {
+    "ns": _NS,
+    "us": _NS * 10**3,
+    "ms": _NS * 10**6,
+    "s": _NS * 10**9,
+    "m": _NS * 60 * 10**9,
+    "h": _NS * 3600 * 10**9,
+}
+_TERM = re.compile(r"(?=[0-9]|\.[0-9])([0-9]*)(?:\.([0-9]*))?(ns|us|ms|s|m|h)")
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(MemberType):
+    """A span of time.
+
+    Attributes:
+        ticks: quarter nanoseconds; plus or minus infinity for the two infinite durations.
+
+    Example:
+        >>> Duration.parse("90s").to_json(), Duration.parse("1.5ms").seconds
+        ('1m30s', 0.0015)
+    """
+
+    _schema_name: ClassVar[str] = "Duration"
+    ticks: int | float
+
+    @classmethod
+    def parse(cls, json: object) -> Duration:
+        """The duration for a JSON string.
+
+        Raises:
+            SpecError: not a string, or not numbers with units.
+        """
+        if isinstance(json, Duration):
+            return json
+        if isinstance(json, str):
+            ticks = _parse(json)
+            if ticks is not None:
+                return cls(ticks)
+        raise SpecError(
+            'expected a duration such as "1.5s", with the units "ns", "us", "ms", "s", "m" and '
+            f'"h", but found {describe(json)}'
+        )
+
+    @property
+    def seconds(self) -> float:
+        """The length in seconds."""
+        return self.ticks / _UNITS["s"]
+
+    def to_json(self, include_defaults: bool = False) -> str:
+        """The shortest text, largest unit first."""
+        if isinstance(self.ticks, float):
+            return "inf" if self.ticks > 0 else "-inf"
+        sign, ticks = ("-" if self.ticks < 0 else ""), abs(self.ticks)
+        if 0 < ticks < _UNITS["s"]:
+            unit = next(
+                unit for unit in ("ms", "us", "ns") if ticks >= _UNITS[unit] or unit == "ns"
+            )
+            return sign + _number(ticks, unit)
+        hours, ticks = divmod(ticks, _UNITS["h"])
+        minutes, ticks = divmod(ticks, _UNITS["m"])
+        text = (f"{hours}h" if hours else "") + (f"{minutes}m" if minutes else "")
+        text += _number(ticks, "s") if ticks else ""
+        return sign + text if text else "0"
+
+    _from_member = parse
+
+
+def _parse(text: str) -> int | float | None:
+    sign = -1 if text.startswith("-") else 1
+    text = text[1:] if text[:1] in ("-", "+") else text
+    if text == "inf":
+        return sign * float("inf")
+    if text == "0":
+        return 0
+    ticks = at = 0
+    while at < len(text):
+        term = _TERM.match(text, at)
+        if term is None:
+            return None
+        whole, fraction, unit = term[1] or "0", term[2] or "", _UNITS[term[3]]
+        ticks += int(whole + fraction) * unit // 10 ** len(fraction)
+        at = term.end()
+    return sign * ticks if text else None
+
+
+def _number(ticks: int, unit: str) -> str:
+    """`ticks` in `unit`, exactly, without trailing zeros."""
+    whole, rest = divmod(ticks, _UNITS[unit])
+    # A tick is 0.25 ns, so two digits below the nanosecond are exact.
+    places = len(str(_UNITS[unit] // _NS)) - 1 + 2
+    fraction = f"{rest * 10**places // _UNITS[unit]:0{places}}".rstrip("0")
+    return f"{whole}.{fraction}{unit}" if fraction else f"{whole}{unit}"
+
 
 # Of the system: a program that seeds `random`, in all its processes alike, changes nothing here,
 # and its own sequence is not disturbed.
@@ -51,7 +160,7 @@ def _check_rate(json: object) -> float:
 
 
 #: By kind of resource: what `"shared"` stands for.
-_shared: dict[str, Places | Slots] = {}
+_shared: dict[str, ThreadLimiter | Semaphore] = {}
 _REQUESTS = 32
 
 
@@ -66,13 +175,13 @@ class ConcurrencyModel(ResourceModel):
 
     limit: Annotated[int | Literal["shared"], BeforeValidator(_check_limit), _LIMIT_FORM] = "shared"
 
-    def create(self) -> Places | Slots:
+    def create(self) -> ThreadLimiter | Semaphore:
         if self.limit != "shared":
             return self.admission(self.limit)
         return self.shared()
 
     @classmethod
-    def shared(cls) -> Places | Slots:
+    def shared(cls) -> ThreadLimiter | Semaphore:
         """The one for the whole process."""
         found = _shared.get(cls.resource_id)
         if found is None:
@@ -80,9 +189,9 @@ class ConcurrencyModel(ResourceModel):
         return found
 
     @classmethod
-    def admission(cls, limit: int) -> Places | Slots:
+    def admission(cls, limit: int) -> ThreadLimiter | Semaphore:
         """What keeps the limit: places for threads."""
-        return Places(limit)
+        return ThreadLimiter(limit)
 
     @classmethod
     def shared_limit(cls) -> int:
@@ -100,9 +209,9 @@ class RequestConcurrencyModel(ConcurrencyModel):
     variable: ClassVar[str | None] = None
 
     @classmethod
-    def admission(cls, limit: int) -> Slots:
+    def admission(cls, limit: int) -> Semaphore:
         """What keeps the limit: slots for tasks."""
-        return Slots(limit)
+        return Semaphore(limit)
 
     @classmethod
     def shared_limit(cls) -> int:
@@ -131,11 +240,11 @@ class RateModel(ResourceModel):
     write_rate: Annotated[float, BeforeValidator(_check_rate)] | None = None
     doubling_time: Duration | None = None
 
-    def create(self) -> Rates:
+    def create(self) -> RateLimits:
         doubling_s = self._doubling_s()
-        return Rates(
-            None if self.read_rate is None else Rate(self.read_rate, doubling_s),
-            None if self.write_rate is None else Rate(self.write_rate, doubling_s),
+        return RateLimits(
+            None if self.read_rate is None else RateLimiter(self.read_rate, doubling_s),
+            None if self.write_rate is None else RateLimiter(self.write_rate, doubling_s),
         )
 
     def _doubling_s(self) -> float:

@@ -8,13 +8,28 @@ Everything plug-ins need of pydantic is exported from here, so that they never i
 Field rules: arrays are `tuple[...]`; a Python name that pydantic or the language reserves gets an
 underscore and an alias (`schema_` with `Field(alias="schema")`); `None` as value *and* default is
 "absent" and never printed; where JSON `null` means something use `Unset.UNSET` as the default.
+
+pydantic reports every branch that failed and names its own plumbing in the locations; `spec_error`
+makes one `SpecError` of it: the one member that is wrong, what was found and what is allowed. The
+path is found by walking the input along the location, keeping only the steps that exist there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self, TypeVar
+from types import NoneType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    ClassVar,
+    NamedTuple,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from pydantic import (
     AfterValidator,
@@ -26,15 +41,20 @@ from pydantic import (
     PlainValidator,
     TypeAdapter,
     ValidationError,
+    create_model,
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, core_schema
 
 from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
 from tensorstore_py._spec.pretty import shown_member
-from tensorstore_py._spec.problems import spec_error
 from tensorstore_py.errors import SpecError, did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import ErrorDetails
 
 __all__ = [
     "AfterValidator",
@@ -44,6 +64,7 @@ __all__ = [
     "Int",
     "JsonForm",
     "Level",
+    "MemberType",
     "Model",
     "NonNegativeInt",
     "PlainValidator",
@@ -55,12 +76,113 @@ __all__ = [
     "field_validator",
     "integral",
     "model_validator",
+    "spec_error",
 ]
+
+Path = tuple[str | int, ...]
+
+_NOWHERE = object()
+
+#: pydantic's error types to what was expected; a template's fields come from the error's context.
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dataclass_type": "an object",
+    "dict_type": "an object",
+    "enum": "one of {expected}",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "a number not below {ge}",
+    "int_from_float": "an integer",
+    "int_type": "an integer",
+    "is_instance_of": "{class}",
+    "less_than": "a number below {lt}",
+    "less_than_equal": "a number not above {le}",
+    "list_type": "an array",
+    "literal_error": "{expected}",
+    "mapping_type": "an object",
+    "model_type": "an object",
+    "multiple_of": "a multiple of {multiple_of}",
+    "none_required": "null",
+    "string_pattern_mismatch": 'a string that matches "{pattern}"',
+    "string_too_long": "a string of at most {max_length} characters",
+    "string_too_short": "a string of at least {min_length} characters",
+    "string_type": "a string",
+    "too_long": "at most {max_length} elements",
+    "too_short": "at least {min_length} elements",
+    "tuple_type": "an array",
+}
+
+
+def spec_error(error: ValidationError, json: object) -> SpecError:
+    """The most telling of pydantic's findings about `json`."""
+    best: tuple[tuple[int, int], Path, ErrorDetails] | None = None
+    for details in error.errors(include_url=False):
+        path = _path(details, json)
+        # An inner finding is closer to the cause; a typed one comes from our own validators.
+        weight = (len(path), int(_cause(details) is not None))
+        if best is None or weight > best[0]:
+            best = (weight, path, details)
+    assert best is not None
+    _, path, details = best
+    cause = _cause(details)
+    if isinstance(cause, SpecError):
+        return SpecError(cause.problem, path)
+    return SpecError(_problem(details, cause), path)
+
+
+def _path(details: ErrorDetails, json: object) -> Path:
+    path: list[str | int] = []
+    found: object = json
+    for step in details["loc"]:
+        inner = _step(found, step)
+        if inner is not _NOWHERE:
+            found = inner
+        elif step != details["loc"][-1] or details["type"] not in ("missing", "extra_forbidden"):
+            continue
+        path.append(step)
+    cause = _cause(details)
+    if isinstance(cause, SpecError):
+        path.extend(cause.path)
+    return tuple(path)
+
+
+def _step(found: object, step: str | int) -> object:
+    """The member or element of the input that a step of a location names, or `_NOWHERE`."""
+    if isinstance(found, dict):
+        return found.get(step, _NOWHERE)
+    if isinstance(found, tuple | list) and isinstance(step, int) and step < len(found):
+        return found[step]
+    return _NOWHERE
+
+
+def _cause(details: ErrorDetails) -> Exception | None:
+    cause = details.get("ctx", {}).get("error")
+    return cause if isinstance(cause, Exception) else None
+
+
+def _problem(details: ErrorDetails, cause: Exception | None) -> str:
+    kind = details["type"]
+    if cause is not None:
+        return str(cause)
+    if kind == "missing":
+        return "this member is required"
+    if kind == "extra_forbidden":
+        return "no such member"
+    context: Mapping[str, object] = details.get("ctx", {})
+    template = _EXPECTED.get(kind)
+    if template is None:
+        return f"{details['msg']}, but found {describe(details['input'])}"
+    expected = template.format(**context)
+    if kind == "literal_error" and isinstance(details["input"], str):
+        allowed = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
+        found = details["input"]
+        return f"{describe(found)} is not possible here{did_you_mean(found, allowed)}"
+    return f"expected {expected.replace(chr(39), chr(34))}, but found {describe(details['input'])}"
+
 
 _IGNORED = ("$schema", "$comment")
 
-if TYPE_CHECKING:
-    from pydantic import GetJsonSchemaHandler
 
 M = TypeVar("M", bound="Model")
 
@@ -223,6 +345,49 @@ class Model(BaseModel):
         return copy
 
     @classmethod
+    def variant(cls, members: Mapping[str, object], *, without: Iterable[str] = ()) -> type[Self]:
+        """A subclass with some members declared differently.
+
+        Args:
+            members: by Python name, a default, a `Field` that says more than that (no default: the
+                member is required), or `Annotated[type, Field(...)]` where the type differs. A name
+                that is no member's is a class attribute.
+            without: members that the subclass does not have; they keep their default.
+
+        Example:
+            >>> class Gzip(Model):
+            ...     level: Annotated[int, Level(0, 9)] | None = None
+            >>> Gzip.variant({"level": 1})().level
+            1
+            >>> Gzip.variant({"level": Field(default=5, alias="Level")}).parse({"Level": 2}).level
+            2
+        """
+        declared: dict[str, object] = {}
+        for name in without:
+            declared[name] = (ClassVar[object], cls.model_fields[name].default)
+        for name, member in members.items():
+            if get_origin(member) is Annotated:
+                declared[name] = member
+                continue
+            if name not in cls.model_fields:
+                declared[name] = (ClassVar[object], member)
+                continue
+            default = member.default if isinstance(member, FieldInfo) else member
+            annotation = cls.model_fields[name].rebuild_annotation()
+            if default is not None and NoneType in get_args(annotation):
+                kept = tuple(each for each in get_args(annotation) if each is not NoneType)
+                annotation = Union[kept]  # noqa: UP007 - of as many types as there are
+            declared[name] = (annotation, member)
+        made: type[Self] = create_model(  # type: ignore[call-overload]
+            cls.__name__, __base__=cls, __module__=cls.__module__, __doc__=cls.__doc__, **declared
+        )
+        # JSON says a renamed member by its new name only: the other is one of another format.
+        made._known = made._learn() - {
+            name for name, field in made.model_fields.items() if field.alias
+        }
+        return made
+
+    @classmethod
     def harmless_members(cls) -> frozenset[str] | None:
         """`data_members` of this class and its bases; None if this class declares none itself.
 
@@ -332,6 +497,32 @@ class JsonForm:
 
     def __hash__(self) -> int:
         return id(self)
+
+
+class MemberType:
+    """Base of classes of ours, other than models, whose values are members of models."""
+
+    __slots__ = ()
+
+    #: What JSON Schema calls the form of such a member.
+    _schema_name: ClassVar[str]
+
+    @classmethod
+    def _from_member(cls, json: object) -> Self:
+        """The value for the JSON of a member."""
+        return cls(json)  # type: ignore[call-arg]
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(cls._from_member)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        return {"x-def": cls._schema_name}
 
 
 Int = Annotated[int, Level()]

@@ -1,4 +1,4 @@
-"""JSON as the text of a Python literal: the `repr` of everything that has a JSON form.
+"""JSON as people see it: the `repr` of everything that has a JSON form, and pages of notebooks.
 
 One line if it fits 80 columns, else one member a line, indented by two; the room shrinks by one
 column with each level for the comma. Strings are single-quoted with C escapes, byte by byte, as
@@ -8,10 +8,27 @@ the reference prints them, so that reprs can be compared as text.
 from __future__ import annotations
 
 from math import isfinite
+from typing import TYPE_CHECKING
 
+from tensorstore_py._display.info import rows
+from tensorstore_py._display.json_view import json_view
+from tensorstore_py._display.page import folded, page
 from tensorstore_py.errors import without_secrets
 
-__all__ = ["escape", "pretty", "python_literal", "shown", "shown_member"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorstore_py._display.markup import Markup
+
+__all__ = [
+    "escape",
+    "folded_json",
+    "json_page",
+    "pretty",
+    "python_literal",
+    "shown",
+    "shown_member",
+]
 
 _WIDTH = 80
 _ESCAPES = {
@@ -138,3 +155,29 @@ def _float(value: float) -> str:
             mantissa = f"{head}.{tail}" if tail else head
             text = f"{'-' if value < 0 else ''}{mantissa}e+15"
     return text
+
+
+def json_page(
+    title: str, name: object, lines: list[tuple[str, object]], json: Callable[[], object]
+) -> str:
+    """A page of lines, with the JSON folded below.
+
+    Args:
+        title: what it is.
+        name: which one.
+        lines: names and values; None is left out.
+        json: gives the JSON; ValueError, SpecError is one, if there is none.
+    """
+    table = rows([(each, value) for each, value in lines if value is not None])
+    return page(title, name, table, folded_json(json, folds=table is not None))
+
+
+def folded_json(json: Callable[[], object], *, folds: bool = True) -> Markup | None:
+    """The JSON as a tree, behind a line to unfold it; None if there is none to show."""
+    try:
+        found = shown(json())
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+    if not found:
+        return None
+    return folded("JSON", json_view(found)) if folds else json_view(found)

@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 from tensorstore_py._spec.held import Held, is_store, json_of_object
 from tensorstore_py._spec.json_value import describe, freeze
 from tensorstore_py._spec.model import Model
-from tensorstore_py._spec.url_path import local_url
+from tensorstore_py._spec.url import local_url
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -58,19 +58,23 @@ class ParsedOnce(Generic[T]):
 
     def __call__(self, json: object) -> T:
         """The result for `json`; whatever the parser raises is not remembered."""
-        try:
-            # Version 2 has no back references, so that equal values give equal bytes.
-            key = marshal.dumps(json, 2)  # type: ignore[arg-type]
-        except ValueError:
-            return self._parse(json)  # it is, or holds, a model or a bound resource
-        found = self.parsed.get(key)
-        if found is None:
-            found = self._parse(json)
-            if len(self.parsed) >= _REMEMBERED:
-                self.parsed.clear()
-            if len(key) <= _LONGEST:
-                self.parsed[key] = found
-        return found
+        return _parsed_once(self.parsed, json, lambda: self._parse(json))
+
+
+def _parsed_once(parsed: dict[bytes, T], json: object, parse: Callable[[], T]) -> T:
+    try:
+        # Version 2 has no back references, so that equal values give equal bytes.
+        key = marshal.dumps(json, 2)  # type: ignore[arg-type]
+    except ValueError:
+        return parse()  # it is, or holds, a model or a bound resource
+    found = parsed.get(key)
+    if found is None:
+        found = parse()
+        if len(parsed) >= _REMEMBERED:
+            parsed.clear()
+        if len(key) <= _LONGEST:
+            parsed[key] = found
+    return found
 
 
 def parse_registered(
@@ -113,18 +117,11 @@ def _parse(
         raise SpecError(f"expected {allowed}, but found {describe(json)}")
     if tag not in json:
         raise SpecError(f"this member is required{did_you_mean('', registry.names())}", (tag,))
-    try:
-        # Version 2 has no back references, so that equal values give equal bytes.
-        key = marshal.dumps((tag, json), 2)
-    except ValueError:
-        return _parse_object(registry, json, tag)  # it holds a model or a bound resource
-    found = registry.parsed.get(key)
-    if not isinstance(found, Model):
-        found = _parse_object(registry, json, tag)
-        if len(registry.parsed) >= _REMEMBERED:
-            registry.parsed.clear()
-        if len(key) <= _LONGEST:
-            registry.parsed[key] = found
+    members = json
+    found = _parsed_once(
+        registry.parsed, (tag, members), lambda: _parse_object(registry, members, tag)
+    )
+    assert isinstance(found, Model)
     return found
 
 

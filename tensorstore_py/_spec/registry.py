@@ -4,25 +4,31 @@ A decorator on a class registers it. A name that is not known yet makes the regi
 own built-in folders once, then the entry-point group `tensorstore_py.plugins` once; only then
 is it an error. What is imported depends on what is installed, never on the name asked for: no
 user's string ever becomes an import.
+
+A guest is a plug-in of another package, or a class that stands for a codec of another library. To
+parse a spec may be enough to run its code, so within `only_built_in` it is refused where its name
+is looked up.
 """
 
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from tensorstore_py._spec.guests import admits, foreign_classes, is_built_in, not_admitted
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = [
     "ENTRY_POINT_GROUP",
     "CodecRegistry",
     "Registry",
+    "admits",
     "chunk_grid",
     "chunk_grids",
     "chunk_key_encoding",
@@ -33,16 +39,70 @@ __all__ = [
     "context_resource",
     "driver",
     "drivers",
+    "foreign_classes",
     "hierarchy_format",
     "hierarchy_formats",
+    "is_built_in",
     "kvstore",
     "kvstores",
+    "not_admitted",
+    "only_built_in",
     "resources",
 ]
+
+#: Classes of ours that run code of another library, whatever it is.
+foreign_classes: set[type] = set()
+#: The guests that may be looked up; None: any.
+_admitted: ContextVar[frozenset[str] | None] = ContextVar("_admitted", default=None)
+
+
+@contextmanager
+def only_built_in(plugins: frozenset[str]) -> Iterator[None]:
+    """Within this, nothing of other packages is looked up but the plug-ins with these names.
+
+    Example:
+        >>> with only_built_in(frozenset({"lab"})):
+        ...     admits("lab"), admits("other")
+        (True, False)
+        >>> admits("other")
+        True
+    """
+    token = _admitted.set(plugins)
+    try:
+        yield
+    finally:
+        _admitted.reset(token)
+
+
+def admits(name: str) -> bool:
+    """Whether a guest of that name may be looked up now."""
+    admitted = _admitted.get()
+    return admitted is None or name in admitted
+
+
+def is_built_in(cls: type) -> bool:
+    """Whether a class is of this package, and no code of another one runs when it is used."""
+    own = __name__.partition(".")[0]
+    return cls.__module__.partition(".")[0] == own and cls not in foreign_classes
+
+
+def not_admitted(kind: str, name: str) -> SpecError:
+    """The error for a guest that may not be looked up.
+
+    Example:
+        >>> str(not_admitted("driver", "lab"))[:45]
+        'no driver of this package is named "lab", and'
+    """
+    return SpecError(
+        f'no {kind} of this package is named "{name}", and a spec that is not trusted may use no '
+        f'plug-in; if this one may be used, pass trust=Trust(plugins=["{name}"])'
+    )
+
 
 ENTRY_POINT_GROUP = "tensorstore_py.plugins"
 
 C = TypeVar("C")
+T = TypeVar("T", bound=type[object])
 
 _guests_loaded: set[str] = set()
 
@@ -108,11 +168,11 @@ class Registry(Generic[C]):
 
     def registering(
         self, name: str, *, aliases: Iterable[str] = (), schemes: Iterable[str] = ()
-    ) -> Callable[[type[C]], type[C]]:
+    ) -> Callable[[T], T]:
         """`register` as a class decorator."""
 
-        def decorate(cls: type[C]) -> type[C]:
-            self.register(name, cls, aliases=aliases, schemes=schemes)
+        def decorate(cls: T) -> T:
+            self.register(name, cls, aliases=aliases, schemes=schemes)  # type: ignore[arg-type]
             return cls
 
         return decorate
@@ -120,8 +180,7 @@ class Registry(Generic[C]):
     def get(self, name: str) -> type[C]:
         """The class of that name.
 
-        Raises:
-            SpecError: neither the built-in folders nor any installed plug-in has the name.
+        Raises SpecError: neither the built-in folders nor any installed plug-in has the name.
         """
         found = self.find(name)
         if found is None:
@@ -149,11 +208,7 @@ class Registry(Generic[C]):
         self._resolvers.append(resolver)
 
     def for_scheme(self, scheme: str) -> type[C]:
-        """The class that understands a URL scheme.
-
-        Raises:
-            SpecError: no class registered it.
-        """
+        """The class that understands a URL scheme. Raises SpecError: no class registered it."""
         found = self.find_scheme(scheme)
         if found is None:
             hint = did_you_mean(scheme, self._schemes)
@@ -239,8 +294,7 @@ class CodecRegistry(Generic[C]):
     def get(self, family: str, name: str) -> type[C]:
         """The codec class of that name in that family.
 
-        Raises:
-            SpecError: no codec of the family has the name.
+        Raises SpecError: no codec of the family has the name.
         """
         return self[family].get(name)
 
@@ -291,8 +345,6 @@ resources: Registry[object] = Registry(
     "context resource", folders=(_KVSTORES, _DRIVERS), tag="resource_id"
 )
 
-T = TypeVar("T", bound=type[object])
-
 
 def kvstore(
     name: str, *, aliases: Iterable[str] = (), schemes: Iterable[str] = ()
@@ -304,25 +356,48 @@ def kvstore(
         aliases: further accepted names.
         schemes: URL schemes, e.g. `["s3"]`; the class then has `from_url` and `to_url`.
     """
-    return _decorator(kvstores, name, aliases, schemes)
+    return kvstores.registering(name, aliases=aliases, schemes=schemes)
 
 
 def driver(
     name: str, *, aliases: Iterable[str] = (), schemes: Iterable[str] = ()
 ) -> Callable[[T], T]:
     """Register a TensorStore driver's spec class (decorator); arguments as for `kvstore`."""
-    return _decorator(drivers, name, aliases, schemes)
+    return drivers.registering(name, aliases=aliases, schemes=schemes)
 
 
-def codec(name: str, *, family: str, aliases: Iterable[str] = ()) -> Callable[[T], T]:
-    """Register a codec's spec class for one family (decorator).
+def codec(
+    name: str,
+    *,
+    family: str,
+    aliases: Iterable[str] = (),
+    without: Iterable[str] = (),
+    **members: object,
+) -> Callable[[T], T]:
+    """Register a codec's spec class under its name in one family (decorator).
+
+    A class that stands in several families, or under several names, has one such line for each.
+    Where members differ there, what is registered is a variant of the class (`Model.variant`).
 
     Args:
         name: the codec's id in metadata.
         family: the metadata format, e.g. `"zarr3"`.
         aliases: further accepted ids.
+        without: members that the codec does not have in this family.
+        members: members that have another default, JSON name or type in this family, and class
+            attributes.
     """
-    return _decorator(codecs[family], name, aliases, ())
+
+    def decorate(cls: T) -> T:
+        registered: type[object] = cls
+        taken = "codec_family" in cls.__dict__ and hasattr(cls, "variant")
+        if members or without or taken:
+            registered = cls.variant(members, without=without)  # type: ignore[attr-defined]
+        setattr(registered, "codec_family", family)  # noqa: B010 - classes of guests may be any
+        codecs[family].register(name, registered, aliases=aliases)
+        return cls
+
+    return decorate
 
 
 def chunk_grid(name: str) -> Callable[[T], T]:
@@ -331,7 +406,7 @@ def chunk_grid(name: str) -> Callable[[T], T]:
     Args:
         name: the grid's name in metadata.
     """
-    return _decorator(chunk_grids, name, (), ())
+    return chunk_grids.registering(name)
 
 
 def chunk_key_encoding(name: str) -> Callable[[T], T]:
@@ -340,7 +415,7 @@ def chunk_key_encoding(name: str) -> Callable[[T], T]:
     Args:
         name: the encoding's name in metadata.
     """
-    return _decorator(chunk_key_encodings, name, (), ())
+    return chunk_key_encodings.registering(name)
 
 
 def hierarchy_format(name: str) -> Callable[[T], T]:
@@ -349,7 +424,7 @@ def hierarchy_format(name: str) -> Callable[[T], T]:
     Args:
         name: the format's name, such as `"zarr3"`.
     """
-    return _decorator(hierarchy_formats, name, (), ())
+    return hierarchy_formats.registering(name)
 
 
 def codec_resolver(
@@ -374,14 +449,4 @@ def codec_resolver(
 
 def context_resource(name: str) -> Callable[[T], T]:
     """Register a context resource's spec class (decorator)."""
-    return _decorator(resources, name, (), ())
-
-
-def _decorator(
-    registry: Registry[object], name: str, aliases: Iterable[str], schemes: Iterable[str]
-) -> Callable[[T], T]:
-    def decorate(cls: T) -> T:
-        registry.register(name, cls, aliases=aliases, schemes=schemes)
-        return cls
-
-    return decorate
+    return resources.registering(name)

@@ -3,7 +3,8 @@
 A resource (a cache pool, a concurrency limit) is named by a spec as a reference (`"cache_pool"`,
 `"cache_pool#remote"`) or given inline as an object. `ResourceSpec` is that saying; binding it to a
 `Context` gives a `Resource`, the handle of one live object. Two specs share the object exactly if
-they hold the same `Resource`. Which kinds exist is up to the registry `resources`.
+they hold the same `Resource`. Which kinds exist is up to the registry `resources`. `ContextSpec` is
+the JSON of a context: for each key an object, a reference, or null for the parent's default.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
+    Any,
     ClassVar,
     Generic,
     Protocol,
@@ -25,7 +27,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
 from tensorstore_py._spec.json_value import describe, freeze
-from tensorstore_py._spec.model import Model
+from tensorstore_py._spec.model import MemberType, Model
 from tensorstore_py._spec.pretty import pretty
 from tensorstore_py._spec.registry import resources
 from tensorstore_py.errors import FailedPreconditionError, SpecError, did_you_mean
@@ -34,9 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from weakref import ReferenceType
 
-    from tensorstore_py._spec.context import Context
 
 __all__ = [
+    "NO_CONTEXT",
+    "ContextSpec",
     "Holding",
     "Resource",
     "ResourceField",
@@ -46,10 +49,25 @@ __all__ = [
     "resource_class",
 ]
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 #: (context id, key) of the definitions that are being resolved, to detect circles.
 Trail = tuple[tuple[int, str], ...]
+
+
+class Defining(Protocol):
+    """A context, as far as its resources have to know it."""
+
+    def __getitem__(self, key: str) -> Resource[Any]:
+        """The resource for a key."""
+
+
+class TrustLike(Protocol):
+    """What checks a spec as it is parsed: a `Trust`."""
+
+    def parsed(self, parse: Callable[[], S]) -> S:
+        """What `parse` makes of the spec, if that is allowed."""
 
 
 class ResourceModel(Model):
@@ -119,8 +137,7 @@ class Holding(Protocol):
 def resource_class(key: str) -> type[ResourceModel]:
     """The class for a resource key, `"cache_pool"` or `"cache_pool#id"`.
 
-    Raises:
-        SpecError: no such kind of resource.
+    Raises SpecError: no such kind of resource.
     """
     provider = key.partition("#")[0]
     found = resources.find(provider)
@@ -240,7 +257,7 @@ class Resource(Generic[T]):
         self,
         spec: ResourceModel,
         key: str = "",
-        creator: ReferenceType[Context] | None = None,
+        creator: ReferenceType[Defining] | None = None,
         *,
         is_default: bool = False,
     ) -> None:
@@ -256,7 +273,7 @@ class Resource(Generic[T]):
         return self.spec.resource_id
 
     @property
-    def creator(self) -> Context | None:
+    def creator(self) -> Defining | None:
         """The context that defines it, if that is still alive."""
         return None if self._creator is None else self._creator()
 
@@ -297,7 +314,7 @@ class Resource(Generic[T]):
         return core_schema.is_instance_schema((Resource, ResourceSpec))
 
 
-def _find_again(context: Context, key: str, place: object) -> Resource[object]:
+def _find_again(context: Defining, key: str, place: object) -> Resource[object]:
     return _placed(context[key], place)
 
 
@@ -355,3 +372,81 @@ class _Check:
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, object]:
         return {"x-def": f"Resource.{self.provider}"}
+
+
+class ContextSpec(MemberType):
+    """A parsed context: resource keys and what each stands for.
+
+    Args:
+        json: `{"cache_pool": {...}, "cache_pool#remote": {...} | "cache_pool#other" | None}`.
+        trust: what it may do, if somebody else wrote it; by default whatever it says.
+
+    Raises:
+        SpecError: not an object, an unknown kind of resource, or a wrong member.
+    """
+
+    _schema_name: ClassVar[str] = "Context"
+    __slots__ = ("_resources",)
+    _resources: dict[str, ResourceSpec]
+
+    def __init__(self, json: object, *, trust: TrustLike | None = None) -> None:
+        if trust is not None:
+            self._resources = trust.parsed(lambda: ContextSpec(json))._resources
+            return
+        json = freeze(json)
+        if not isinstance(json, dict):
+            raise SpecError(f"expected an object of context resources, but found {describe(json)}")
+        self._resources = {}
+        for key in sorted(json):
+            provider = key.partition("#")[0]
+            try:
+                resource_class(provider)
+                spec = ResourceSpec.parse(provider, json[key], allow_null=True)
+            except SpecError as error:
+                raise error.inside(key) from None
+            self._resources[key] = spec
+
+    @classmethod
+    def of(cls, resources: Mapping[str, ResourceSpec]) -> ContextSpec:
+        """The spec that defines just these resources."""
+        spec = cls.__new__(cls)
+        spec._resources = {key: resources[key] for key in sorted(resources)}
+        return spec
+
+    @property
+    def resources(self) -> Mapping[str, ResourceSpec]:
+        """The definitions by key."""
+        return self._resources
+
+    def to_json(self, include_defaults: bool = False) -> dict[str, object]:
+        """The JSON object, keys sorted.
+
+        Args:
+            include_defaults: print members of resources that equal their default, too.
+        """
+        return {key: spec.to_json(include_defaults) for key, spec in self._resources.items()}
+
+    def spec_json(self, include_defaults: bool) -> object:
+        """`to_json`, where this is the `context` member of a spec."""
+        return self.to_json(include_defaults)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ContextSpec):
+            return NotImplemented
+        return self._resources == other._resources
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return pretty("Context.Spec", self.to_json())
+
+    def __reduce__(self) -> tuple[type[ContextSpec], tuple[object]]:
+        return ContextSpec, (self.to_json(),)
+
+    @classmethod
+    def _from_member(cls, json: object) -> ContextSpec:
+        return json if isinstance(json, ContextSpec) else ContextSpec(json)
+
+
+#: The default of a `context` member: nothing defined here, everything inherited.
+NO_CONTEXT = ContextSpec.of({})

@@ -9,28 +9,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from operator import index
-from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import (
+    TYPE_CHECKING,
+    ClassVar,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+)
 
-from pydantic_core import core_schema
-
+from tensorstore_py._display.codec_words import codec_words
+from tensorstore_py._display.drawing import Axis, drawing
+from tensorstore_py._display.info import rows
+from tensorstore_py._display.markup import element
+from tensorstore_py._display.page import page
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
-from tensorstore_py._spec.chunk_grid import check_names, per_dimension
-from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.arguments import ARGUMENTS, check_names, spelled_out
+from tensorstore_py._spec.chunk_layout import ChunkLayout, per_dimension
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.dtype import DTypeLike
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812 - a class
 from tensorstore_py._spec.fill_value import FillValue, fill_value_like
 from tensorstore_py._spec.json_value import freeze
-from tensorstore_py._spec.pretty import pretty
+from tensorstore_py._spec.model import MemberType
+from tensorstore_py._spec.pretty import folded_json, pretty
 from tensorstore_py._spec.schema_constraints import NO_SCHEMA, SchemaConstraints, Units
-from tensorstore_py._spec.spec_page import schema_page
-from tensorstore_py._spec.spelled import spelled_out
 from tensorstore_py._spec.units import Unit, UnitLike
-from tensorstore_py._spec.words import ARGUMENTS
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    pass
 
 __all__ = [
     "CodecLike",
@@ -42,6 +52,7 @@ __all__ = [
     "SchemaLike",
     "ShapeLike",
     "UnitsLike",
+    "schema_lines",
 ]
 
 T = TypeVar("T")
@@ -83,13 +94,13 @@ def _given(
     schema: SchemaLike | None = None,
     **unknown: object,
 ) -> dict[str, object]:
-    """The arguments, named one by one for editors (see `spelled`)."""
+    """The arguments, named one by one for editors (see `spelled_out`)."""
     found = locals()
     check_names("Schema", found.pop("unknown"), SchemaArguments.__annotations__, ARGUMENTS)
     return found
 
 
-class Schema(Indexable):
+class Schema(Indexable, MemberType):
     """Constraints on an array's form, independent of any driver.
 
     Args:
@@ -115,6 +126,7 @@ class Schema(Indexable):
         { [10, 20), [0, 100) }
     """
 
+    _schema_name: ClassVar[str] = "Schema"
     __slots__ = ("_constraints",)
     __hash__ = None  # type: ignore[assignment]
     _constraints: SchemaConstraints
@@ -237,7 +249,7 @@ class Schema(Indexable):
         )
 
     def _repr_html_(self) -> str:
-        return schema_page(self)
+        return _page(self)
 
     def __repr__(self) -> str:
         try:
@@ -249,17 +261,7 @@ class Schema(Indexable):
         parts = (getattr(self._constraints, field.name) for field in fields(SchemaConstraints))
         return _restore, tuple(parts)
 
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(cls.parse)
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, object]:
-        return {"x-def": "Schema"}
+    _from_member = parse
 
 
 def _restore(*parts: object) -> Schema:
@@ -370,3 +372,72 @@ _APPLY: dict[str, Callable[[SchemaConstraints, object], SchemaConstraints]] = {
         '{"dtype": "uint16"}',
     ),
 }
+
+
+def schema_lines(schema: Schema) -> list[tuple[str, object]]:
+    """What a schema says, in a line each; what it leaves open is not shown."""
+    units, layout = schema.dimension_units, schema.chunk_layout
+    found: list[tuple[str, object]] = [
+        ("Data type", None if schema.dtype is None else schema.dtype.name),
+        ("Domain", None if schema.domain is None else repr(schema.domain)),
+        ("Rank", schema.rank if schema.domain is None else None),
+        ("Chunks", _extents(layout.read_chunk.shape)),
+        ("Codecs", None if schema.codec is None else codec_words(schema.codec.to_json())),
+        ("Fill value", _scalar(schema.fill_value)),
+        (
+            "Units",
+            ", ".join("none" if unit is None else str(unit) for unit in units)
+            if units and any(units)
+            else None,
+        ),
+    ]
+    if layout.write_chunk.shape != layout.read_chunk.shape:
+        found.insert(3, ("Shards", _extents(layout.write_chunk.shape)))
+    return [(name, value) for name, value in found if value is not None]
+
+
+def _page(schema: Schema) -> str:
+    """The page of a schema, with a drawing if its domain is known."""
+    left = element("div", rows(schema_lines(schema)))
+    domain, layout = schema.domain, schema.chunk_layout
+    right = None
+    if domain is not None:
+        sizes = _hard(layout)
+        right = drawing(
+            [
+                Axis(
+                    dim.inclusive_min if dim.finite else None,
+                    dim.exclusive_max if dim.finite else None,
+                    dim.label,
+                    *size,
+                )
+                for dim, size in zip(domain, sizes or [(None, None, 0)] * domain.rank, strict=True)
+            ]
+        )
+    content = element("div", left, right, class_="tsv-row")
+    return page("Schema", "", content, folded_json(schema.to_json))
+
+
+def _hard(layout: ChunkLayout) -> Sequence[tuple[int | None, int | None, int]] | None:
+    if layout.rank < 0:
+        return None
+    nothing: tuple[None, ...] = (None,) * layout.rank
+    parts = (layout.read_chunk.shape, layout.write_chunk.shape, layout.grid_origin)
+    chunks, shards, origins = (part or nothing for part in parts)
+    return [
+        (chunk or None, shard or None, origin or 0)
+        for chunk, shard, origin in zip(chunks, shards, origins, strict=True)
+    ]
+
+
+def _extents(shape: Sequence[int | None] | None) -> str | None:
+    if shape is None or not any(shape):
+        return None
+    return " × ".join("?" if size is None else f"{size:,}" for size in shape)
+
+
+def _scalar(value: object) -> str | None:
+    if value is None:
+        return None
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
 from tensorstore_py._spec.codec_spec import CodecSpec
-from tensorstore_py._spec.context_spec import ContextSpec
-from tensorstore_py._spec.guests import is_built_in, only_built_in
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registered import parse_registered
-from tensorstore_py._spec.registry import kvstores
-from tensorstore_py._spec.resource import ResourceSpec, resource_class
+from tensorstore_py._spec.registry import is_built_in, kvstores, only_built_in
+from tensorstore_py._spec.resource import ContextSpec, ResourceSpec, resource_class
 from tensorstore_py._spec.schema import Schema
-from tensorstore_py._spec.url import kvstore_from_url
-from tensorstore_py._spec.url_path import show_url
+from tensorstore_py._spec.url import kvstore_from_url, show_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:

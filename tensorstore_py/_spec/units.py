@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import re
 from math import copysign, inf, nan
-from typing import TYPE_CHECKING, TypeAlias, overload
-
-from pydantic_core import core_schema
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, overload
 
 from tensorstore_py._spec.json_value import describe, freeze
+from tensorstore_py._spec.model import MemberType
 from tensorstore_py._spec.pretty import escape
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 __all__ = ["Unit", "UnitLike"]
 
@@ -26,7 +24,7 @@ _NUMBER = re.compile(r"([-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)
 _SPACE = " \t\n\v\f\r"
 
 
-class Unit:
+class Unit(MemberType):
     """A quantity per step along a dimension, such as 4 nanometres.
 
     Args:
@@ -46,6 +44,7 @@ class Unit:
         [8.0, 'nm']
     """
 
+    _schema_name: ClassVar[str] = "Unit"
     __slots__ = ("base_unit", "multiplier")
     __hash__ = None  # type: ignore[assignment]
     multiplier: float
@@ -110,19 +109,8 @@ class Unit:
         return Unit, (self.multiplier, self.base_unit)
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        def check(json: object) -> Unit:
-            return json if isinstance(json, Unit) else Unit(json=json)
-
-        return core_schema.no_info_plain_validator_function(check)
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, object]:
-        return {"x-def": "Unit"}
+    def _from_member(cls, json: object) -> Unit:
+        return json if isinstance(json, Unit) else Unit(json=json)
 
 
 UnitLike: TypeAlias = "Unit | str | float | tuple[float, str] | Sequence[float | str]"

@@ -6,8 +6,15 @@ import argparse
 import sys
 
 from tensorstore_py._conversion.copy import copy
-from tensorstore_py.cli.places import add_choice, extents, tried
-from tensorstore_py.cli.trusted import add_trust, array_or_group, document, trust
+from tensorstore_py.cli.places import (
+    add_choice,
+    add_trust,
+    array_or_group,
+    document,
+    extents,
+    tried,
+    trust,
+)
 
 __all__ = ["add", "run"]
 

@@ -11,11 +11,11 @@ import json
 from typing import TYPE_CHECKING
 
 from tensorstore_py._api.describe import array_facts
-from tensorstore_py._api.describe import place as place_of
 from tensorstore_py._api.describe_group import group_facts
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.group_spec import group_model
 from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.kvstore_spec import place as place_of
 from tensorstore_py._api.open import open as open_array
 from tensorstore_py._spec.json_value import freeze, thaw
 from tensorstore_py.cli.places import place, tried

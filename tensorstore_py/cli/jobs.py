@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._jobs.documents import Document, parsed
-from tensorstore_py._jobs.engine import ENGINES, JobEngine
-from tensorstore_py._jobs.job import Job
+from tensorstore_py._jobs.job import ENGINES, Job, JobEngine
 from tensorstore_py._jobs.job_plan import is_plan, planned_of_json
-from tensorstore_py._spec.jsontext import parse_json_text
-from tensorstore_py.cli.places import lasting_place, place
-from tensorstore_py.cli.trusted import add_trust, allowed
+from tensorstore_py._spec.json_value import parse_json_text
+from tensorstore_py.cli.places import add_trust, allowed, lasting_place, place
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.hierarchy import JsonObject
 
 __all__ = [
-    "Found",
+    "FoundDocument",
     "add_document",
     "add_engine",
     "document",
@@ -33,14 +31,8 @@ __all__ = [
 _HERE: Final = "none"
 
 
-class Found(NamedTuple):
-    """What a user named.
-
-    Attributes:
-        job: it.
-        document: where it was; None: standard input.
-        planned: whether it is a plan.
-    """
+class FoundDocument(NamedTuple):
+    """What a user named."""
 
     job: Job
     document: Document | None
@@ -103,7 +95,7 @@ def engine(options: argparse.Namespace, job: Job) -> JobEngine:
     return JobEngine.parse({name: value for name, value in json.items() if value is not None})
 
 
-def found_job(options: argparse.Namespace) -> Found:
+def found_job(options: argparse.Namespace) -> FoundDocument:
     """What is in the document that a user named.
 
     Raises:
@@ -127,9 +119,9 @@ def found_job(options: argparse.Namespace) -> Found:
     name = "standard input" if where is None else where.name
     try:
         if not is_plan(json):
-            return Found(Job.parse(json, folder, may), where, planned=False)
+            return FoundDocument(Job.parse(json, folder, may), where, planned=False)
         if may is not None:
             raise SpecError("a plan is what was checked before; pass --untrusted with its job file")
-        return Found(planned_of_json(json), where, planned=True)
+        return FoundDocument(planned_of_json(json), where, planned=True)
     except SpecError as error:
         raise SpecError(f"{error.problem} (in {name})", error.path) from None

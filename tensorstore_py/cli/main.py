@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.run(options)
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # The reader of our output has closed the pipe.
         sys.stderr.close()
         return 1
     except KeyboardInterrupt:

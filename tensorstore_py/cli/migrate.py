@@ -6,8 +6,7 @@ import argparse
 import sys
 
 from tensorstore_py._conversion.migrate import migrate
-from tensorstore_py.cli.places import lasting_place, place, tried
-from tensorstore_py.cli.trusted import add_trust, array_or_group, trust
+from tensorstore_py.cli.places import add_trust, array_or_group, lasting_place, place, tried, trust
 
 __all__ = ["add", "run"]
 

@@ -12,8 +12,7 @@ import json
 
 from tensorstore_py._jobs.job_plan import plan_json, plan_text, planned
 from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job, lasting_document
-from tensorstore_py.cli.places import tried
-from tensorstore_py.cli.trusted import trust
+from tensorstore_py.cli.places import tried, trust
 
 __all__ = ["add", "run"]
 

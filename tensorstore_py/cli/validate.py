@@ -14,14 +14,13 @@ from functools import partial
 from pathlib import Path
 
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.spec import Spec
-from tensorstore_py._api.spec_file import clean_json, load_json
+from tensorstore_py._api.spec import Spec, clean_json, load_json
 from tensorstore_py._jobs.job import JOB, Allowed, Job
 from tensorstore_py._spec.context import Context
-from tensorstore_py._spec.jsontext import parse_json_text
+from tensorstore_py._spec.json_value import parse_json_text
 from tensorstore_py._spec.registry import drivers, kvstores, resources
 from tensorstore_py._spec.trust import Trust
-from tensorstore_py.cli.trusted import add_trust, allowed, trust
+from tensorstore_py.cli.places import add_trust, allowed, trust
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
 
 __all__ = ["add", "run"]

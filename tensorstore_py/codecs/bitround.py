@@ -2,7 +2,6 @@
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/bitround.html and, for version 3,
 https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/bitround
-Names: `bitround` (zarr, zarr3), `numcodecs.bitround` (zarr3, as in version 2).
 Example: `{"id": "bitround", "keepbits": 7}`,
 `{"name": "bitround", "configuration": {"keepbits": 7}}`.
 Limits: lossy when written, does nothing when read. Version 2 has floats of 16, 32 and 64 bits only.
@@ -17,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import (
     Array,
     ArrayToArray,
     ArrayToArraySpec,
@@ -26,13 +25,7 @@ from tensorstore_py.plugin import (
     codec,
 )
 
-__all__ = [
-    "BitRound",
-    "BitRoundIntegers",
-    "BitRoundSpec",
-    "BitRoundV2Spec",
-    "NumcodecsBitRoundSpec",
-]
+__all__ = ["BitRound", "BitRoundIntegers", "BitRoundSpec", "BitRoundV2Spec"]
 
 #: Bits of the mantissa by the size of a float.
 _MANTISSA = {2: 10, 4: 23, 8: 52}
@@ -66,6 +59,7 @@ class BitRoundSpec(ArrayToArraySpec):
 
 
 @codec("bitround", family="zarr")
+@codec("numcodecs.bitround", family="zarr3")
 class BitRoundV2Spec(ArrayToArraySpec):
     """Asked: `bitround`, the way version 2 writes it.
 
@@ -91,16 +85,6 @@ class BitRoundV2Spec(ArrayToArraySpec):
                 ("keepbits",),
             )
         return BitRound(chunk, dtype, mantissa, self.keepbits)
-
-
-@codec("numcodecs.bitround", family="zarr3")
-class NumcodecsBitRoundSpec(BitRoundV2Spec):
-    """Asked: `numcodecs.bitround`, which is how version 3 writes the codec of version 2.
-
-    Example:
-        >>> NumcodecsBitRoundSpec.codec_id
-        'numcodecs.bitround'
-    """
 
 
 class BitRound(ArrayToArray):

@@ -1,7 +1,6 @@
 """Elements side by side in C order, each in one of the two byte orders: the plain serializer.
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/bytes/
-Names: `bytes` (zarr3), which was `endian` (zarr3) once.
 Example: `{"name": "bytes", "configuration": {"endian": "little"}}`.
 Limits: every element takes its itemsize in memory: 1- to 4-bit types take a byte each. Encoding and
 decoding are views wherever memory and storage agree. Stored booleans are checked, because a numpy
@@ -17,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import (
     Array,
     ArrayToBytes,
     ArrayToBytesSpec,

@@ -1,7 +1,6 @@
 """Categorize: texts out of a short list, stored as their numbers in it.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/filter/categorize.html
-Names: `categorize` (zarr).
 Example: `{"id": "categorize", "labels": ["G1", "S", "M"], "dtype": "|O", "astype": "|u1"}`.
 Limits: text of a fixed length (`"<U6"`) or of any (`"|O"`). A text that is not in the list is
 stored as 0 and comes back empty.
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import (
     Array,
     ArrayToArray,
     ArrayToArraySpec,
@@ -26,8 +25,6 @@ from tensorstore_py.plugin import (
     codec,
     describe,
     element_type,
-    flat_view,
-    viewed_as,
 )
 
 __all__ = ["Categorize", "CategorizeSpec"]
@@ -77,7 +74,7 @@ class CategorizeSpec(ArrayToArraySpec):
                 ("astype",),
             )
         if self.dtype != _OBJECT:
-            chunk = viewed_as(chunk, np.dtype(self.dtype))
+            chunk = chunk.viewed_as(np.dtype(self.dtype))
         elif not chunk.dtype.hasobject:
             raise SpecError(f"the array holds no Python objects, but {chunk.dtype}", ("dtype",))
         return Categorize(chunk, self.labels, stored)
@@ -105,7 +102,7 @@ class Categorize(ArrayToArray):
         self.encoded = ChunkType(decoded.shape, stored, np.zeros((), stored))
 
     def encode(self, array: Array) -> Array:
-        texts = array if array.dtype.hasobject else flat_view(array, self._decoded.dtype)
+        texts = array if array.dtype.hasobject else self._decoded.flat(array)
         known = self._numbers
         numbers = [known.get(text, 0) for text in texts.ravel().tolist()]
         return np.array(numbers, self.encoded.dtype).reshape(self.encoded.shape)

@@ -1,7 +1,6 @@
 """LZ4, by numcodecs: one block behind four bytes that say how large it was.
 
 Specification: https://numcodecs.readthedocs.io/en/stable/compress/lz4.html
-Names: `lz4` (zarr, n5), `numcodecs.lz4` (zarr3).
 Example: `{"id": "lz4", "acceleration": 1}`.
 Limits: 2 GiB a chunk. The stated size is compared with what the chunk must have, or with what the
 data could unpack to at most, before anything is allocated. N5 has the streams of lz4-java, which
@@ -15,7 +14,7 @@ from struct import Struct, pack, unpack_from
 from typing import TYPE_CHECKING, Annotated
 
 from tensorstore_py.errors import DataLossError, UnsupportedError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import (
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
@@ -30,7 +29,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Lz4", "Lz4Spec", "Lz4Stream", "N5Lz4Spec", "NumcodecsLz4Spec"]
+__all__ = ["Lz4", "Lz4Spec", "Lz4Stream", "Lz4StreamSpec"]
 
 _HEADER = 4
 #: Of a block of a stream: what it is, how it is stored, encoded and decoded size, checksum.
@@ -42,15 +41,12 @@ _MOST_PER_BYTE = 255
 
 
 @codec("lz4", family="zarr")
+@codec("numcodecs.lz4", family="zarr3")
 class Lz4Spec(BytesToBytesSpec):
     """Asked: `lz4`.
 
     Attributes:
         acceleration: the larger the faster, and the less compressed.
-
-    Example:
-        >>> Lz4Spec.parse({}).to_json(include_defaults=True)
-        {'acceleration': 1}
     """
 
     acceleration: Annotated[int, Level(-(2**31), 2**31 - 1)] = 1
@@ -59,26 +55,12 @@ class Lz4Spec(BytesToBytesSpec):
         return Lz4(self.acceleration)
 
 
-@codec("numcodecs.lz4", family="zarr3")
-class NumcodecsLz4Spec(Lz4Spec):
-    """Asked: `numcodecs.lz4`, which is how version 3 writes the codec of version 2.
-
-    Example:
-        >>> NumcodecsLz4Spec.codec_id
-        'numcodecs.lz4'
-    """
-
-
 @codec("lz4", family="n5")
-class N5Lz4Spec(BytesToBytesSpec):
+class Lz4StreamSpec(BytesToBytesSpec):
     """Asked: `lz4`, the way n5 writes it; only for reading.
 
     Attributes:
         blockSize: bytes of a block.
-
-    Example:
-        >>> N5Lz4Spec.parse({}).to_json(include_defaults=True)
-        {'blockSize': 65536}
     """
 
     block_size: Annotated[int, Level(1, 2**31 - 1)] = Field(default=65536, alias="blockSize")

@@ -1,11 +1,8 @@
-"""Packbits: elements in as few bits as they have, eight booleans in a byte.
+"""Packbits: numbers in as few bits as they have.
 
-Specification: https://numcodecs.readthedocs.io/en/stable/filter/packbits.html and, for version 3,
-https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/packbits
-Names: `packbits` (zarr, zarr3: two codecs), `numcodecs.packbits` (zarr3, the one of version 2).
+Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/packbits
 Example: `{"name": "packbits", "configuration": {"first_bit": 0, "last_bit": 11}}`.
-Limits: version 2 stores one-byte elements as whether they are 0, first bit on top, behind a byte
-that counts the bits which fill up the last one. Version 3 begins at the lowest bit.
+Limits: the lowest bit comes first. The `packbits` of version 2 is another codec, and numcodecs'.
 """
 
 from __future__ import annotations
@@ -19,36 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import (
     Array,
-    ArrayToArray,
-    ArrayToArraySpec,
     ArrayToBytes,
     ArrayToBytesSpec,
     Buffer,
     ChunkType,
     Level,
     codec,
-    flat_view,
     size_error,
-    viewed_as,
 )
 
-__all__ = [
-    "NumcodecsPackBitsSpec",
-    "PackBits",
-    "PackBitsSpec",
-    "PackBitsV2Spec",
-    "PackedBits",
-]
+__all__ = ["PackBitsSpec", "PackedBits"]
 
-_BOOL = np.dtype(np.bool_)
-_BYTE = np.dtype(np.uint8)
 _BIT = Annotated[int, Level(0, 63)]
 
 #: Bits of the types that have fewer than their bytes in memory.
 _FEWER_BITS: dict[np.dtype[np.generic], int] = {
-    _BOOL: 1,
+    np.dtype(np.bool_): 1,
     **{np.dtype(each): 2 for each in (ml_dtypes.int2, ml_dtypes.uint2)},
     **{np.dtype(each): 4 for each in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float4_e2m1fn)},
     **{np.dtype(each): 6 for each in (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)},
@@ -58,7 +43,7 @@ _SIGNED = (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.int4))
 
 @codec("packbits", family="zarr3")
 class PackBitsSpec(ArrayToBytesSpec):
-    """Asked: `packbits`, the way version 3 writes it.
+    """Asked: `packbits`.
 
     Attributes:
         padding_encoding: where the number of bits that fill up the last byte is stored.
@@ -132,7 +117,7 @@ class PackedBits(ArrayToBytes):
         self.encoded_size = (bits + 7) // 8 + (padding != "none")
 
     def encode(self, array: Array) -> bytes:
-        memory = self._little_endian(flat_view(array, _BYTE).view(np.uint8))
+        memory = self._little_endian(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         bits = np.unpackbits(memory, bitorder="little").reshape(self._rows, self._row)
         packed = np.packbits(bits[:, self._stored], bitorder="little").tobytes()
         if self._padding == "none":
@@ -166,58 +151,3 @@ class PackedBits(ArrayToBytes):
         if sys.byteorder == "little":
             return memory
         return np.ascontiguousarray(memory.reshape(-1, self._row // 8)[:, ::-1]).reshape(-1)
-
-
-@codec("packbits", family="zarr")
-class PackBitsV2Spec(ArrayToArraySpec):
-    """Asked: `packbits`, the way version 2 writes it. It has no members.
-
-    Example:
-        >>> PackBitsV2Spec().to_json()
-        {}
-    """
-
-    keeps_dimensions: ClassVar[bool] = False
-
-    def bind(self, chunk: ChunkType) -> ArrayToArray:
-        return PackBits(viewed_as(chunk, _BOOL))
-
-
-@codec("numcodecs.packbits", family="zarr3")
-class NumcodecsPackBitsSpec(PackBitsV2Spec):
-    """Asked: `numcodecs.packbits`, which is how version 3 writes the codec of version 2.
-
-    Example:
-        >>> NumcodecsPackBitsSpec.codec_id
-        'numcodecs.packbits'
-    """
-
-
-class PackBits(ArrayToArray):
-    """The bound codec of version 2.
-
-    Args:
-        decoded: the chunk as booleans.
-    """
-
-    def __init__(self, decoded: ChunkType) -> None:
-        self._decoded = decoded
-        self._count = decoded.size_bytes
-        size = 1 + (self._count + 7) // 8
-        self.encoded = ChunkType((size,), _BYTE, np.zeros((), _BYTE))
-
-    def encode(self, array: Array) -> Array:
-        out = np.empty(self.encoded.shape, _BYTE)
-        out[0] = -self._count % 8
-        out[1:] = np.packbits(flat_view(array, _BOOL) != 0)
-        return out
-
-    def decode(self, array: Array) -> Array:
-        bits = array.view(_BYTE)
-        if bits[0] != -self._count % 8:
-            raise DataLossError(
-                f"packbits: the chunk's {self._count} bits leave {-self._count % 8} bits of the "
-                f"last byte, but the first byte says {bits[0]}"
-            )
-        unpacked = np.unpackbits(bits[1:], count=self._count)
-        return unpacked.view(_BOOL).reshape(self._decoded.shape)

@@ -15,30 +15,24 @@ from __future__ import annotations
 from collections.abc import Sized
 from itertools import accumulate, product
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 import numpy as np
 
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import (
     MISSING,
     Array,
-    BeforeValidator,
     Buffer,
     ByteRange,
     ChunkType,
     CodecChain,
+    CodecList,
     CodecModel,
-    JsonForm,
     Sharded,
     ShardedSpec,
-    bind_chain,
     codec,
-    codecs_to_json,
     joined,
-    merge_chains,
-    parse_codec_list,
-    resolve_chain,
 )
 
 if TYPE_CHECKING:
@@ -51,24 +45,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ShardingIndexed", "ShardingIndexedSpec"]
 
-_FAMILY = "zarr3"
 B = TypeVar("B", bound=Sized)
 _LEFT_BEHIND = 1 << 16
 _BITS: dict[int, np.dtype[np.generic]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
-def _parse(json: object) -> tuple[CodecModel, ...]:
-    return parse_codec_list(_FAMILY, json)
-
-
-CodecList = Annotated[
-    tuple[CodecModel, ...],
-    BeforeValidator(_parse),
-    JsonForm({"type": "array", "items": {"x-def": "Codec.zarr3"}}),
-]
-
-
-@codec("sharding_indexed", family=_FAMILY)
+@codec("sharding_indexed", family="zarr3")
 class ShardingIndexedSpec(ShardedSpec):
     """Asked: `sharding_indexed`.
 
@@ -85,46 +67,28 @@ class ShardingIndexedSpec(ShardedSpec):
         {'chunk_shape': [2, 3], 'codecs': [{'name': 'gzip'}]}
     """
 
-    codecs: CodecList | None = None
+    list_members: ClassVar[tuple[str, ...]] = ("codecs", "index_codecs")
+
     index_codecs: CodecList | None = None
     index_location: Literal["end", "start"] | None = None
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
-        if self.codecs is not None:
-            json["codecs"] = codecs_to_json(_FAMILY, self.codecs, include_defaults)
-        if self.index_codecs is not None:
-            json["index_codecs"] = codecs_to_json(_FAMILY, self.index_codecs, include_defaults)
+        super().add_json(json, include_defaults)
         if include_defaults:
             json["index_location"] = self.index_location or "end"
 
     def resolved(self, chunk: ChunkType) -> ShardingIndexedSpec:
-        inner, grid_shape = self._inner(chunk)
-        try:
-            codecs = resolve_chain(self.codecs or (), inner)
-            index_codecs = resolve_chain(
-                self._index_codecs(), _index_chunk(grid_shape), member="index_codecs"
-            )
-        except SpecError as error:
-            raise error.inside("configuration") from None
-        return self.replace(chunk_shape=inner.shape, codecs=codecs, index_codecs=index_codecs)
-
-    def merged(self, other: ShardingIndexedSpec) -> ShardingIndexedSpec:
-        lists: dict[str, object] = {}
-        for name in ("codecs", "index_codecs"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine is not None and theirs is not None:
-                lists[name] = merge_chains(mine, theirs)
-        return super(ShardingIndexedSpec, self.replace(**lists)).merged(other.replace(**lists))
+        inner, index, _ = self._inner(chunk)
+        return self.replace(
+            chunk_shape=inner.shape,
+            codecs=self.resolved_list("codecs", self.codecs or (), inner),
+            index_codecs=self.resolved_list("index_codecs", self._index_codecs(), index),
+        )
 
     def bind(self, chunk: ChunkType) -> ShardingIndexed:
-        inner, grid_shape = self._inner(chunk)
-        try:
-            chain = bind_chain(self.codecs or (), inner)
-            index_chain = bind_chain(
-                self._index_codecs(), _index_chunk(grid_shape), member="index_codecs"
-            )
-        except SpecError as error:
-            raise error.inside("configuration") from None
+        inner, index, grid_shape = self._inner(chunk)
+        chain = self.bound_list("codecs", self.codecs or (), inner)
+        index_chain = self.bound_list("index_codecs", self._index_codecs(), index)
         index_size = index_chain.encoded_size()
         if index_size is None:
             raise SpecError(
@@ -141,12 +105,12 @@ class ShardingIndexedSpec(ShardedSpec):
         )
 
     def _index_codecs(self) -> tuple[CodecModel, ...]:
-        if self.index_codecs is None:
-            return parse_codec_list(_FAMILY, ("bytes", "crc32c"))
-        return self.index_codecs
+        if self.index_codecs is not None:
+            return self.index_codecs
+        return type(self).parse({"index_codecs": ["bytes", "crc32c"]}).index_codecs or ()
 
-    def _inner(self, chunk: ChunkType) -> tuple[ChunkType, tuple[int, ...]]:
-        """What an inner chunk is, and how many of them there are along each dimension."""
+    def _inner(self, chunk: ChunkType) -> tuple[ChunkType, ChunkType, tuple[int, ...]]:
+        """What an inner chunk is, what the index is, and the number of chunks in each dimension."""
         shape = chunk.shape if self.chunk_shape is None else self.chunk_shape
         path = ("configuration", "chunk_shape")
         if len(shape) != len(chunk.shape):
@@ -158,12 +122,9 @@ class ShardingIndexedSpec(ShardedSpec):
             if outer % inner:
                 raise SpecError(f"{inner} does not divide the shard's {outer}", (*path, dimension))
         grid_shape = tuple(outer // inner for inner, outer in zip(shape, chunk.shape, strict=True))
-        return ChunkType(shape, chunk.dtype, chunk.fill_value), grid_shape
-
-
-def _index_chunk(grid_shape: tuple[int, ...]) -> ChunkType:
-    dtype = np.dtype(np.uint64)
-    return ChunkType((*grid_shape, 2), dtype, np.array(MISSING, dtype))
+        dtype = np.dtype(np.uint64)
+        index = ChunkType((*grid_shape, 2), dtype, np.array(MISSING, dtype))
+        return ChunkType(shape, chunk.dtype, chunk.fill_value), index, grid_shape
 
 
 class ShardingIndexed(Sharded):

@@ -1,7 +1,6 @@
 """Zstandard, by numcodecs: one frame a chunk.
 
 Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/zstd
-Names: `zstd` (zarr, zarr3, n5), `numcodecs.zstd` (zarr3).
 Example: `{"name": "zstd", "configuration": {"level": 3, "checksum": false}}`.
 Limits: none. The frame's header states the decoded size, except in frames written by a streaming
 encoder. It is compared with the size that the chunk must have, or could have at most, before the
@@ -13,28 +12,31 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.plugin import (
-    AfterValidator,
+from tensorstore_py.plugin.codec import (
     Buffer,
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
+    Field,
     Level,
     TooLargeError,
     codec,
-    large_memory,
+    huge_page_buffer,
     size_error,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["N5ZstdSpec", "NumcodecsZstdSpec", "Zstd", "ZstdSpec", "ZstdV2Spec"]
+__all__ = ["Zstd", "ZstdSpec"]
 
-_LEVEL = Level(-131072, 22)
+_DEFAULT_LEVEL = 3
+_LIBRARY_LEVEL = Field(
+    default=0, description="-131072 (fastest) to 22 (smallest); 0 leaves it to the library."
+)
 _MAGIC = b"\x28\xb5\x2f\xfd"
 #: Decoded size of the largest block, and what the smallest one takes: one byte, repeated.
 _LARGEST_BLOCK = 1 << 17
@@ -48,10 +50,15 @@ _TOO_LITTLE = "too small"
 
 
 @codec("zstd", family="zarr3")
+@codec("zstd", family="zarr", level=1, states_checksum=False)
+@codec("numcodecs.zstd", family="zarr3", level=_LIBRARY_LEVEL, states_checksum=False)
+@codec("zstd", family="n5", level=_LIBRARY_LEVEL, without=["checksum"], states_checksum=False)
 class ZstdSpec(BytesToBytesSpec):
     """Asked: `zstd`.
 
     Attributes:
+        states_checksum: whether metadata says so where there is none. In version 2, zarr-python has
+            this member and TensorStore has not; arrays of both must compare equal.
         level: -131072 (fastest) to 22 (smallest); 3 if nothing is asked.
         checksum: whether each frame carries a checksum; no if nothing is asked.
 
@@ -60,70 +67,29 @@ class ZstdSpec(BytesToBytesSpec):
         {'level': 5}
     """
 
-    level: Annotated[int, _LEVEL] | None = None
+    states_checksum: ClassVar[bool] = True
+
+    level: Annotated[int, Level(-131072, 22)] | None = None
     checksum: bool | None = None
 
+    def completed(self) -> ZstdSpec:
+        if self.checksum is False and not self.states_checksum:
+            return self.replace(checksum=None)
+        return self
+
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
-        if include_defaults and self.level is not None:
+        if include_defaults and self.level is not None and self.states_checksum:
             json["checksum"] = bool(self.checksum)
 
     def resolved(self, chunk: ChunkType) -> ZstdSpec:
-        level = 3 if self.level is None else self.level
+        if not self.states_checksum:
+            return self
+        level = _DEFAULT_LEVEL if self.level is None else self.level
         return self.replace(level=level, checksum=bool(self.checksum))
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Zstd(3 if self.level is None else self.level, bool(self.checksum))
-
-
-@codec("zstd", family="zarr")
-class ZstdV2Spec(BytesToBytesSpec):
-    """Asked: `zstd`, the way version 2 writes it.
-
-    Attributes:
-        level: -131072 (fastest) to 22 (smallest).
-        checksum: whether each frame carries a checksum; no if nothing is asked. The reference has
-            no such member, zarr-python writes it.
-    """
-
-    level: Annotated[int, _LEVEL] = 1
-    # Writing "false" and leaving it out is the same, so that arrays of both kinds compare equal.
-    checksum: Annotated[bool | None, AfterValidator(lambda asked: asked or None)] = None
-
-    def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Zstd(self.level, checksum=bool(self.checksum))
-
-
-@codec("numcodecs.zstd", family="zarr3")
-class NumcodecsZstdSpec(ZstdV2Spec):
-    """Asked: `numcodecs.zstd`, which is how version 3 writes the codec of version 2.
-
-    Attributes:
-        level: -131072 (fastest) to 22 (smallest); 0 leaves it to the library.
-
-    Example:
-        >>> NumcodecsZstdSpec.parse({}).to_json(include_defaults=True)
-        {'level': 0}
-    """
-
-    level: Annotated[int, _LEVEL] = 0
-
-
-@codec("zstd", family="n5")
-class N5ZstdSpec(BytesToBytesSpec):
-    """Asked: `zstd`, the way n5 writes it.
-
-    Attributes:
-        level: -131072 (fastest) to 22 (smallest); 0 leaves it to the library.
-
-    Example:
-        >>> N5ZstdSpec.parse({}).to_json(include_defaults=True)
-        {'level': 0}
-    """
-
-    level: Annotated[int, _LEVEL] = 0
-
-    def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Zstd(self.level, checksum=False)
+        level = _DEFAULT_LEVEL if self.level is None else self.level
+        return Zstd(level, bool(self.checksum))
 
 
 class Zstd(BytesToBytes):
@@ -146,7 +112,7 @@ class Zstd(BytesToBytes):
         if size is None:
             return self._decoded(data, _credible_size(data))
         _check_size(data, size)
-        out = large_memory(size)
+        out = huge_page_buffer(size)
         self.decode_into(data, out)
         return out
 
@@ -177,7 +143,7 @@ class Zstd(BytesToBytes):
     def _decoded_to(self, data: Buffer, most: int) -> Buffer | None:
         """What was decoded, if that is not more than `most` bytes."""
         # The library says how much it wrote only where that was not all of the memory.
-        out = large_memory(most + 1)
+        out = huge_page_buffer(most + 1)
         try:
             self._decompress(data, out)
         except (RuntimeError, ValueError) as error:

@@ -13,8 +13,8 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import (
-    Array,
+from tensorstore_py.plugin.codec import Array
+from tensorstore_py.plugin.driver import (
     ChunkLayout,
     Driver,
     DriverSpec,
@@ -24,8 +24,6 @@ from tensorstore_py.plugin import (
     OpenMode,
     OutputIndexMap,
     PlainValidator,
-    Resource,
-    ResourceField,
     Schema,
     StorageStatistics,
     Unit,
@@ -40,6 +38,7 @@ from tensorstore_py.plugin import (
     thaw,
     write_array,
 )
+from tensorstore_py.plugin.kvstore import Resource, ResourceField
 
 __all__ = ["ArrayDriver", "ArraySpec", "Values"]
 

@@ -20,18 +20,15 @@ from tensorstore_py.errors import (
     SpecError,
     did_you_mean,
 )
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import ByteRange
+from tensorstore_py.plugin.driver import (
     DELETE_NEEDS_CREATE,
-    ByteRange,
     Driver,
     DriverSpec,
     Field,
-    KvStoreField,
-    KvStoreSpec,
     Model,
     OpenMode,
     RecheckBound,
-    Resource,
     ResourceSpec,
     Transaction,
     context_resources,
@@ -40,6 +37,7 @@ from tensorstore_py.plugin import (
     kvstores,
     model_validator,
 )
+from tensorstore_py.plugin.kvstore import KvStoreField, KvStoreSpec, Resource
 
 __all__ = ["AutoSpec"]
 

@@ -110,7 +110,7 @@ def from_dask(
     """Store a dask array.
 
     Chunks of the two need not agree: a stored chunk that several tasks write to is changed on
-    condition that nobody else did meanwhile, so none of it is lost, without a lock.
+    condition that no other writer did meanwhile, so none of it is lost, without a lock.
 
     Args:
         x: the elements.

@@ -1,6 +1,6 @@
 """The memory store, and how to write a store.
 
-A store is three small things, all from `tensorstore_py.plugin`:
+A store is three small things, all from `tensorstore_py.plugin.kvstore`:
 
 1. a *spec*, the JSON that a user writes: a `KvStoreSpec` registered with `@kvstore("name")`,
    whose fields are the members and whose `open` makes the store, without any I/O;
@@ -8,8 +8,8 @@ A store is three small things, all from `tensorstore_py.plugin`:
    medium has;
 3. maybe *context resources*: what several specs share, here the map itself. Two memory specs
    see the same keys exactly if they are bound to the same `memory_key_value_store`. A pickle
-   says where the map is: in the same process that map is found again, elsewhere whoever wants
-   its keys is told so.
+   says where the map is: in the same process that map is found again, elsewhere
+   operations on its keys say so.
 
 Nothing here waits, so the store is `inline`: its methods are coroutines only in form, and run
 on whichever thread calls. A store that talks to a network says `inline = False`.
@@ -27,13 +27,16 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from tensorstore_py.errors import FailedPreconditionError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
+    AtomicBatch,
     Buffer,
+    BulkRead,
     ByteRange,
+    DirectoryListing,
     KeyRange,
     KvStore,
     KvStoreSpec,
@@ -43,17 +46,19 @@ from tensorstore_py.plugin import (
     Resource,
     ResourceField,
     ResourceModel,
+    SegmentedWrite,
     TimestampedStorageGeneration,
     context_resource,
     decode_path,
     encode_key,
     encode_path,
     holds,
+    joined,
     kvstore,
     root_url_rest,
 )
 
-__all__ = ["MemoryKeyValueStore", "MemorySpec", "MemoryStore", "SharedMap"]
+__all__ = ["MemoryKeyValueStore", "MemorySpec", "MemoryStore", "NonAtomicMemoryStore", "SharedMap"]
 
 
 class SharedMap:
@@ -86,7 +91,7 @@ class SharedMap:
 
 
 class MapElsewhere(SharedMap):
-    """A map that this process has not, which is said to whoever wants something of it.
+    """A map that this process has not, which each operation on it says.
 
     Args:
         place: where it was when it was pickled: the process, and the map's name there.
@@ -149,8 +154,9 @@ class MemorySpec(KvStoreSpec):
     memory_key_value_store: Resource[SharedMap] = ResourceField("memory_key_value_store")
     atomic: bool = True
 
-    def open(self) -> MemoryStore:
-        return MemoryStore(self.memory_key_value_store.value, atomic=self.atomic)
+    def open(self) -> NonAtomicMemoryStore:
+        kind = MemoryStore if self.atomic else NonAtomicMemoryStore
+        return kind(self.memory_key_value_store.value)
 
     def to_url(self) -> str:
         return f"memory://{encode_path(self.path)}"
@@ -160,19 +166,17 @@ class MemorySpec(KvStoreSpec):
         return {"driver": "memory", "path": decode_path(root_url_rest(url, "memory"))}
 
 
-class MemoryStore(KvStore):
-    """Keys and values in this process; gone when the context is.
+class NonAtomicMemoryStore(BulkRead, SegmentedWrite, DirectoryListing, KvStore):
+    """Keys and values in this process; transactions store key after key.
 
     Args:
         shared: the map to work on.
-        atomic: whether transactions may store several keys at once.
     """
 
     inline = True
 
-    def __init__(self, shared: SharedMap, *, atomic: bool = True) -> None:
+    def __init__(self, shared: SharedMap) -> None:
         self._shared = shared
-        self.atomic = atomic
 
     async def read(
         self,
@@ -187,6 +191,10 @@ class MemoryStore(KvStore):
         return ReadResult.of(
             value, generation, byte_range, if_equal=if_equal, if_not_equal=if_not_equal
         )
+
+    async def read_values(self, keys: Sequence[str], room: memoryview) -> Sequence[Buffer | None]:
+        entries = self._shared.entries
+        return [entries.get(key, (None,))[0] for key in keys]
 
     async def read_parts(
         self, key: str, ranges: Sequence[ByteRange], size: int
@@ -205,10 +213,16 @@ class MemoryStore(KvStore):
         # `bytes` are kept as they are; other buffers belong to the caller and are copied.
         return self._put(key, None if value is None else bytes(value), if_equal)
 
-    async def keep(
-        self, key: str, value: Buffer, *, if_equal: bytes | None = None
+    async def write_segments(
+        self,
+        key: str,
+        segments: Sequence[Buffer],
+        *,
+        if_equal: bytes | None = None,
+        owned: bool = False,
     ) -> TimestampedStorageGeneration:
-        return self._put(key, value, if_equal)
+        value = segments[0] if len(segments) == 1 else joined(segments)
+        return self._put(key, value if owned else bytes(value), if_equal)
 
     def _put(
         self, key: str, value: Buffer | None, if_equal: bytes | None
@@ -218,19 +232,6 @@ class MemoryStore(KvStore):
             if not holds(if_equal, shared.generation(key)):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             return TimestampedStorageGeneration.now(shared.put(key, value))
-
-    async def write_together(
-        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
-    ) -> str | None:
-        kept = {key: None if value is None else bytes(value) for key, value in values.items()}
-        shared = self._shared
-        with shared.mutex:
-            for key, generation in conditions.items():
-                if shared.generation(key) != generation:
-                    return key
-            for key, value in kept.items():
-                shared.put(key, value)
-        return None
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         with self._shared.mutex:
@@ -252,3 +253,20 @@ class MemoryStore(KvStore):
         parts = (key[size:].partition("/") for key in keys)
         for name in sorted({first + slash for first, slash, _ in parts if first or slash}):
             yield name
+
+
+class MemoryStore(NonAtomicMemoryStore, AtomicBatch):
+    """The same, and transactions store all their keys at once."""
+
+    async def write_batch(
+        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        kept = {key: None if value is None else bytes(value) for key, value in values.items()}
+        shared = self._shared
+        with shared.mutex:
+            for key, generation in conditions.items():
+                if shared.generation(key) != generation:
+                    return key
+            for key, value in kept.items():
+                shared.put(key, value)
+        return None

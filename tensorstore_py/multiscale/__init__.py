@@ -5,9 +5,12 @@
 
 from tensorstore_py.multiscale.axes import Axis
 from tensorstore_py.multiscale.conversion import convert
-from tensorstore_py.multiscale.image import Levels, Multiscale
+from tensorstore_py.multiscale.image import (
+    Levels,
+    Multiscale,
+    open,  # it opens
+)
 from tensorstore_py.multiscale.metadata import Dataset, ImageMetadata
-from tensorstore_py.multiscale.opening import open  # it opens
 from tensorstore_py.multiscale.pyramid import pyramid
 
 __all__ = ["Axis", "Dataset", "ImageMetadata", "Levels", "Multiscale", "convert", "open", "pyramid"]

@@ -1,38 +1,45 @@
 """`ts.multiscale.convert`: images, plates and collections of one version of OME-Zarr in another.
 
 Groups are made first, arrays next, and what makes a group an image last, the outermost group's at
-the very end: so nobody takes what is not finished for a whole image.
+the very end: so no reader takes what is not finished for a whole image. Where the other version of
+Zarr has words for how chunks are encoded, chunks stay what they are; whether that is so is checked
+when they are there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
-from tensorstore_py._api.blockwise import each_block, selected
-from tensorstore_py._api.copy import ArrayCopy
+from tensorstore_py._api.begin import as_context
+from tensorstore_py._api.blockwise import ArrayCopy, each_block, selected
 from tensorstore_py._api.group import Group
-from tensorstore_py._api.group_arrays import NewArray
-from tensorstore_py._api.kvstore_spec import as_context
+from tensorstore_py._api.group_spec import NewArray
 from tensorstore_py._chunked.driver import ChunkedDriver
-from tensorstore_py._conversion.ends import destination
-from tensorstore_py._conversion.ends import source as source_end
-from tensorstore_py._conversion.member import node_attributes, open_source
-from tensorstore_py._conversion.stored_chunks import ChunkCopy
+from tensorstore_py._conversion.array_copy import ChunkCopy
+from tensorstore_py._conversion.endpoints import destination, node_attributes, open_source
+from tensorstore_py._conversion.endpoints import source as source_end
+from tensorstore_py._conversion.target_metadata import RequestedMetadata, target_metadata
 from tensorstore_py._conversion.translation import same_array
-from tensorstore_py._hierarchy.attributes import AttributesFile
+from tensorstore_py._conversion.versions import (
+    array_in_version3,
+    codec_in_version2,
+    plain_attributes,
+)
+from tensorstore_py._hierarchy.changes import create_group, make_parents
 from tensorstore_py._hierarchy.consolidating import consolidate
-from tensorstore_py._hierarchy.creating import create_group, make_parents
+from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.path import join
 from tensorstore_py._hierarchy.walk import Walk
-from tensorstore_py._index import identity
+from tensorstore_py._index import d, identity
 from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fan_out import within
+from tensorstore_py._runtime.future import OnInterrupt
 from tensorstore_py._runtime.lifetime import Lifetime
-from tensorstore_py._runtime.progress import Told, ToldOfPart
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import WhenLeft
+from tensorstore_py._runtime.progress import PartReporter, Reporter
 from tensorstore_py.errors import (
     AlreadyExistsError,
     MismatchError,
@@ -43,9 +50,13 @@ from tensorstore_py.errors import (
 )
 from tensorstore_py.multiscale.image import Multiscale
 from tensorstore_py.multiscale.making import IfExists
-from tensorstore_py.multiscale.metadata import ome_members, parse_image
-from tensorstore_py.multiscale.stored_form import attributes_in, encoded_anew, with_same_chunks
-from tensorstore_py.multiscale.versions import VERSIONS, in_version, version_of
+from tensorstore_py.multiscale.metadata import (
+    VERSIONS,
+    in_version,
+    ome_members,
+    parse_image,
+    version_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -54,18 +65,101 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tensorstore_py._api.tensorstore import TensorStore
-    from tensorstore_py._conversion.ends import Found
-    from tensorstore_py._conversion.member import SourceArray
+    from tensorstore_py._conversion.endpoints import FoundEndpoint, SourceArray
     from tensorstore_py._hierarchy.node import Node
     from tensorstore_py._interface.driver import Driver
-    from tensorstore_py._interface.hierarchy import JsonObject
+    from tensorstore_py._interface.hierarchy import HierarchyFormat, JsonObject
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py._spec.context import Context
 
     Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
-__all__ = ["convert"]
+__all__ = ["convert", "encoded_anew", "with_same_chunks"]
+
+
+#: Codecs of version 3 whose bytes are those of version 2's codec of that name.
+_SAME: Final = frozenset({"gzip", "zstd", "blosc"})
+
+
+def with_same_chunks(source: SourceArray, to: int, names: tuple[str, ...]) -> JsonObject | None:
+    """The metadata of a copy that has the source's chunks; None: there is none.
+
+    Args:
+        source: the array.
+        to: the version of Zarr.
+        names: of its dimensions; none if they are not known.
+    """
+    document = source.document
+    if document is None:
+        return None
+    if to == 3:
+        try:
+            found = array_in_version3(document, source.attributes)
+        except SpecError:
+            return None
+        if names and not found.get("dimension_names"):
+            found["dimension_names"] = list(names)
+        return {name: value for name, value in found.items() if name != "attributes"}
+    return _in_version2(source, document)
+
+
+def _in_version2(source: SourceArray, document: JsonObject) -> JsonObject | None:
+    codecs, grid = document.get("codecs"), document.get("chunk_grid")
+    if not isinstance(codecs, list) or not isinstance(grid, Mapping):
+        return None
+    named = [each if isinstance(each, Mapping) else {"name": each} for each in codecs]
+    first, rest = named[:1], named[1:]
+    plain = bool(first) and first[0].get("name") == "bytes" and len(rest) <= 1
+    endian = (first[0].get("configuration") or {}).get("endian") if first else None
+    dtype = source.array.dtype.array_dtype
+    if (
+        not plain
+        or grid.get("name") != "regular"
+        or dtype.kind not in "biuf"
+        or dtype.isbuiltin != 1
+        or endian == "big"
+        or any(each.get("name") not in _SAME for each in rest)
+    ):
+        return None
+    chunks = grid["configuration"]["chunk_shape"]
+    return {
+        "zarr_format": 2,
+        "shape": list(source.shape),
+        "chunks": list(chunks),
+        "dtype": dtype.newbyteorder("<").str,
+        "fill_value": document.get("fill_value"),
+        "filters": None,
+        "order": "C",
+        "dimension_separator": "/",
+        **codec_in_version2(rest),
+    }
+
+
+def encoded_anew(
+    source: SourceArray, form: HierarchyFormat, names: tuple[str, ...]
+) -> tuple[dict[str, object], JsonObject]:
+    """The options of a new array, and its attributes, whose chunks are encoded anew."""
+    if names and source.array.domain.labels != names and form.zarr_format == 3:
+        source = source._replace(array=source.array[d[:].label[names]])
+    found = target_metadata(source, form, RequestedMetadata())
+    options = dict(found.options)
+    if form.zarr_format == 2:
+        metadata = options.get("metadata")
+        stated = dict(metadata) if isinstance(metadata, Mapping) else {}
+        options["metadata"] = {**stated, "dimension_separator": "/"}
+        options.pop("dimension_units", None)
+        labels = source.array.domain.labels
+        if any(labels):
+            options["domain"] = source.array.domain.label[("",) * len(labels)]
+    return options, found.attributes
+
+
+def attributes_in(source: SourceArray, to: int) -> JsonObject:
+    """The attributes of a copy."""
+    if to == 3:
+        return plain_attributes(source.attributes, len(source.shape))
+    return {name: value for name, value in source.attributes.items() if name != "dimension_units"}
 
 
 def convert(
@@ -119,7 +213,7 @@ def convert(
     shared = as_context(context)
     from_ = source_end(source.group if isinstance(source, Multiscale) else source, shared)
     to = destination(target, shared, VERSIONS[version])
-    told = Told(progress, "convert")
+    told = Reporter(progress, "convert")
     inline = from_.inline and to.inline
 
     async def body() -> Group:
@@ -129,7 +223,7 @@ def convert(
         work = _Conversion(inline, to.inline, there, version, if_exists)
         return await work.run(tree, told)
 
-    return told.until(start(inline, body, when_left=WhenLeft.STOPS))
+    return told.until(start(inline, body, on_interrupt=OnInterrupt.CANCEL))
 
 
 def _read(driver: Driver, box: tuple[tuple[int, int], ...]) -> Coroutine[Any, Any, Array]:
@@ -156,7 +250,7 @@ class _Tree(NamedTuple):
     names: dict[str, tuple[str, ...]]
 
 
-async def _tree(found: Found, version: str) -> _Tree:
+async def _tree(found: FoundEndpoint, version: str) -> _Tree:
     """What there is to be converted.
 
     Raises:
@@ -203,23 +297,15 @@ def _check_root(present: str | None, version: str, where: str) -> None:
 
 
 class _Conversion(NamedTuple):
-    """The doing.
-
-    Attributes:
-        inline: the temperament of the whole.
-        there: that of the target.
-        to: the target.
-        version: of OME-Zarr.
-        if_exists: as for `convert`.
-    """
+    """The doing."""
 
     inline: bool
     there: bool
-    to: Found
+    to: FoundEndpoint
     version: str
     if_exists: IfExists
 
-    async def run(self, found: _Tree, told: Told) -> Group:
+    async def run(self, found: _Tree, told: Reporter) -> Group:
         """Convert everything."""
         tree, place = self.to.tree, self.to.place
         if tree is None or place is None:
@@ -267,7 +353,7 @@ class _Conversion(NamedTuple):
             if group.consolidated and tree.form.consolidated_key is not None:
                 await consolidate(tree, join(self.to.path, group.path))
 
-    async def _copy(self, source: SourceArray, names: tuple[str, ...], told: Told) -> None:
+    async def _copy(self, source: SourceArray, names: tuple[str, ...], told: Reporter) -> None:
         """Copy an array, its chunks as they are if that is possible."""
         tree = self.to.tree
         assert tree is not None
@@ -291,7 +377,9 @@ class _Conversion(NamedTuple):
         )
         await self._each(copy, told)
 
-    async def _copied_as_it_is(self, source: SourceArray, target: TensorStore, told: Told) -> bool:
+    async def _copied_as_it_is(
+        self, source: SourceArray, target: TensorStore, told: Reporter
+    ) -> bool:
         """Copy stored chunks; whether they mean the same there."""
         here, there = source.driver, target._driver
         if not isinstance(here, ChunkedDriver) or not isinstance(there, ChunkedDriver):
@@ -330,14 +418,14 @@ class _Conversion(NamedTuple):
                 return False
         return True
 
-    async def _each(self, copy: ArrayCopy | ChunkCopy, told: Told) -> None:
+    async def _each(self, copy: ArrayCopy | ChunkCopy, told: Reporter) -> None:
         await each_block(
             self.inline,
             copy.blocks,
             copy.run,
             item_bytes=copy.item_bytes,
             memory=copy.memory,
-            told=ToldOfPart(told),
+            told=PartReporter(told),
             told_bytes=copy.told_bytes,
         )
 

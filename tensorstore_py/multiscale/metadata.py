@@ -1,18 +1,37 @@
 """What an image's metadata says: `ImageMetadata`, from the attributes of a group and to them.
 
-Pure: nothing is read or stored here. Versions 0.4 and 0.5 say the same in different places; older
-ones say less, and what they leave out is what was meant then.
+Pure: nothing is read or stored here. Version 0.5 has in one member, `ome`, what version 0.4 has
+among all other attributes, and says the version once; nothing else differs, and `in_version` says
+one in the other. Older versions say less, and what they leave out is what was meant then. `omero`
+metadata says how to show the channels; its windows are of the values of the smallest level, which
+viewers show first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
 
 from tensorstore_py.errors import NotFoundError, SpecError, UnsupportedError
 from tensorstore_py.multiscale.axes import Axis, as_axes
 
-__all__ = ["Dataset", "ImageMetadata", "image_attributes", "ome_members", "parse_image"]
+__all__ = [
+    "VERSIONS",
+    "Dataset",
+    "ImageMetadata",
+    "channel_names",
+    "image_attributes",
+    "in_version",
+    "is_ome",
+    "ome_members",
+    "omero_of",
+    "parse_image",
+    "version_of",
+    "with_windows",
+]
+
 
 Json: TypeAlias = Mapping[str, object]
 Path = tuple[str | int, ...]
@@ -83,10 +102,6 @@ def ome_members(attributes: Json) -> tuple[str | None, Json, Path]:
 def parse_image(attributes: Json, where: str) -> ImageMetadata:
     """What the attributes of a group say of the image that it is.
 
-    Args:
-        attributes: of the group.
-        where: how to name the group to a person.
-
     Raises:
         NotFoundError: they say nothing of an image.
         SpecError: something of it is wrong; has the JSON path.
@@ -128,10 +143,6 @@ def parse_image(attributes: Json, where: str) -> ImageMetadata:
 
 def image_attributes(image: ImageMetadata, more: Json | None = None) -> dict[str, object]:
     """The attributes of an image's group.
-
-    Args:
-        image: what to say.
-        more: further members of the entry, such as `metadata`.
 
     Example:
         >>> axes = as_axes("yx", 2)
@@ -247,3 +258,164 @@ def _instead(members: Json) -> str:
         if name in members:
             return what
     return "its attributes have no multiscales"
+
+
+_COLORS: Final = ("00FF00", "FF00FF", "00FFFF", "FFFF00", "FF0000", "0000FF")
+
+
+def channel_names(given: object, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> list[str]:
+    """The names of the channels.
+
+    Raises:
+        SpecError: not one name for each channel.
+    """
+    found = [size for axis, size in zip(axes, shape, strict=True) if axis.type == "channel"]
+    count = found[0] if found else 1
+    if given is True:
+        return [f"Channel {number}" for number in range(count)]
+    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
+        raise SpecError(f"expected names of channels, not {given!r:.60}", ("omero",))
+    names = list(given)
+    if len(names) != count or not all(isinstance(name, str) for name in names):
+        raise SpecError(f"expected {count} names of channels, not {names!r:.60}", ("omero",))
+    return names
+
+
+def omero_of(given: object, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> dict[str, Any]:
+    """The metadata that a caller asks for; windows are those of the data type's, until known.
+
+    Args:
+        given: it as it is to be stored, True for plain names, or a list of names.
+        axes: the axes.
+        shape: extents along them.
+
+    Raises:
+        SpecError: it has no channels.
+
+    Example:
+        >>> from tensorstore_py.multiscale.axes import as_axes
+        >>> omero_of(["DAPI"], as_axes("yx", 2), (2, 2))["channels"][0]["label"]
+        'DAPI'
+    """
+    if isinstance(given, Mapping):
+        if not isinstance(given.get("channels"), list):
+            raise SpecError("expected a list", ("omero", "channels"))
+        return dict(given)
+    names = channel_names(given, axes, shape)
+    colors = ("FFFFFF",) if len(names) == 1 else _COLORS
+    channels = [
+        {"label": name, "color": colors[number % len(colors)], "active": True}
+        for number, name in enumerate(names)
+    ]
+    greys = "greyscale" if len(names) == 1 else "color"
+    return {"channels": channels, "rdefs": {"model": greys}}
+
+
+def with_windows(
+    omero: Mapping[str, Any], axes: tuple[Axis, ...], level: np.ndarray[Any, np.dtype[Any]]
+) -> dict[str, Any]:
+    """The metadata with windows for the channels that have none."""
+    dims = [number for number, axis in enumerate(axes) if axis.type == "channel"]
+    planes = np.moveaxis(level, dims[0], 0) if dims else level[np.newaxis]
+    channels = [
+        channel
+        if "window" in channel
+        else {**channel, "window": _window(planes[min(number, len(planes) - 1)])}
+        for number, channel in enumerate(omero["channels"])
+    ]
+    return {**omero, "channels": channels}
+
+
+def _window(plane: np.ndarray[Any, np.dtype[Any]]) -> dict[str, float]:
+    """The range of a channel: what can be, or is, and what to show of it."""
+    values = plane[np.isfinite(plane)] if plane.dtype.kind == "f" else plane
+    low, high = (values.min(), values.max()) if values.size else (0, 1)
+    start, end = (
+        (np.percentile(values, 0.1), np.percentile(values, 99.9)) if values.size else (0, 1)
+    )
+    if plane.dtype.kind in "iu":
+        info = np.iinfo(plane.dtype)
+        low, high = info.min, info.max
+    limits = {"min": float(low), "max": float(high), "start": float(start), "end": float(end)}
+    if limits["end"] <= limits["start"]:
+        limits["end"] = limits["start"] + 1
+    return limits
+
+
+#: By version, the version of Zarr that it is stored in.
+VERSIONS: Final = {"0.4": 2, "0.5": 3}
+_MEMBERS: Final = (
+    "multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout",
+    "series",
+)  # fmt: skip
+#: Those that have a version of their own in version 0.4.
+_VERSIONED: Final = ("plate", "well", "image-label")
+
+
+def version_of(attributes: Json) -> str | None:
+    """The version of a group's metadata, if it says any; None: it is not OME's.
+
+    Example:
+        >>> version_of({"ome": {"version": "0.5"}}), version_of({"unit": "nm"})
+        ('0.5', None)
+    """
+    ome = attributes.get("ome")
+    if isinstance(ome, Mapping):
+        return str(ome.get("version"))
+    if not is_ome(attributes):
+        return None
+    found = attributes.get("multiscales")
+    entries = list(found) if isinstance(found, list) else []
+    entries += [attributes.get(name) for name in _VERSIONED]
+    said = [each["version"] for each in entries if isinstance(each, Mapping) and "version" in each]
+    return str(said[0]) if said else "0.4"
+
+
+def is_ome(attributes: Json) -> bool:
+    """Whether a group's attributes have members of OME-Zarr, of any version."""
+    return "ome" in attributes or any(name in attributes for name in _MEMBERS)
+
+
+def in_version(attributes: Json, version: str) -> dict[str, object]:
+    """The attributes of a group as another version has them.
+
+    Raises:
+        UnsupportedError: they are of a version that is not known here.
+
+    Example:
+        >>> in_version({"labels": ["cells"], "mine": 1}, "0.5")
+        {'mine': 1, 'ome': {'version': '0.5', 'labels': ['cells']}}
+        >>> in_version({"ome": {"version": "0.5", "well": {"images": []}}}, "0.4")
+        {'well': {'images': [], 'version': '0.4'}}
+    """
+    present = version_of(attributes)
+    if present in (None, version):
+        return dict(attributes)
+    if present not in VERSIONS:
+        raise UnsupportedError(
+            f"metadata of version {present} of OME-Zarr cannot be converted; 0.4 and 0.5 can"
+        )
+    if version == "0.5":
+        members = {name: _unversioned(attributes[name]) for name in _MEMBERS if name in attributes}
+        left = {name: value for name, value in attributes.items() if name not in members}
+        return {**left, "ome": {"version": "0.5", **members}}
+    ome = attributes["ome"]
+    assert isinstance(ome, Mapping)
+    left = {name: value for name, value in attributes.items() if name != "ome"}
+    return {**left, **{name: _versioned(name, ome[name]) for name in ome if name != "version"}}
+
+
+def _unversioned(value: object) -> object:
+    if isinstance(value, list):
+        return [_unversioned(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: each for name, each in value.items() if name != "version"}
+    return value
+
+
+def _versioned(name: str, value: object) -> object:
+    if name == "multiscales" and isinstance(value, list):
+        return [{**each, "version": "0.4"} if isinstance(each, Mapping) else each for each in value]
+    if name in _VERSIONED and isinstance(value, Mapping):
+        return {**value, "version": "0.4"}
+    return value

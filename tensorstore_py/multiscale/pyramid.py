@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from tensorstore_py._api.downsample import DownsampleMethod
-from tensorstore_py._api.kvstore_spec import as_context
-from tensorstore_py._conversion.ends import destination
+from tensorstore_py._api.begin import as_context
+from tensorstore_py._api.views import DownsampleMethod
+from tensorstore_py._conversion.endpoints import destination
 from tensorstore_py._plan.call import register_call
 from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
-from tensorstore_py._runtime.progress import Told
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import SpecError
-from tensorstore_py.multiscale.asked import Asked
 from tensorstore_py.multiscale.axes import Axis
 from tensorstore_py.multiscale.making import IfExists
-from tensorstore_py.multiscale.pyramid_call import PyramidCall
+from tensorstore_py.multiscale.metadata import VERSIONS
+from tensorstore_py.multiscale.pyramid_call import PyramidArguments, PyramidCall
 from tensorstore_py.multiscale.sources import pyramid_source
-from tensorstore_py.multiscale.versions import VERSIONS
 
 if TYPE_CHECKING:
     from tensorstore_py._runtime.future import Future
@@ -131,7 +130,7 @@ def pyramid(
         >>> image.scale(1), image.translation(1)
         ({'z': 4.0, 'y': 1.0, 'x': 1.0}, {'z': 1.0, 'y': 0.25, 'x': 0.25})
     """
-    told = Told(progress, "pyramid")
+    told = Reporter(progress, "pyramid")
     call = _call(
         source, target, axes, levels=levels, scale=scale, method=method, version=version,
         pixel_size=pixel_size, units=units, translation=translation, chunks=chunks, shards=shards,
@@ -157,7 +156,7 @@ def _call(
 ) -> PyramidCall:
     """The call; how it is run makes no difference to its plan."""
     del manifest, executor, progress
-    asked = Asked(axes, **said)
+    asked = PyramidArguments(axes, **said)
     asked.check()
     if if_exists not in get_args(IfExists):
         raise SpecError(f'expected "raise" or "replace", not {if_exists!r}', ("if_exists",))

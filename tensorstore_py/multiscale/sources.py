@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._api.array import array
+from tensorstore_py._api.array import array, virtual_chunked
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.tensorstore import TensorStore
-from tensorstore_py._api.virtual_chunked import virtual_chunked
-from tensorstore_py._conversion.ends import source as source_end
+from tensorstore_py._conversion.endpoints import source as source_end
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py.errors import NotFoundError, SpecError, UnsupportedError
-from tensorstore_py.multiscale.image import Multiscale
-from tensorstore_py.multiscale.opening import found_image
+from tensorstore_py.multiscale.image import Multiscale, found_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.context import Context
     from tensorstore_py.multiscale.metadata import ImageMetadata
 
-__all__ = ["PyramidSource", "SourceEnd", "pyramid_source"]
+__all__ = ["PyramidEndpoint", "PyramidSource", "pyramid_source"]
 
 
 class PyramidSource(NamedTuple):
@@ -43,11 +41,11 @@ class PyramidSource(NamedTuple):
     image: ImageMetadata | None = None
 
 
-class SourceEnd(NamedTuple):
+class PyramidEndpoint(NamedTuple):
     """What is to be read, before it is found.
 
     Attributes:
-        inline: the temperament of finding it.
+        inline: the execution mode of finding it.
         find: finds it.
         described: how to name it to a person.
         to_json: makes what another process takes for it.
@@ -61,7 +59,7 @@ class SourceEnd(NamedTuple):
     held: bool = False
 
 
-def pyramid_source(given: object, context: Context) -> SourceEnd:
+def pyramid_source(given: object, context: Context) -> PyramidEndpoint:
     """What a caller names as the source, to be found.
 
     Args:
@@ -80,7 +78,9 @@ def pyramid_source(given: object, context: Context) -> SourceEnd:
         async def held() -> PyramidSource:
             return PyramidSource(store)
 
-        return SourceEnd(store._driver.inline, held, "an array in memory", _not_json, held=True)
+        return PyramidEndpoint(
+            store._driver.inline, held, "an array in memory", _not_json, held=True
+        )
     end = source_end(given, context)
 
     async def find() -> PyramidSource:
@@ -93,7 +93,7 @@ def pyramid_source(given: object, context: Context) -> SourceEnd:
         image = await found_image(found)
         return PyramidSource(await image._kept(0), image.metadata)
 
-    return SourceEnd(end.inline, find, end.described, end.to_json)
+    return PyramidEndpoint(end.inline, find, end.described, end.to_json)
 
 
 def _not_json() -> object:

@@ -6,6 +6,7 @@ This package needs pytest, which the rest of the package does not.
 
 from tensorstore_py.testing.codecs import CodecSuite
 from tensorstore_py.testing.counted_waits import CountedWaits
+from tensorstore_py.testing.driver import DriverSuite
 from tensorstore_py.testing.fake_stores import CountingStore, FaultyStore, LoopStore, StoreAround
 from tensorstore_py.testing.fault_server import Exchange, Fault, FaultServer, Reply, Request
 from tensorstore_py.testing.kvstore import KvStoreSuite
@@ -16,6 +17,7 @@ __all__ = [
     "CodecSuite",
     "CountedWaits",
     "CountingStore",
+    "DriverSuite",
     "Exchange",
     "Fault",
     "FaultServer",

@@ -15,10 +15,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorstore_py._interface.bind_chain import bind_chain, resolve_chain
 from tensorstore_py._interface.codec import Array, ChunkType
-from tensorstore_py._interface.codec_json import codec_to_json, parse_codec_json
-from tensorstore_py._runtime.workers import submit
+from tensorstore_py._interface.codec_list import (
+    bind_chain,
+    codec_to_json,
+    parse_codec_json,
+    resolve_chain,
+)
+from tensorstore_py._runtime.executors import operations
 from tensorstore_py.errors import DataLossError, TensorStoreError
 
 if TYPE_CHECKING:
@@ -220,7 +224,7 @@ class CodecSuite:
                 results.put(None)
 
         for seed in range(_THREADED_CALLS):
-            submit(lambda seed=seed: work(seed))  # type: ignore[misc]
+            operations.submit(lambda seed=seed: work(seed))  # type: ignore[misc]
 
         assert [results.get(timeout=60) for _ in range(_THREADED_CALLS)] == (
             [None] * _THREADED_CALLS

@@ -13,7 +13,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from tensorstore_py._runtime.attempts import Clock, RetryPolicy
+from tensorstore_py._runtime.retry import Clock, RetryPolicy
 
 __all__ = ["CountedWaits"]
 

@@ -10,12 +10,20 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Literal, TypeVar
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import TimestampedStorageGeneration
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
+from tensorstore_py._interface.store_abilities import (
+    AtomicBatch,
+    DirectoryListing,
+    RangeRead,
+    list_directory,
+    read_ranges,
+)
 
 __all__ = ["CountingStore", "FaultyStore", "LoopStore", "StoreAround"]
 
@@ -23,8 +31,8 @@ Operation = Literal["read", "write", "delete", "delete_range", "list"]
 Results = list[ReadResult]
 
 
-class StoreAround(KvStore):
-    """Passes everything on to another store.
+class StoreAround(RangeRead, DirectoryListing, KvStore):
+    """Passes everything on to another store. It stores several keys at once if the base can.
 
     Args:
         base: the store underneath.
@@ -34,8 +42,9 @@ class StoreAround(KvStore):
         self.base = base
         self.inline = base.inline
         self.width = base.width
-        self.atomic = base.atomic
-        self.place = base.place
+        self.identity = base.identity
+        if isinstance(base, AtomicBatch):
+            self.__class__ = _with_batches(type(self))
 
     async def read(
         self,
@@ -50,7 +59,7 @@ class StoreAround(KvStore):
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
         """Read several parts from the base, in one call."""
-        return await self.base.read_ranges(key, ranges)
+        return await read_ranges(self.base, key, ranges)
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
@@ -58,11 +67,12 @@ class StoreAround(KvStore):
         """Write to the base."""
         return await self.base.write(key, value, if_equal=if_equal)
 
-    async def write_together(
+    async def write_batch(
         self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
     ) -> str | None:
-        """Write several keys to the base."""
-        return await self.base.write_together(values, conditions)
+        """Write several keys to the base, which must be able to."""
+        assert isinstance(self.base, AtomicBatch)
+        return await self.base.write_batch(values, conditions)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete from the base."""
@@ -75,7 +85,7 @@ class StoreAround(KvStore):
 
     async def list_directory(self, prefix: str) -> AsyncIterator[str]:
         """List one level of the base."""
-        async for name in self.base.list_directory(prefix):
+        async for name in list_directory(self.base, prefix):
             yield name
 
     def describe_key(self, key: str) -> str:
@@ -85,6 +95,19 @@ class StoreAround(KvStore):
     async def aclose(self) -> None:
         """Close the base."""
         await self.base.aclose()
+
+
+_S = TypeVar("_S", bound=StoreAround)
+
+
+@cache
+def _with_batches(kind: type[_S]) -> type[_S]:
+    """The class, with the ability that is told by a base class."""
+    return (
+        kind
+        if AtomicBatch in kind.__mro__
+        else type(kind.__name__, (kind, AtomicBatch), {"__module__": kind.__module__})
+    )
 
 
 class CountingStore(StoreAround):
@@ -102,7 +125,7 @@ class CountingStore(StoreAround):
 
     Example:
         >>> from tensorstore_py._api.kvstore import KvStore
-        >>> from tensorstore_py._runtime.inline import run_inline
+        >>> from tensorstore_py._runtime.execution import run_inline
         >>> store = CountingStore(KvStore.open("memory://").result().store)
         >>> _ = run_inline(store.write("a", b"123"))
         >>> _ = run_inline(store.read("a", ByteRange(1)))
@@ -157,7 +180,7 @@ class CountingStore(StoreAround):
             self.bytes_written[key] += memoryview(value).nbytes
         return await super().write(key, value, if_equal=if_equal)
 
-    async def write_together(
+    async def write_batch(
         self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
     ) -> str | None:
         """Write several keys to the base, and count each."""
@@ -167,7 +190,7 @@ class CountingStore(StoreAround):
             else:
                 self.writes[key] += 1
                 self.bytes_written[key] += memoryview(value).nbytes
-        return await super().write_together(values, conditions)
+        return await super().write_batch(values, conditions)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete from the base, and count."""
@@ -201,7 +224,7 @@ class FaultyStore(StoreAround):
 
     Example:
         >>> from tensorstore_py._api.kvstore import KvStore
-        >>> from tensorstore_py._runtime.inline import run_inline
+        >>> from tensorstore_py._runtime.execution import run_inline
         >>> store = FaultyStore(KvStore.open("memory://").result().store)
         >>> store.fail("read", OSError("unplugged"), key="a")
         >>> run_inline(store.read("a"))
@@ -271,7 +294,7 @@ class FaultyStore(StoreAround):
         self._raise_afterwards(operation, key)
         return stamp
 
-    async def write_together(
+    async def write_batch(
         self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
     ) -> str | None:
         """Write several keys to the base, unless told otherwise of one of them."""
@@ -280,7 +303,7 @@ class FaultyStore(StoreAround):
         ]
         for operation, key in operations:
             self._raise_before(operation, key)
-        failed = await super().write_together(values, conditions)
+        failed = await super().write_batch(values, conditions)
         for operation, key in operations:
             self._raise_afterwards(operation, key)
         return failed

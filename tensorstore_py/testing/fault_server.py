@@ -27,7 +27,7 @@ from ssl import SSLContext
 from types import TracebackType
 from typing import Self
 
-from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.execution import start
 
 __all__ = [
     "CLOSE",

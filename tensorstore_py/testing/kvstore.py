@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import pytest
@@ -25,9 +25,23 @@ from tensorstore_py._interface.generation import (
     UNKNOWN,
     TimestampedStorageGeneration,
 )
-from tensorstore_py._interface.kept import Kept, Stretch
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore
+from tensorstore_py._interface.read_modify_write import (
+    ReadModifyWrite,
+    Replace,
+    update,
+    update_values,
+)
+from tensorstore_py._interface.store_abilities import (
+    AtomicBatch,
+    CopiedRange,
+    Segment,
+    copy_value,
+    splice,
+    write_segments,
+    write_values,
+)
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import SpecError
 from tensorstore_py.testing.kvstore_reads import (
@@ -39,6 +53,16 @@ from tensorstore_py.testing.kvstore_reads import (
 )
 
 __all__ = ["KvStoreSuite"]
+
+
+class Append(ReadModifyWrite):
+    """Adds to the end of what is there."""
+
+    def __init__(self, tail: bytes) -> None:
+        self.tail = tail
+
+    async def apply(self, stored: Buffer | None) -> Buffer | None:
+        return bytes(stored or b"") + self.tail
 
 
 class KvStoreSuite(KvStoreListSuite):
@@ -110,7 +134,7 @@ class KvStoreSuite(KvStoreListSuite):
         names = ["a", "gone", "d/b", "nothing", "d/gone", "empty", "large"]
         values = [bytearray(VALUE), None, memoryview(VALUE)[2:5], None, None, b"", LARGE]
 
-        drive(store, lambda: store.write_values([prefix + name for name in names], values))
+        drive(store, lambda: write_values(store, [prefix + name for name in names], values))
 
         assert self.keys(store, prefix) == ("a", "d/b", "empty", "large")
         kept = ["a", "gone", "d/b", "empty", "large"]
@@ -118,7 +142,7 @@ class KvStoreSuite(KvStoreListSuite):
         assert found == [VALUE, None, VALUE[2:5], b"", LARGE]
 
     def test_writes_no_values(self, store: KvStore, prefix: str) -> None:
-        drive(store, lambda: store.write_values([], []))
+        drive(store, lambda: write_values(store, [], []))
 
         assert self.keys(store, prefix) == ()
 
@@ -128,7 +152,7 @@ class KvStoreSuite(KvStoreListSuite):
         keys = [prefix + "a", prefix + "b"]
         first = self.set(store, keys[0], VALUE)
 
-        drive(store, lambda: store.write_values(keys, [b"new", VALUE]))
+        drive(store, lambda: write_values(store, keys, [b"new", VALUE]))
 
         assert self.get(store, keys[0]).stamp.generation != first.generation
         assert self.set(store, keys[0], b"1", if_equal=first.generation).generation == UNKNOWN
@@ -139,15 +163,67 @@ class KvStoreSuite(KvStoreListSuite):
         memory = bytearray(VALUE)
         views = [memoryview(memory)[:5], memoryview(memory)[5:]]
 
-        drive(store, lambda: store.write_values([prefix + "a", prefix + "b"], views))
+        drive(store, lambda: write_values(store, [prefix + "a", prefix + "b"], views))
         memory[:] = b"x" * len(memory)
 
         found = self.values(store, prefix, ["a", "b"], memoryview(bytearray(100)))
         assert found == [VALUE[:5], VALUE[5:]]
 
+    @pytest.mark.parametrize("owned", [False, True])
+    def test_writes_a_value_in_segments(self, store: KvStore, prefix: str, owned: bool) -> None:
+        def write(
+            segments: Sequence[Buffer] | None, if_equal: bytes
+        ) -> TimestampedStorageGeneration:
+            key = prefix + "a"
+            return drive(
+                store,
+                lambda: write_segments(store, key, segments, if_equal=if_equal, owned=owned),
+            )
+
+        first = write([b"", VALUE[:4], memoryview(VALUE)[4:]], NO_VALUE)
+        stale = write([b"stale"], NO_VALUE)
+        found = self.get(store, prefix + "a")
+        write(None, first.generation)
+
+        assert bytes(found.value) == VALUE
+        assert (found.stamp.generation, stale.generation) == (first.generation, UNKNOWN)
+        assert self.keys(store, prefix) == ()
+
+    def test_a_change_is_made_of_what_is_there(self, store: KvStore, prefix: str) -> None:
+        self.set(store, prefix + "a", b"1")
+        keys = [prefix + "a", prefix + "b"]
+        changes = [Append(b"2"), Append(b"3")]
+
+        drive(store, lambda: update_values(store, keys, changes))
+        drive(store, lambda: update(store, keys[0], Append(b"4")))
+        drive(store, lambda: update(store, keys[1], Replace(None)))
+
+        assert self.values(store, prefix, "ab", memoryview(bytearray(9))) == [b"124", None]
+
+    def test_a_batch_is_stored_at_once_or_not_at_all(self, store: KvStore, prefix: str) -> None:
+        if not isinstance(store, AtomicBatch):
+            return  # a transaction stores key after key
+        stamp = self.set(store, prefix + "a", b"1")
+        conditions = {prefix + "a": stamp.generation, prefix + "c": NO_VALUE}
+
+        done = drive(store, lambda: store.write_batch({prefix + "b": b"2"}, conditions))
+        values = {prefix + "a": None, prefix + "c": b"3"}
+        failed = drive(store, lambda: store.write_batch(values, {prefix + "b": NO_VALUE}))
+
+        assert (done, failed) == (None, prefix + "b")
+        assert self.keys(store, prefix) == ("a", "b")
+
+    def test_copies_or_says_that_it_did_not(self, store: KvStore, prefix: str) -> None:
+        self.set(store, prefix + "a", VALUE)
+        self.set(store, prefix + "b", b"old")
+
+        done = drive(store, lambda: copy_value(store, prefix + "a", store, prefix + "b"))
+
+        assert bytes(self.get(store, prefix + "b").value) == (VALUE if done else b"old")
+
     def test_as_many_keys_as_values(self, store: KvStore, prefix: str) -> None:
         with pytest.raises(ValueError, match="argument"):
-            drive(store, lambda: store.write_values([prefix + "a"], [VALUE, VALUE]))
+            drive(store, lambda: write_values(store, [prefix + "a"], [VALUE, VALUE]))
 
     def test_creates_only_if_absent(self, store: KvStore, prefix: str) -> None:
         first = self.set(store, prefix + "a/b", VALUE, if_equal=NO_VALUE)
@@ -179,13 +255,22 @@ class KvStoreSuite(KvStoreListSuite):
     def test_keeps_parts_of_a_value(self, store: KvStore, prefix: str) -> None:
         first = self.set(store, prefix + "a", LARGE)
 
-        def splice(*parts: Stretch) -> TimestampedStorageGeneration:
+        def changed(*parts: Segment) -> TimestampedStorageGeneration:
             generation = first.generation
-            return drive(store, lambda: store.splice(prefix + "a", parts, if_equal=generation))
+            return drive(store, lambda: splice(store, prefix + "a", parts, if_equal=generation))
 
         end = len(LARGE)
-        second = splice(b"new", b"er", Kept(9, end), b"", Kept(4, 4), Kept(0, 3), Kept(3, 5), b"!")
-        stale = splice(Kept(0, 4), b"stale")
+        second = changed(
+            b"new",
+            b"er",
+            CopiedRange(9, end),
+            b"",
+            CopiedRange(4, 4),
+            CopiedRange(0, 3),
+            CopiedRange(3, 5),
+            b"!",
+        )
+        stale = changed(CopiedRange(0, 4), b"stale")
 
         found = self.get(store, prefix + "a")
         assert bytes(found.value) == b"newer" + LARGE[9:] + LARGE[:5] + b"!"

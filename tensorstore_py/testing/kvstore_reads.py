@@ -2,13 +2,15 @@
 
 `KvStoreReadSuite` and `KvStoreListSuite` are for stores that cannot write: their test classes say
 in `put` how a value gets into the store. `KvStoreSuite` in `kvstore` adds writing. Tests are driven
-by the store's temperament: inline stores without any event loop, others on the library's loop.
+by the store's execution mode: inline stores without any event loop, others on the library's loop.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import pytest
@@ -20,9 +22,15 @@ from tensorstore_py._interface.generation import (
 )
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import KvStore, ListEntry, ReadResult
+from tensorstore_py._interface.store_abilities import (
+    list_directory,
+    read_as_of,
+    read_parts,
+    read_ranges,
+    read_values,
+)
+from tensorstore_py._runtime.execution import run_inline, start
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.inline import run_inline
-from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import OutOfRangeError, SpecError
 
 __all__ = ["KvStoreListSuite", "KvStoreReadSuite", "drive"]
@@ -34,7 +42,7 @@ LARGE = bytes(range(256)) * 4099 + b"end"
 
 
 def drive(store: KvStore, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run `body()` to its end as the store's temperament demands.
+    """Run `body()` to its end as the store's execution mode demands.
 
     Example:
         >>> from tensorstore_py._api.kvstore import KvStore
@@ -115,8 +123,33 @@ class KvStoreReadSuite:
     ) -> list[bytes | None]:
         """The values below `prefix`, all of them held at one time and then copied."""
         keys = [prefix + name for name in names]
-        found = drive(store, lambda: store.read_values(keys, room))
+        found = drive(store, lambda: read_values(store, keys, room))
         return [None if value is None else bytes(value) for value in found]
+
+    def test_parts_of_a_value_of_another_size_are_not_told(
+        self, store: KvStore, prefix: str
+    ) -> None:
+        self.filled(store, prefix, ["a"], VALUE)
+        ranges = [ByteRange(2, 5), ByteRange(-1)]
+
+        def parts(name: str, size: int) -> list[bytes | None] | None:
+            found = drive(store, lambda: read_parts(store, prefix + name, ranges, size))
+            if found is None:
+                return None  # the store cannot tell, or the size is another one
+            return [None if value is None else bytes(value) for value in found]
+
+        assert parts("a", len(VALUE)) in (None, [VALUE[2:5], VALUE[-1:]])
+        assert parts("a", len(VALUE) + 1) is None
+        assert parts("nothing", len(VALUE)) in (None, [None, None])
+
+    def test_an_answer_is_never_older_than_asked(self, store: KvStore, prefix: str) -> None:
+        self.filled(store, prefix, ["a"], VALUE)
+        key, now = prefix + "a", time.time()
+
+        for bound in (-math.inf, now):
+            found = drive(store, partial(read_as_of, store, key, WHOLE, bound))
+
+            assert bytes(found.value) == VALUE
 
     def test_a_key_that_is_not_there_is_missing(self, store: KvStore, prefix: str) -> None:
         self.filled(store, prefix, ["there/x"], VALUE)
@@ -227,7 +260,7 @@ class KvStoreReadSuite:
         self.filled(store, prefix, ["a"], VALUE)
         ranges = [ByteRange(7, 9), ByteRange(0, 3), ByteRange(2, 4), ByteRange(-1), WHOLE]
 
-        results = drive(store, lambda: store.read_ranges(prefix + "a", ranges))
+        results = drive(store, lambda: read_ranges(store, prefix + "a", ranges))
 
         assert [bytes(result.value) for result in results] == [
             b"78", b"012", b"23", b"9", VALUE
@@ -238,10 +271,10 @@ class KvStoreReadSuite:
     def test_several_ranges_of_nothing_are_missing(self, store: KvStore, prefix: str) -> None:
         ranges = [ByteRange(0, 3), ByteRange(-1)]
 
-        results = drive(store, lambda: store.read_ranges(prefix + "nothing", ranges))
+        results = drive(store, lambda: read_ranges(store, prefix + "nothing", ranges))
 
         assert [result.state for result in results] == ["missing", "missing"]
-        assert drive(store, lambda: store.read_ranges(prefix + "nothing", [])) == []
+        assert drive(store, lambda: read_ranges(store, prefix + "nothing", [])) == []
 
     def test_several_ranges_stay_inside_the_value(self, store: KvStore, prefix: str) -> None:
         self.filled(store, prefix, ["a"], VALUE)
@@ -249,7 +282,7 @@ class KvStoreReadSuite:
         with pytest.raises(OutOfRangeError):
             drive(
                 store,
-                lambda: store.read_ranges(prefix + "a", [ByteRange(0, 3), ByteRange(5, 11)]),
+                lambda: read_ranges(store, prefix + "a", [ByteRange(0, 3), ByteRange(5, 11)]),
             )
 
     @pytest.mark.parametrize("size", [0, 1, len(VALUE), 2 * len(VALUE), 1000])
@@ -379,7 +412,7 @@ class KvStoreListSuite(KvStoreReadSuite):
         self.filled(store, prefix, self.tree, VALUE)
 
         async def collect() -> list[str]:
-            return [name async for name in store.list_directory(prefix + start)]
+            return [name async for name in list_directory(store, prefix + start)]
 
         below = [key[len(start) :] for key in self.tree if key.startswith(start)]
         expected = {first + slash for first, slash, _ in (key.partition("/") for key in below)}

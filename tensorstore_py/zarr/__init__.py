@@ -31,7 +31,7 @@ from tensorstore_py.zarr.codecs import (
     Zstd,
     ZstdCodec,
 )
-from tensorstore_py.zarr.copying import Copied, copy, copy_all
+from tensorstore_py.zarr.copying import Copied, copy, copy_all, load, save, save_array, save_group
 from tensorstore_py.zarr.creation import (
     array,
     create,
@@ -57,7 +57,7 @@ from tensorstore_py.zarr.nodes import (
     open_group,
     tree,
 )
-from tensorstore_py.zarr.saving import load, save, save_array, save_group
+from tensorstore_py.zarr.request import ProcessSynchronizer, ThreadSynchronizer
 from tensorstore_py.zarr.storage import (
     DictStore,
     DirectoryStore,
@@ -70,7 +70,6 @@ from tensorstore_py.zarr.storage import (
     ZipStore,
 )
 from tensorstore_py.zarr.store import Store
-from tensorstore_py.zarr.synchronizers import ProcessSynchronizer, ThreadSynchronizer
 from tensorstore_py.zarr.zarr_array import Array
 from tensorstore_py.zarr.zarr_group import Group
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorstore_py.zarr.bridged import bridge
 from tensorstore_py.zarr.storage import store_of
+from tensorstore_py.zarr.store import bridge
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,20 +1,29 @@
-"""Arrays and groups copied into a group, by zarr-python's names: `copy` and `copy_all`."""
+"""Whole arrays and groups by zarr-python's names: `save`, `load`, `copy` and `copy_all`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, TypeAlias
 
+import numpy as np
+
 from tensorstore_py.errors import AlreadyExistsError
-from tensorstore_py.zarr.creation import like
+from tensorstore_py.zarr.creation import array, like
+from tensorstore_py.zarr.nodes import open as open_node
+from tensorstore_py.zarr.nodes import open_group
 from tensorstore_py.zarr.zarr_array import Array
 from tensorstore_py.zarr.zarr_group import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Copied", "copy", "copy_all"]
+    from tensorstore_py.zarr.storage import StoreLike
+
+
+__all__ = ["Copied", "copy", "copy_all", "load", "save", "save_array", "save_group"]
 
 # Any: an Array or a Group, or what acts alike, such as h5py's.
 Node: TypeAlias = Any
@@ -95,7 +104,7 @@ def copy(
         raise ValueError("the source has no name; pass name= for that of the copy")
     if not (_is_array(source) or hasattr(source, "keys")):
         raise TypeError(f"{source!r} is neither an array nor a group")
-    with _Teller(log) as tell:
+    with _lines_to(log) as tell:
         task = _Task(tell, shallow, without_attrs, if_exists, dry_run, create_kws)
         return task.copy(source, dest, found, top=True)
 
@@ -114,7 +123,7 @@ def copy_all(
 
     Args and errors are those of `copy`.
     """
-    with _Teller(log) as tell:
+    with _lines_to(log) as tell:
         total = Copied()
         for name, node in _members(source):
             total = total.and_(
@@ -205,28 +214,112 @@ def _blocks(array: Array) -> Iterator[tuple[slice, ...]]:
         yield (slice(low, min(low + size, extent)),)
 
 
-def _silent(line: str) -> None:
-    """Tells nobody."""
+@contextmanager
+def _lines_to(log: Log) -> Iterator[Callable[[str], object]]:
+    """What writes a line to wherever lines are wanted."""
+    if log is None:
+        yield lambda _: None
+    elif callable(log):
+        yield log
+    elif isinstance(log, str | os.PathLike):
+        with open(log, "w", encoding="utf-8") as file:  # noqa: PTH123
+            yield partial(print, file=file)
+    else:
+        yield partial(print, file=log)
 
 
-class _Teller:
-    """Writes lines to wherever they are wanted."""
+# Any: whatever NumPy makes an array of.
+ArrayLike = Any
+# Any: an array, or a dictionary of such; only what is stored tells.
+Loaded: TypeAlias = Any
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._file: TextIO | None = None
 
-    def __enter__(self) -> Callable[[str], object]:
-        log = self._log
-        if log is None:
-            return _silent
-        if callable(log):
-            return log
-        if isinstance(log, str | os.PathLike):
-            self._file = log = open(log, "w", encoding="utf-8")  # noqa: PTH123
-        target = log
-        return lambda line: print(line, file=target)
+def save(store: StoreLike, *args: ArrayLike, path: str | None = None, **kwargs: ArrayLike) -> None:
+    """Save an array, or several in a group; whatever is there is replaced.
 
-    def __exit__(self, *error: object) -> None:
-        if self._file is not None:
-            self._file.close()
+    Args:
+        store: as for `create`.
+        *args: one array is saved by itself; several as `arr_0`, `arr_1` and so on in a group.
+        path: in the store.
+        **kwargs: arrays by the names that they get in a group.
+
+    Raises:
+        ValueError: there is nothing to save.
+
+    Example:
+        >>> import numpy as np
+        >>> import tensorstore_py as ts
+        >>> ts.zarr.save("saved.zarr", np.arange(3), squares=np.arange(3) ** 2)
+        >>> sorted(ts.zarr.load("saved.zarr").items())
+        [('arr_0', array([0, 1, 2])), ('squares', array([0, 1, 4]))]
+    """
+    if not args and not kwargs:
+        raise ValueError("pass at least one array to save")
+    if len(args) == 1 and not kwargs:
+        save_array(store, args[0], path=path)
+    else:
+        save_group(store, *args, path=path, **kwargs)
+
+
+def save_array(
+    store: StoreLike, arr: ArrayLike, *, path: str | None = None, **arguments: Any
+) -> None:
+    """Save an array; whatever is there is replaced.
+
+    Args:
+        store: as for `create`.
+        arr: the array.
+        path: in the store.
+        **arguments: those of `create`.
+    """
+    array(arr, store=store, path=path, overwrite=True, **arguments)
+
+
+def save_group(
+    store: StoreLike,
+    *args: ArrayLike,
+    path: str | None = None,
+    zarr_format: int | None = None,
+    **kwargs: ArrayLike,
+) -> None:
+    """Save arrays in a group; whatever is there is replaced.
+
+    Args:
+        store: as for `create`.
+        *args: arrays that are called `arr_0`, `arr_1` and so on.
+        path: in the store.
+        zarr_format: 2 or 3.
+        **kwargs: arrays by name.
+
+    Raises:
+        ValueError: there is nothing to save, or two arrays have one name.
+    """
+    if not args and not kwargs:
+        raise ValueError("pass at least one array to save")
+    named = {f"arr_{place}": each for place, each in enumerate(args)}
+    twice = named.keys() & kwargs.keys()
+    if twice:
+        raise ValueError(f"{min(twice)!r} is the name of two arrays")
+    group = open_group(store, "w", path=path, zarr_format=zarr_format)
+    for name, each in {**named, **kwargs}.items():
+        group.array(name, each)
+
+
+def load(store: StoreLike, path: str | None = None, *, zarr_format: int | None = None) -> Loaded:
+    """Load an array, or all arrays right in a group.
+
+    Args:
+        store: as for `create`.
+        path: in the store.
+        zarr_format: 2 or 3; whichever is there if left out.
+
+    Returns:
+        A NumPy array; a dictionary of those in a group, by name.
+
+    Raises:
+        NodeNotFoundError: nothing is there.
+    """
+    found = open_node(store, "r", path=path, zarr_format=zarr_format)
+    if isinstance(found, Array):
+        return np.asarray(found[...])
+    return {name: np.asarray(each[...]) for name, each in found.arrays()}

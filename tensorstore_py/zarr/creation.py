@@ -1,39 +1,219 @@
-"""Creating and opening arrays by zarr-python's names: thin functions over specs."""
+"""Creating and opening arrays by zarr-python's names and modes: thin functions over specs.
+
+A mode becomes an open mode of `ts.open`, and a path a group's member, so that the groups above it
+are made. Which version of the format is there is found out by looking for its documents.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+import json
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast
 
 import numpy as np
 
+from tensorstore_py._api.group import Group
+from tensorstore_py._api.open import open as open_spec
 from tensorstore_py._hierarchy.path import normalised
-from tensorstore_py._spec.spelled import spelled_out
-from tensorstore_py.zarr.arguments import ArrayArguments, named
-from tensorstore_py.zarr.opening import as_format, as_mode, create_at, find, open_at, required
-from tensorstore_py.zarr.readings import arguments_of
-from tensorstore_py.zarr.request import check_names, request_for
+from tensorstore_py._spec.arguments import spelled_out
+from tensorstore_py.errors import MismatchError
+from tensorstore_py.zarr.errors import NodeExistsError, NodeNotFoundError
+from tensorstore_py.zarr.request import (
+    ArrayArguments,
+    arguments_of,
+    check_names,
+    named,
+    request_for,
+)
 from tensorstore_py.zarr.storage import StoreLike, store_of
 from tensorstore_py.zarr.zarr_array import Array
 
 if TYPE_CHECKING:
+    from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._spec.context import Context
+    from tensorstore_py.zarr.request import Request
     from tensorstore_py.zarr.store import Store
 
+
 __all__ = [
+    "Found",
+    "Mode",
     "array",
+    "as_format",
+    "as_mode",
     "create",
     "create_array",
+    "create_at",
+    "describe",
     "empty",
     "empty_like",
+    "find",
     "full",
     "full_like",
     "ones",
     "ones_like",
     "open_array",
+    "open_at",
     "open_like",
+    "required",
     "zeros",
     "zeros_like",
 ]
+
+Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
+_MODES = ("r", "r+", "a", "w", "w-", "x")
+_DRIVERS = {2: "zarr", 3: "zarr3"}
+
+
+class Found(NamedTuple):
+    """What is at a path."""
+
+    kind: Literal["array", "group"]
+    zarr_format: int
+
+
+def as_mode(mode: object, store: Store) -> Mode:
+    """A mode, or the usual one.
+
+    Raises:
+        ValueError: there is no such mode.
+    """
+    if mode is None:
+        return "r" if store.read_only else "a"
+    if mode not in _MODES:
+        raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
+    return "w-" if mode == "x" else cast("Mode", mode)
+
+
+def as_format(zarr_format: object) -> Literal[2, 3] | None:
+    """A version, or None for whichever there is.
+
+    Raises:
+        ValueError: there is no such version.
+    """
+    if zarr_format is not None and zarr_format not in (2, 3):
+        raise ValueError(f"zarr_format must be 2 or 3, not {zarr_format!r}")
+    return zarr_format
+
+
+def find(store: Store, path: str, zarr_format: int | None) -> Found | None:
+    """What is at a path, of that version if one is given; None if nothing is."""
+    where = store.at(path)
+    if zarr_format != 2:
+        document = where.read("zarr.json").result()
+        if document.state == "value":
+            kind = json.loads(bytes(document.value)).get("node_type")
+            return Found("group" if kind == "group" else "array", 3)
+    if zarr_format != 3:
+        if where.read(".zarray").result().state == "value":
+            return Found("array", 2)
+        if where.read(".zgroup").result().state == "value":
+            return Found("group", 2)
+    return None
+
+
+def required(store: Store, path: str, zarr_format: int | None, kind: str) -> Found:
+    """What is at a path, where something must be.
+
+    Raises:
+        NodeNotFoundError: nothing is there.
+    """
+    found = find(store, path, zarr_format)
+    if found is None:
+        raise NodeNotFoundError(
+            f"no {kind} found at {describe(store, path)}; pass mode='a' or 'w' to create one"
+        )
+    return found
+
+
+def describe(store: Store, path: str) -> str:
+    """How to name a node to a person."""
+    where = store.at(path)
+    return where.store.describe_key(where.path.rstrip("/"))
+
+
+def open_at(
+    store: Store,
+    path: str,
+    found: Found,
+    *,
+    read_only: bool,
+    cache_metadata: bool = True,
+) -> Array:
+    """The array that was found at a path.
+
+    Raises:
+        MismatchError: a group is there.
+    """
+    if found.kind == "group":
+        raise MismatchError(
+            f"there is a group, not an array, at {describe(store, path)}; open it with open_group"
+        )
+    opened = open_spec(
+        {"driver": _DRIVERS[found.zarr_format]},
+        kvstore=store.at(path),
+        context=store.context,
+        open=True,
+        read=True,
+        write=not read_only,
+    ).result()
+    return Array(opened, store=store, path=path, read_only=read_only, cache_metadata=cache_metadata)
+
+
+def create_at(
+    store: Store,
+    path: str,
+    request: Request,
+    *,
+    overwrite: bool,
+    read_only: bool = False,
+    cache_metadata: bool = True,
+) -> Array:
+    """A new array at a path, with the groups above it.
+
+    Raises:
+        NodeExistsError: something is there, and `overwrite` is off.
+        PermissionError: the store is read only.
+    """
+    store.check_writable()
+    if not overwrite:
+        found = find(store, path, None)
+        if found is not None:
+            raise NodeExistsError(
+                f"there is a Zarr {found.kind} at {describe(store, path)}; open it with mode='a', "
+                "or replace it with overwrite=True or mode='w'"
+            )
+    opened = _made(store, path, request, overwrite)
+    return Array(opened, store=store, path=path, read_only=read_only, cache_metadata=cache_metadata)
+
+
+def _made(store: Store, path: str, request: Request, overwrite: bool) -> TensorStore:
+    parent = path.rpartition("/")[0]
+    if path:
+        Group.open(
+            store.kvstore,
+            path=parent,
+            open=True,
+            create=True,
+            zarr_format=request.zarr_format,
+            consolidated=False,
+            context=store.context,
+        ).result()
+    members, left = request.members, request.attributes
+    if left and request.zarr_format == 3:
+        metadata = {**cast("dict[str, object]", members["metadata"]), "attributes": left}
+        members, left = {**members, "metadata": metadata}, {}
+    opened = open_spec(
+        members,
+        kvstore=store.at(path),
+        context=store.context,
+        create=True,
+        delete_existing=overwrite or None,
+        **request.options,
+    ).result()
+    if left:
+        opened.attrs.update(left).result()
+    return opened
+
 
 # Any: whatever NumPy makes an array of.
 ArrayLike: TypeAlias = Any
@@ -186,12 +366,7 @@ def array(data: ArrayLike, **arguments: Any) -> Array:
 
 
 def array_arguments(data: ArrayLike, arguments: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Data as an array, and the arguments to create one that holds it.
-
-    Args:
-        data: whatever NumPy makes an array of.
-        arguments: those of `create`.
-    """
+    """Data as an array, and the arguments of `create` for one that holds it."""
     found = data if hasattr(data, "shape") and hasattr(data, "dtype") else np.asanyarray(data)
     usual: dict[str, Any] = {"dtype": _dtype_of(found)}
     if found.dtype == object and not isinstance(found, Array):
@@ -317,11 +492,9 @@ def open_array(
 
 
 def like(a: ArrayLike, arguments: dict[str, Any]) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """The shape and the arguments for an array like another one.
+    """The shape and the arguments for an array like another one, but for `arguments`.
 
-    Args:
-        a: an array; of an Array everything is taken over, of others the type and the chunks.
-        arguments: what is to be different.
+    Of an Array everything is taken over, of others the type and the chunks.
     """
     found = a if hasattr(a, "shape") and hasattr(a, "dtype") else np.asanyarray(a)
     if isinstance(found, Array):

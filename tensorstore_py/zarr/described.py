@@ -1,28 +1,103 @@
 """`Described`: what there is to say of an array, the half of `ts.zarr.Array` that tells.
 
 Shape, chunks, codecs and attributes come from the metadata; what is stored from a list of keys.
+Nothing is decoded.
 """
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 from abc import abstractmethod
 from math import prod
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
+from tensorstore_py._display.info import Info
+from tensorstore_py._interface.chunk_keys import ChunkKeyEncodingModel, ChunkKeys, SeparatedKeys
+from tensorstore_py._spec.registry import chunk_key_encodings
 from tensorstore_py.zarr.attributes import Attributes
-from tensorstore_py.zarr.info import Info, human_size
 from tensorstore_py.zarr.selectable import Selectable
 from tensorstore_py.zarr.store import Store
-from tensorstore_py.zarr.stored import StoredBytes, digest, initialized
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tensorstore_py.zarr.codecs import Codec
+    from tensorstore_py.zarr.form import Form
 
-__all__ = ["Described"]
+
+__all__ = ["Described", "Info", "StoredBytes", "chunk_keys", "digest", "human_size", "initialized"]
+
+
+def human_size(size: int) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> human_size(800), human_size(400_000_000)
+        ('800', '381.5M')
+    """
+    if size < 1024:
+        return str(size)
+    scaled = float(size)
+    for unit in "KMGTPE":
+        scaled /= 1024
+        if scaled < 1024 or unit == "E":
+            break
+    return f"{scaled:.1f}{unit}"
+
 
 Shape = tuple[int, ...]
+
+
+class StoredBytes(int):
+    """A number of bytes that may be called.
+
+    In zarr-python 2 it is an attribute, and in zarr-python 3 a method.
+
+    Example:
+        >>> StoredBytes(5), StoredBytes(5)()
+        (5, 5)
+    """
+
+    __slots__ = ()
+
+    def __call__(self) -> int:
+        """The number."""
+        return int(self)
+
+
+def chunk_keys(form: Form) -> ChunkKeys:
+    """The names of chunks, or of shards."""
+    rank = len(form.chunks)
+    if form.zarr_format == 2:
+        return SeparatedKeys(rank, form.metadata["dimension_separator"])
+    encoding = form.metadata["chunk_key_encoding"]
+    found = cast("type[ChunkKeyEncodingModel]", chunk_key_encodings.get(encoding["name"]))
+    return found.parse(encoding.get("configuration", {})).bind(rank)
+
+
+def initialized(store: Store, form: Form, shape: Shape) -> int:
+    """How many chunks of an array something was stored of; `store` has the array's keys."""
+    keys, cells = chunk_keys(form), form.cells(shape)
+    found = 0
+    for name in store.sizes():
+        cell = keys.decode(name)
+        if cell is not None and all(map(int.__lt__, cell, cells)):
+            found += 1
+    return found * form.chunks_per_cell
+
+
+def digest(store: Store, form: Form, shape: Shape, hashname: str) -> bytes:
+    """A digest of all that is stored: chunks in order, the metadata, the attributes."""
+    made = hashlib.new(hashname)
+    keys = chunk_keys(form)
+    for cell in itertools.product(*map(range, form.cells(shape))):
+        made.update(store.get(keys.encode(cell), b""))
+    for key in (".zarray", ".zattrs") if form.zarr_format == 2 else ("zarr.json",):
+        made.update(store.get(key, b""))
+    return made.digest()
+
+
 # Any: whichever type the elements are of.
 Scalar: TypeAlias = Any
 
@@ -60,29 +135,9 @@ class Described(Selectable):
         return self.path.rpartition("/")[2]
 
     @property
-    def ndim(self) -> int:
-        """How many dimensions there are."""
-        return self.ts.rank
-
-    @property
-    def size(self) -> int:
-        """How many elements there are."""
-        return prod(self.shape)
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy's type of the elements; arrays of version 2 tell the byte order that is stored."""
         return self.form.dtype
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements in memory."""
-        return self.size * self.itemsize
 
     @property
     def zarr_format(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 from tensorstore_py.zarr.codecs import Codec, as_codec
 
 __all__ = ["Element", "as_element"]

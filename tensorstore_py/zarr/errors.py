@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorstore_py.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError
 
 __all__ = ["NodeExistsError", "NodeNotFoundError", "ReadOnlyError"]
 
 
-class NodeExistsError(AlreadyExistsError, FileExistsError):
+class _Pickled(BaseException):
+    """An error that goes to other processes by a call of its class.
+
+    distributed has tblib pickle errors. For those that have no `__reduce__` of their own tblib
+    calls `cls.__new__`, which is that of ValueError here, and refuses to make an OSError.
+    """
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return super().__reduce__()
+
+
+class NodeExistsError(_Pickled, AlreadyExistsError, FileExistsError):
     """An array or a group is there. Remedy: open it, or replace it.
 
     Example:
@@ -22,7 +35,7 @@ class NodeExistsError(AlreadyExistsError, FileExistsError):
     """
 
 
-class NodeNotFoundError(NotFoundError, FileNotFoundError):
+class NodeNotFoundError(_Pickled, NotFoundError, FileNotFoundError):
     """No array and no group is there. Remedy: create one, or correct the path.
 
     Example:
@@ -35,7 +48,7 @@ class NodeNotFoundError(NotFoundError, FileNotFoundError):
     """
 
 
-class ReadOnlyError(PermissionDeniedError, PermissionError):
+class ReadOnlyError(_Pickled, PermissionDeniedError, PermissionError):
     """It was opened to be read only. Remedy: open it with another mode.
 
     Example:

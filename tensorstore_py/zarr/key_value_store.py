@@ -1,6 +1,6 @@
 """`KeyValueStore`: a store of this package by the names of `zarr.abc.store.Store`.
 
-Whoever imports this imports zarr-python. Each method is one operation of the `ts.KvStore`, awaited
+Importing this imports zarr-python. Each method is one operation of the `ts.KvStore`, awaited
 in whichever event loop calls, which is zarr-python's own as a rule. The operations themselves run
 where the store's always do.
 """
@@ -19,6 +19,7 @@ from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._interface.store_abilities import list_directory
 from tensorstore_py._spec.held import json_of_object, kvstore_object
 from tensorstore_py.errors import OutOfRangeError, UnsupportedError
 from tensorstore_py.zarr.errors import ReadOnlyError
@@ -181,7 +182,7 @@ class KeyValueStore(Store):
         store = self.kvstore.store
 
         async def body() -> set[str]:
-            return {name.rstrip("/") async for name in store.list_directory(whole)}
+            return {name.rstrip("/") async for name in list_directory(store, whole)}
 
         for name in sorted(await self._begin(body)):
             yield name
@@ -328,13 +329,7 @@ def _of_store(store: KeyValueStore) -> object:
 def key_value_store(
     store: StoreLike, *, read_only: bool | None = None, transaction: Transaction | None = None
 ) -> KeyValueStore:
-    """Either of the two, as the store is.
-
-    Args:
-        store: as for `as_store`.
-        read_only: as for `as_store`.
-        transaction: as for `as_store`.
-    """
+    """The `KeyValueStore` of a store, inline if that is."""
     found = store_of(store)
     kind = InlineKeyValueStore if found.kvstore.store.inline else KeyValueStore
     return kind(found, read_only=read_only, transaction=transaction)
@@ -348,7 +343,7 @@ def _is_writable(kvstore: KvStore | None) -> bool:
     """Whether a store, and what it is in, can be written at all."""
     while kvstore is not None:
         store = _plain(kvstore)
-        if not store.writable or type(store).write is promise.KvStore.write:
+        if not store.writable:
             return False
         kvstore = kvstore.base
     return True
@@ -357,7 +352,7 @@ def _is_writable(kvstore: KvStore | None) -> bool:
 def _is_listable(kvstore: KvStore) -> bool:
     """Whether the keys of a store can be listed at all."""
     store = _plain(kvstore)
-    return store.listable and type(store).list is not promise.KvStore.list
+    return store.listable
 
 
 def _plain(kvstore: KvStore) -> promise.KvStore:

@@ -1,7 +1,7 @@
 """A store of keys and bytes in a mapping of the user's: a `dict`, or whatever behaves like one.
 
 Versions are made from the values themselves, since a mapping has none. A lock makes comparing and
-storing one step for everybody who comes this way; who changes the mapping directly is not seen
+storing one step for all who write through it; a change made in the mapping directly is not seen
 before the next read.
 """
 
@@ -19,7 +19,7 @@ from tensorstore_py._interface.generation import (
 )
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec, ListEntry, ReadResult
-from tensorstore_py._runtime.gate import Mutex
+from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._spec.held import Held
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import PlainValidator
@@ -86,7 +86,7 @@ class MappingStore(KvStore):
         )
 
     def _value(self, key: str) -> bytes | None:
-        # Not every mapping has a cheap `in`, and somebody may delete the key in between.
+        # Not every mapping has a cheap `in`, and the key may be deleted in between.
         try:
             return bytes(self._held.value[key])
         except KeyError:

@@ -7,17 +7,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tensorstore_py._api.group import Group as EngineGroup
 from tensorstore_py._hierarchy.path import normalised
 from tensorstore_py.errors import AlreadyExistsError, NotFoundError
-from tensorstore_py.zarr.arguments import ArrayArguments
-from tensorstore_py.zarr.creation import open_array
+from tensorstore_py.zarr.creation import (
+    as_format,
+    as_mode,
+    describe,
+    find,
+    open_array,
+    open_at,
+    required,
+)
 from tensorstore_py.zarr.errors import NodeExistsError, NodeNotFoundError
-from tensorstore_py.zarr.opening import as_format, as_mode, describe, find, open_at, required
+from tensorstore_py.zarr.request import ArrayArguments
 from tensorstore_py.zarr.storage import StoreLike, store_of
 from tensorstore_py.zarr.zarr_group import Group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tensorstore_py._api.tree import Tree
+    from tensorstore_py._api.group_nodes import Tree
     from tensorstore_py._spec.context import Context
 
 # Any: an Array or a Group; only what is stored tells.

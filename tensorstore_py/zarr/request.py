@@ -1,27 +1,108 @@
 """What a new array is to be: keyword arguments of zarr-python, 2 and 3, as the members of a spec.
 
 What is wrong with an argument is said here, with the argument that is right. What the engine
-can choose by itself, chunks for instance, is left to it.
+can choose by itself, chunks for instance, is left to it. h5py's names, which zarr-python's
+`create_dataset` takes, are here, too, and the synchronizers, which nothing needs: a chunk that is
+written in part is stored on the condition that it is still the one that was read, and else changed
+again. So writers in any number of threads and processes lose nothing.
 """
 
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from tensorstore_py._hierarchy.attributes import as_attributes
+from tensorstore_py._hierarchy.document import as_attributes
 from tensorstore_py.errors import did_you_mean
 from tensorstore_py.zarr import storage
-from tensorstore_py.zarr.arguments import ArrayArguments
 from tensorstore_py.zarr.codecs import Codec, VLenUTF8, as_codec
 from tensorstore_py.zarr.element import Element, as_element
 
-__all__ = ["Request", "as_shape", "check_names", "request_for"]
+if TYPE_CHECKING:
+    from tensorstore_py.zarr.form import Form
+
+
+__all__ = [
+    "ArrayArguments",
+    "ProcessSynchronizer",
+    "Request",
+    "ThreadSynchronizer",
+    "arguments_of",
+    "as_shape",
+    "check_names",
+    "from_h5py",
+    "named",
+    "request_for",
+]
+
+
+class ArrayArguments(TypedDict, total=False):
+    """The keyword arguments of whatever creates an array; `create` explains them."""
+
+    chunks: object
+    shards: object
+    dtype: object
+    compressor: object
+    compressors: object
+    filters: object
+    serializer: object
+    codecs: object
+    object_codec: object
+    fill_value: object
+    order: object
+    zarr_format: object
+    dimension_separator: object
+    chunk_key_encoding: object
+    dimension_names: Sequence[str | None] | None
+    attributes: Mapping[str, object] | None
+    # Other names of these, and what is accepted without effect because nothing here needs it.
+    chunk_shape: object
+    zarr_version: object
+    synchronizer: object
+    cache_attrs: object
+    write_empty_chunks: object
+    meta_array: object
+    config: object
+
+
+def named(
+    *,
+    chunks: object = ...,
+    shards: object = ...,
+    dtype: object = ...,
+    compressor: object = ...,
+    compressors: object = ...,
+    filters: object = ...,
+    serializer: object = ...,
+    codecs: object = ...,
+    object_codec: object = ...,
+    fill_value: object = ...,
+    order: object = ...,
+    zarr_format: object = ...,
+    dimension_separator: object = ...,
+    chunk_key_encoding: object = ...,
+    dimension_names: object = ...,
+    attributes: object = ...,
+    chunk_shape: object = ...,
+    zarr_version: object = ...,
+    synchronizer: object = ...,
+    cache_attrs: object = ...,
+    write_empty_chunks: object = ...,
+    meta_array: object = ...,
+    config: object = ...,
+    **unknown: object,
+) -> ArrayArguments:
+    """Those arguments that were given, named one by one for editors (see `_spec.spelled`)."""
+    found = locals()
+    given = {**found.pop("unknown"), **found}
+    return cast("ArrayArguments", {name: given[name] for name in given if given[name] is not ...})
+
 
 Json = dict[str, object]
 Shape = tuple[int, ...]
@@ -90,12 +171,7 @@ class Request:
 
 
 def request_for(shape: object, arguments: ArrayArguments, *, separator: str = ".") -> Request:
-    """What a new array is to be.
-
-    Args:
-        shape: its shape.
-        arguments: those of `create`.
-        separator: the store's usual one.
+    """What a new array is to be; `separator` is the store's usual one.
 
     Raises:
         TypeError: an argument is of another type, or there is no such argument.
@@ -338,3 +414,96 @@ def _key_encoding(given: object) -> dict[str, Any]:
     usual = "." if given["name"] == "v2" else "/"
     members = {"separator": given.get("separator", usual), **(given.get("configuration") or {})}
     return {"name": given["name"], "configuration": members}
+
+
+def arguments_of(form: Form, fill_value: object) -> dict[str, Any]:
+    """What would create an array of a form."""
+    found: dict[str, Any] = {
+        "chunks": form.chunks,
+        "dtype": form.element,
+        "filters": form.filters,
+        "compressors": form.compressors,
+        "order": form.order,
+        "fill_value": fill_value,
+        "zarr_format": form.zarr_format,
+    }
+    if form.zarr_format == 2:
+        found["dimension_separator"] = form.metadata["dimension_separator"]
+        return found
+    found["serializer"] = form.serializer
+    found["shards"] = form.shards
+    found["chunk_key_encoding"] = form.metadata["chunk_key_encoding"]
+    found["dimension_names"] = form.metadata.get("dimension_names")
+    return found
+
+
+#: Compressors by name, each with the member that a number stands for.
+_LEVELS = {
+    "blosc": "clevel",
+    "bz2": "level",
+    "gzip": "level",
+    "lz4": "acceleration",
+    "lzma": "preset",
+    "zlib": "level",
+    "zstd": "level",
+}
+
+
+def from_h5py(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `create` for arguments that may have h5py's names.
+
+    `compression` is a name, a codec or None, `compression_opts` a level or a mapping of members.
+
+    Raises:
+        ValueError: no compressor has that name.
+
+    Example:
+        >>> from_h5py({"compression": "gzip", "compression_opts": 1, "fillvalue": 7})
+        {'fill_value': 7, 'compressors': GZip(level=1)}
+    """
+    found = dict(arguments)
+    compression = found.pop("compression", "default")
+    options = found.pop("compression_opts", None)
+    if "fillvalue" in found:
+        found["fill_value"] = found.pop("fillvalue")
+    if compression in (None, "none"):
+        found["compressors"] = None
+    elif isinstance(compression, str) and compression != "default":
+        found["compressors"] = _named(compression, options)
+    elif not isinstance(compression, str):
+        found["compressors"] = compression
+    return found
+
+
+def _named(name: str, options: object) -> Codec:
+    if name not in _LEVELS:
+        raise ValueError(
+            f"compression {name!r} is not known{did_you_mean(name, _LEVELS)}; pass compressors= "
+            "with a codec"
+        )
+    if options is None:
+        return Codec({"id": name, **({"level": 1} if _LEVELS[name] == "level" else {})})
+    if isinstance(options, Mapping):
+        return Codec({"id": name, **cast("Mapping[str, object]", options)})
+    return Codec({"id": name, _LEVELS[name]: options})
+
+
+class ThreadSynchronizer:
+    """Accepted as `synchronizer=`, and not needed: writes are safe without.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> ts.zarr.zeros(60, chunks=20, synchronizer=ts.zarr.ThreadSynchronizer()).chunks
+        (20,)
+    """
+
+
+class ProcessSynchronizer:
+    """Accepted as `synchronizer=`, and not needed: writes are safe without, and it locks no files.
+
+    Args:
+        path: where zarr-python would keep its locks; nothing is stored there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)

@@ -1,7 +1,7 @@
 """`Selectable`: reading and writing by selections, the half of `ts.zarr.Array` that indexes.
 
-Selections become index terms here and nothing else; what is read and written is the TensorStore's
-business.
+Selections become index terms here and nothing else; the TensorStore reads and writes. `oindex`,
+`vindex` and `blocks` are the array with another meaning of `[...]`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tensorstore_py._api.assignment import assign
-from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._api.array_protocols import ArrayProtocols
+from tensorstore_py._api.tensorstore import TensorStore, assign
 from tensorstore_py.errors import MismatchError
 from tensorstore_py.zarr.errors import ReadOnlyError
-from tensorstore_py.zarr.fields import check_fields, of_field
+from tensorstore_py.zarr.form import check_fields, of_field
 from tensorstore_py.zarr.selection import (
     Fields,
     Selected,
@@ -28,12 +28,12 @@ from tensorstore_py.zarr.selection import (
     split_fields,
     vector_selection,
 )
-from tensorstore_py.zarr.views import BlockIndex, OIndex, VIndex
 
 if TYPE_CHECKING:
     from tensorstore_py.zarr.form import Form
 
-__all__ = ["Selectable"]
+
+__all__ = ["BlockIndex", "OIndex", "Selectable", "VIndex"]
 
 # Any: as of NumPy's own indexing: an array, or a single element.
 Elements: TypeAlias = Any
@@ -41,7 +41,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 
 
-class Selectable(ABC):
+class Selectable(ArrayProtocols, ABC):
     """What can be indexed as zarr-python's arrays are.
 
     Attributes:
@@ -228,3 +228,85 @@ def _indexed(store: TensorStore, selected: Selected) -> TensorStore:
     if selected.mode == "oindex":
         return store.oindex[terms]
     return store.vindex[terms]
+
+
+class _Index:
+    """An array with another meaning of `[...]`."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Selectable) -> None:
+        self._array = array
+
+
+class OIndex(_Index):
+    """Arrays of positions select along their own dimensions.
+
+    Args:
+        array: to select from.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> z = ts.zarr.array([[1, 2, 3], [4, 5, 6]])
+        >>> z.oindex[[0, 1], [0, 2]]
+        array([[1, 3],
+               [4, 6]])
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, item: object) -> Elements:
+        item, fields = split_fields(item)
+        return self._array.get_orthogonal_selection(item, fields=fields)
+
+    def __setitem__(self, item: object, value: object) -> None:
+        item, fields = split_fields(item)
+        self._array.set_orthogonal_selection(item, value, fields=fields)
+
+
+class VIndex(_Index):
+    """Arrays of positions together name single elements; or a mask does.
+
+    Args:
+        array: to select from.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> z = ts.zarr.array([[1, 2, 3], [4, 5, 6]])
+        >>> z.vindex[[0, 1], [0, 2]]
+        array([1, 6])
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, item: object) -> Elements:
+        item, fields = split_fields(item)
+        return self._array.get_vector_selection(item, fields=fields)
+
+    def __setitem__(self, item: object, value: object) -> None:
+        item, fields = split_fields(item)
+        self._array.set_vector_selection(item, value, fields=fields)
+
+
+class BlockIndex(_Index):
+    """Whole chunks, by their place in the grid.
+
+    Args:
+        array: to select from.
+
+    Example:
+        >>> import tensorstore_py as ts
+        >>> z = ts.zarr.array([1, 2, 3, 4, 5], chunks=2)
+        >>> z.blocks[1], z.blocks[-1]
+        (array([3, 4]), array([5]))
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, item: object) -> Elements:
+        item, fields = split_fields(item)
+        return self._array.get_block_selection(item, fields=fields)
+
+    def __setitem__(self, item: object, value: object) -> None:
+        item, fields = split_fields(item)
+        self._array.set_block_selection(item, value, fields=fields)

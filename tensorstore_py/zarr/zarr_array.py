@@ -6,25 +6,24 @@ read, written and resized is the TensorStore's. Positions begin at 0, as in ever
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from tensorstore_py._api.array_protocols import ArrayProtocols
-from tensorstore_py._api.assignment import as_value
 from tensorstore_py._api.describe import array_html
+from tensorstore_py._api.open import open as open_spec
+from tensorstore_py._api.source import as_value
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.zarr.described import Described
 from tensorstore_py.zarr.element import as_element
-from tensorstore_py.zarr.fields import whole_elements
-from tensorstore_py.zarr.form import Form, form_of
-from tensorstore_py.zarr.readings import other_reading
-from tensorstore_py.zarr.request import as_shape
+from tensorstore_py.zarr.form import Form, form_of, whole_elements
+from tensorstore_py.zarr.request import arguments_of, as_shape, request_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tensorstore_py._interface.transaction import Transaction
+    from tensorstore_py.zarr.request import ArrayArguments
     from tensorstore_py.zarr.store import Store
 
 __all__ = ["Array"]
@@ -34,7 +33,7 @@ Elements = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 
 
-class Array(Described, ArrayProtocols):
+class Array(Described):
     """A Zarr array as zarr-python has it: synchronous, and indexed as NumPy arrays are.
 
     Made by `ts.zarr.open`, `create` and the like, or of a `TensorStore`:
@@ -246,7 +245,7 @@ class Array(Described, ArrayProtocols):
         changes = {
             "dtype": dtype, "chunks": chunks, "filters": filters, "fill_value": fill_value
         }  # fmt: skip
-        seen = other_reading(self._ts, self._form, shape, changes)
+        seen = _reinterpreted(self._ts, self._form, shape, changes)
         return Array(
             seen,
             store=self._store,
@@ -319,3 +318,40 @@ def _again(
         cache_metadata=cache_metadata,
         is_view=is_view,
     )
+
+
+def _reinterpreted(
+    store: TensorStore, form: Form, shape: object, changes: Mapping[str, object]
+) -> TensorStore:
+    """An array over the same stored bytes, opened with metadata that are assumed, not stored.
+
+    Whether the bytes make sense so is the caller's affair. Raises as `create`.
+    """
+    given = {name: value for name, value in changes.items() if value is not None}
+    fill = None if store.fill_value is None else store.fill_value[()]
+    arguments = {**arguments_of(form, fill), **given}
+    if "dtype" in given and "fill_value" not in given:
+        arguments["fill_value"] = _converted(fill, given["dtype"])
+    if "dtype" in given and form.serializer is not None:
+        arguments["serializer"] = "auto"
+    request = request_for(
+        store.shape if shape is None else shape, cast("ArrayArguments", arguments)
+    )
+    return open_spec(
+        request.members,
+        kvstore=store.kvstore,
+        open=True,
+        assume_metadata=True,
+        read=True,
+        write=store.writable or None,
+        transaction=store.transaction,
+        **request.options,
+    ).result()
+
+
+def _converted(fill_value: object, dtype: object) -> object:
+    """A fill value in another type; None if it has none there."""
+    try:
+        return np.array(fill_value).astype(dtype)[()]  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return None

@@ -4,7 +4,7 @@ All stores of one context share a map and its counts.
 """
 
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     KvStore,
     KvStoreSpec,
     Resource,

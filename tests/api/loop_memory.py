@@ -8,7 +8,7 @@ import asyncio
 import threading
 
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     KvStore,
     KvStoreSpec,
     Resource,

@@ -33,7 +33,7 @@ def kvstore(request, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["zarr", "zarr3", "sharded"])
-def test_reads_see_its_own_writes_and_nobody_else_does(kind, kvstore):
+def test_reads_see_its_own_writes_and_no_other_does(kind, kvstore):
     store = new_array(kind, kvstore)
     store[...] = 1
     transaction = ts.Transaction()
@@ -105,7 +105,7 @@ def test_resizing_is_part_of_it(kvstore):
     assert sorted(store.kvstore.list().result()) == [b".zarray", b"0.0", b"0.1", b"0.2"]
 
 
-def test_a_resize_by_somebody_else_in_between():
+def test_a_resize_by_another_handle_in_between():
     store = new_array()
     transaction = ts.Transaction()
     store.with_transaction(transaction).resize(exclusive_max=[4, 4]).result()
@@ -128,7 +128,7 @@ def test_creating_is_part_of_it(kvstore):
     assert ts.open(spec, context=context).result()[7, 7].read().result() == 3
 
 
-def test_creating_where_somebody_else_did():
+def test_creating_what_was_created_meanwhile():
     context = ts.Context()
     transaction = ts.Transaction()
     new_array(transaction=transaction, context=context)[...] = 3

@@ -1,4 +1,4 @@
-"""Operations that are cancelled wherever they are: nothing half-written, nothing held, nobody left.
+"""Operations that are cancelled wherever they are: nothing half-written, held or left running.
 
 On a loop an operation is cancelled after so many turns, one more each time, until it gets through;
 CPU work is done at once, so that the turns are the same ones every time. Inline work is cancelled
@@ -15,7 +15,7 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py._runtime import fan_out
 from tensorstore_py._runtime.loop import library_loop
-from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.kvstores.memory import MemoryStore, NonAtomicMemoryStore, SharedMap
 from tensorstore_py.testing import LoopStore
 from tests.chunked.stores import Hooked, opened
 
@@ -46,7 +46,7 @@ def at_once(monkeypatch):
         await asyncio.sleep(0)
         return function()
 
-    for module in ("read", "cached", "cached_shard", "update"):
+    for module in ("read", "modify"):
         monkeypatch.setattr(f"tensorstore_py._chunked.{module}.offload", offload)
     monkeypatch.setattr(fan_out, "offload", offload)
 
@@ -55,7 +55,7 @@ class World:
     """An array with old values in a store, and one with new ones in another."""
 
     def __init__(self, store, atomic, cached, limit=LIMIT):
-        self.memory = MemoryStore(SharedMap(), atomic=atomic)
+        self.memory = (MemoryStore if atomic else NonAtomicMemoryStore)(SharedMap())
         self.store = store(self.memory)
         self.context = ts.Context(
             {
@@ -100,9 +100,9 @@ class World:
         driver = self.array._driver
         assert driver.memory.held == 0
         assert driver.memory.blocks.held == 0
-        assert driver._merged._waiting == {}
-        assert driver._merged._turns == {}
-        assert driver._cache._flights == {}
+        assert driver._combiner._pending == {}
+        assert driver._combiner._locks._entries == {}
+        assert [each for each in driver._cache._entries.values() if each.fetch or each.writes] == []
 
 
 def write(array, _):
@@ -189,7 +189,7 @@ def test_after_any_number_of_turns_of_the_loop(prepare, atomic, cached):
 @CACHED
 def test_inline_at_any_operation_of_the_store(prepare, atomic, cached, monkeypatch):
     # Who asks for the result runs the work; no worker is still at it when that is over.
-    monkeypatch.setattr("tensorstore_py._runtime.start.hand_in", lambda _: None)
+    monkeypatch.setattr("tensorstore_py._runtime.execution.enqueue", lambda _: None)
     world = World(Hooked, atomic, cached, 10**6)
     after = reached(world, prepare)
     numbers: list[int] = []

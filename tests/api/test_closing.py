@@ -181,7 +181,7 @@ class TestContexts:
         assert all(each.result().tolist() == [7] * 8 for each in reads)
         assert len(_cache_of(array)) == 0
 
-    def test_arrays_that_nobody_has_any_more_are_not_kept(self):
+    def test_arrays_without_references_are_not_kept(self):
         with ts.Context() as context:
             for _ in range(10):
                 created(counting(), [1], [1], context=context)

@@ -1,6 +1,7 @@
 """The resources that limit something limit it for everything that shares them."""
 
 from threading import Event, Lock, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py._interface.codec_chain import CodecChain
-from tensorstore_py._runtime.admission import _Ledger
-from tensorstore_py._runtime.workers import submit, width
+from tensorstore_py._runtime.executors import operations, width
+from tensorstore_py._runtime.limiters import _Ledger
 from tensorstore_py.kvstores.file import FileStore
 from tests.chunked.stores import counting
 from tests.chunked.stores import opened as opened_over
@@ -34,9 +35,9 @@ def asked_for(monkeypatch):
 
     def watch(work):
         invited.append(work)
-        submit(work)
+        operations.submit(work)
 
-    monkeypatch.setattr("tensorstore_py._runtime.fan_out.submit", watch)
+    monkeypatch.setattr("tensorstore_py._runtime.fan_out.operations", SimpleNamespace(submit=watch))
 
     def count(work):
         invited.clear()
@@ -87,7 +88,7 @@ class Inside:
                 self.highest = max(self.highest, self.now)
                 if self.now == hoped_for:
                     self.met.set()
-            # Nobody leaves before as many are inside as may be.
+            # No thread leaves before as many are inside as may be.
             self.met.wait(30)
             try:
                 return plain(*arguments, **options)

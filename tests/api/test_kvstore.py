@@ -1,16 +1,26 @@
+"""Stores as users hold them, beside the reference's: specs, keys, ranges, copies."""
+
 import asyncio
 import copy
 import pickle
+from threading import Event
 
 import numpy as np
 import pytest
 import tensorstore as reference
 
-from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._runtime.future import Future
-from tensorstore_py._spec.context import Context
-from tensorstore_py.errors import OutOfRangeError
-from tensorstore_py.testing.fake_stores import CountingStore, LoopStore
+import tensorstore_py as ts
+from tensorstore_py import Context, Future, KvStore, OutOfRangeError, SpecError
+from tensorstore_py.kvstores.memory import MemoryStore
+from tensorstore_py.plugin.kvstore import (
+    WHOLE,
+    CachedRead,
+    ListEntry,
+    ReadResult,
+    ServerCopy,
+    TimestampedStorageGeneration,
+)
+from tensorstore_py.testing import CountingStore, LoopStore, StoreAround
 
 NO_VALUE = b"\x02"
 
@@ -335,3 +345,440 @@ class TestBeyondTheReference:
         ):
             with pytest.raises(TypeError, match=r"must be a (Transaction|Batch), not object"):
                 use()
+
+
+KeyRange = ts.KvStore.KeyRange
+
+
+BOTH = pytest.mark.parametrize("cls", [KeyRange, reference.KvStore.KeyRange])
+
+
+class TestKeyRange:
+    @BOTH
+    def test_is_everything_by_default(self, cls):
+        everything = cls()
+
+        assert repr(everything) == "KvStore.KeyRange(b'', b'')"
+        assert not everything.empty
+
+    @BOTH
+    @pytest.mark.parametrize(
+        ("low", "high", "empty"),
+        [("a", "b", False), ("a", "a", True), ("b", "a", True), ("b", "", False)],
+    )
+    def test_knows_when_no_key_is_inside(self, cls, low, high, empty):
+        assert cls(low, high).empty is empty
+
+    @BOTH
+    def test_takes_text_and_bytes(self, cls):
+        assert cls("é", b"\xff") == cls("é".encode(), b"\xff")
+        assert repr(cls(inclusive_min="é", exclusive_max=b"\xff")) == (
+            "KvStore.KeyRange(b'\\xc3\\xa9', b'\\xff')"
+        )
+
+    @BOTH
+    def test_can_be_changed(self, cls):
+        changed = cls("a")
+        other = changed.copy()
+        changed.inclusive_min = "q"
+        changed.exclusive_max = b"z"
+
+        assert (changed.inclusive_min, changed.exclusive_max) == (b"q", b"z")
+        assert other == cls("a")
+        with pytest.raises(TypeError):
+            hash(changed)
+
+    @BOTH
+    def test_copies_are_equal(self, cls):
+        original = cls("a", "b")
+
+        for clone in (
+            copy.copy(original),
+            copy.deepcopy(original),
+            pickle.loads(pickle.dumps(original)),
+        ):
+            assert clone == original
+            assert clone is not original
+
+    @BOTH
+    @pytest.mark.parametrize("key", [5, None, ["a"]])
+    def test_other_keys_are_type_errors(self, cls, key):
+        with pytest.raises(TypeError):
+            cls(key)
+
+    def test_is_unequal_to_anything_else(self):
+        assert KeyRange() != 5
+
+    def test_the_error_says_which_argument(self):
+        with pytest.raises(TypeError, match="exclusive_max must be str or bytes, not int"):
+            KeyRange("a", 5)  # type: ignore[arg-type]
+
+
+#: At most so many keys of a listing wait to be taken.
+PAGE = 1000
+
+
+class Endless(StoreAround):
+    """Lists more keys than anybody wants, and counts those that it was asked for."""
+
+    def __init__(self, base):
+        super().__init__(base)
+        self.listed = 0
+        self.ended = Event()
+
+    async def list(self, key_range=None):
+        self.listed = 0
+        try:
+            while True:
+                self.listed += 1
+                yield ListEntry(f"p/{self.listed:08}")
+        finally:
+            self.ended.set()
+
+
+@pytest.fixture(params=["inline", "loop"])
+def empty_store(request):
+    face = ts.KvStore.open("memory://").result()
+    if request.param == "loop":
+        return ts.KvStore.of(face.model, LoopStore(face.store))
+    return face
+
+
+def endless(empty_store):
+    listed = Endless(empty_store.store)
+    return ts.KvStore.of(empty_store.model, listed), listed
+
+
+async def collected(keys):
+    return [key async for key in keys]
+
+
+class TestKeys:
+    def test_the_keys_of_a_listing(self, empty_store):
+        for key in ("a/x", "a/y", "b"):
+            empty_store[key] = b""
+
+        for keys, expected in (
+            (empty_store.keys(), [b"a/x", b"a/y", b"b"]),
+            ((empty_store / "a/").keys(), [b"x", b"y"]),
+            (empty_store.keys(ts.KvStore.KeyRange("b")), [b"b"]),
+            (empty_store.keys(strip_prefix_length=2), [b"x", b"y", b""]),
+        ):
+            assert list(keys) == expected
+            assert list(keys) == expected
+            assert asyncio.run(collected(keys)) == expected
+        assert dict(empty_store) == {b"a/x": b"", b"a/y": b"", b"b": b""}
+
+    def test_a_page_is_held_and_no_more(self, empty_store):
+        empty_store, listed = endless(empty_store)
+
+        for number, key in enumerate(empty_store.keys(), start=1):
+            assert key == b"p/%08d" % number
+            assert listed.listed - number < PAGE
+            if number > 2 * PAGE:
+                break
+
+    def test_a_loop_that_is_left_ends_the_listing(self, empty_store):
+        empty_store, listed = endless(empty_store)
+
+        async def some():
+            keys = aiter(empty_store.keys())
+            first = await anext(keys)
+            await keys.aclose()
+            return first
+
+        assert asyncio.run(some()) == b"p/00000001"
+        assert listed.ended.wait(60)
+        listed.ended.clear()
+        keys = iter(empty_store.keys())
+        assert next(keys) == b"p/00000001"
+        keys.close()
+        assert listed.ended.wait(60)
+
+    def test_errors_come_in_the_loop(self):
+        empty_store = ts.KvStore.open("http://127.0.0.1:9/").result()
+
+        with pytest.raises(TypeError, match="must be a KvStore"):
+            empty_store.keys("a")  # type: ignore[arg-type]
+        with pytest.raises(ts.UnsupportedError, match="cannot list"):
+            list(empty_store.keys())
+
+    def test_of_a_transaction_its_keys(self, empty_store):
+        with ts.Transaction() as transaction:
+            inside = empty_store.with_transaction(transaction)
+            inside["a"] = b""
+            assert list(inside.keys()) == [b"a"]
+            assert list(empty_store.keys()) == []
+
+
+Spec = ts.KvStore.Spec
+
+
+EITHER = pytest.mark.parametrize("cls", [Spec, reference.KvStore.Spec])
+
+
+WITH_CONTEXT = pytest.mark.parametrize(
+    ("cls", "context"), [(Spec, Context), (reference.KvStore.Spec, reference.Context)]
+)
+
+
+JSON = [
+    "memory://",
+    "memory://a/b",
+    "memory:///a",
+    "memory://a%20b/%C3%A9",
+    "file:///",
+    "file:///a/b/",
+    "file:///a%20b",
+    {"driver": "memory"},
+    {"driver": "memory", "path": "a b", "atomic": False},
+    {"driver": "memory", "path": "a", "atomic": True},
+    {"driver": "memory", "memory_key_value_store": "memory_key_value_store#a"},
+    {"driver": "memory", "memory_key_value_store": {}},
+    {"driver": "memory", "context": {"memory_key_value_store#a": {}}},
+    {"driver": "file", "path": "/a"},
+    {"driver": "file", "path": ""},
+    {"driver": "file", "path": "/a", "file_io_sync": False, "context": {"file_io_mode": {}}},
+]
+
+
+class TestKvstoreSpec:
+    @pytest.mark.parametrize("json", JSON, ids=str)
+    def test_prints_as_the_reference_does(self, json):
+        ours, theirs = Spec(json), reference.KvStore.Spec(json)
+
+        assert repr(ours) == repr(theirs)
+        assert ours.path == theirs.path
+        assert ours.to_json() == theirs.to_json()
+        assert ours.to_json(include_defaults=True) == theirs.to_json(include_defaults=True)
+        assert ours.base is None
+        assert repr(Spec(ours.to_json())) == repr(theirs)
+
+    @pytest.mark.parametrize(
+        "json", [json for json in JSON if json != {"driver": "file", "path": ""}]
+    )
+    def test_has_the_urls_of_the_reference(self, json):
+        assert Spec(json).url == reference.KvStore.Spec(json).url
+
+    @pytest.mark.parametrize(
+        "json",
+        ["", "nothing", "memory:", "memory://a?b", "memory://a#b", "memory://%FF", "other://a",
+         "file://host/a", "memory://a|memory://b", {}, None, 5, {"driver": "other"}, {"driver": 5},
+         {"driver": "memory", "path": 5}, {"driver": "memory", "other": 1},
+         {"driver": "memory", "memory_key_value_store": None}, {"driver": "file", "path": "/a//b"}],
+        ids=str,
+    )  # fmt: skip
+    def test_refuses_what_the_reference_refuses(self, json):
+        with pytest.raises(ValueError):
+            reference.KvStore.Spec(json)
+        with pytest.raises(SpecError):
+            Spec(json)
+
+    @EITHER
+    def test_a_spec_of_a_spec_is_a_copy(self, cls):
+        spec = cls("memory://a")
+        copies = [cls(spec.to_json()), spec.copy(), copy.copy(spec), copy.deepcopy(spec),
+                  pickle.loads(pickle.dumps(spec))]  # fmt: skip
+        spec.path = "b"
+
+        assert [each.path for each in copies] == ["a"] * 5
+        assert all(each == copies[0] for each in copies)
+        assert spec != copies[0]
+        with pytest.raises(TypeError):
+            hash(spec)
+
+    @EITHER
+    @pytest.mark.parametrize("base", ["", "a", "a/", "a/b"])
+    @pytest.mark.parametrize("component", ["x", "/x", "x/", "", b"x"])
+    def test_paths_are_added_and_joined(self, cls, base, component):
+        spec = cls({"driver": "memory", "path": base})
+        text = component.decode() if isinstance(component, bytes) else component
+
+        assert (spec + component).path == base + text
+        joined = f"{base}/{text}".replace("//", "/") if base and text else base + text
+        assert (spec / component).path == joined
+        assert spec.path == base
+
+    @WITH_CONTEXT
+    def test_can_be_bound_unbound_and_stripped(self, cls, context):
+        spec = cls({"driver": "memory", "path": "a", "context": {"memory_key_value_store": {}}})
+
+        spec.update(context=context())
+        assert "['memory_key_value_store']" in repr(spec)
+        spec.update(unbind_context=True)
+        assert spec.to_json() == {
+            "driver": "memory",
+            "path": "a",
+            "context": {"memory_key_value_store": {}},
+        }
+        spec.update(strip_context=True)
+        assert spec.to_json() == {"driver": "memory", "path": "a"}
+
+    @EITHER
+    def test_a_context_is_no_json(self, cls):
+        with pytest.raises(TypeError):
+            cls("memory://").update(context={"memory_key_value_store": {}})
+
+    @WITH_CONTEXT
+    def test_a_pickled_spec_keeps_its_binding(self, cls, context):
+        spec = cls("memory://a")
+        spec.update(context=context())
+
+        assert repr(pickle.loads(pickle.dumps(spec))) == repr(spec)
+
+    def test_an_unknown_driver_is_named_with_the_nearest(self):
+        with pytest.raises(SpecError, match=r'driver: .*"memry".*did you mean "memory"'):
+            Spec({"driver": "memry"})
+
+    def test_an_unknown_member_is_named_with_the_nearest(self):
+        with pytest.raises(SpecError, match=r'atomik.*did you mean "atomic"'):
+            Spec({"driver": "memory", "atomik": True})
+
+    def test_is_unequal_to_anything_else(self):
+        assert Spec("memory://") != "memory://"
+
+    def test_what_belongs_to_a_store_says_so(self):
+        for name in ("KeyRange", "ReadResult", "Spec", "TimestampedStorageGeneration"):
+            ours, theirs = getattr(ts.KvStore, name), getattr(reference.KvStore, name)
+            assert ours.__qualname__ == theirs.__qualname__
+            assert ours.__module__ == ts.__name__
+        key_range = ts.KvStore.KeyRange("a", "b")
+        assert pickle.loads(pickle.dumps(key_range)) == key_range
+
+
+class TestCopyRange:
+    @pytest.fixture(params=["inline", "loop to inline", "inline to loop", "loop"])
+    def pair(self, request, store):
+        target = KvStore.open("memory://").result()
+        if request.param in ("loop", "loop to inline"):
+            store = looped(store)
+        if request.param in ("loop", "inline to loop"):
+            target = looped(target)
+        return store, target
+
+    def test_copies_keys_relative_to_both_paths(self, pair):
+        source, target = pair
+        for key in ("x/1", "x/2", "y"):
+            source[key] = key.encode()
+
+        (source / "x/").experimental_copy_range_to(target / "z/").result()
+
+        assert sorted(target.list().result()) == [b"z/1", b"z/2"]
+        assert target["z/2"] == b"x/2"
+
+    def test_copies_a_range(self, pair):
+        source, target = pair
+        for key in ("1", "2", "3"):
+            source[key] = b"v"
+
+        source.experimental_copy_range_to(
+            target, source_range=KvStore.KeyRange("2", "3"), source_staleness_bound=0.0
+        ).result()
+
+        assert target.list().result() == [b"2"]
+
+    def test_copies_many(self, pair):
+        source, target = pair
+        for number in range(100):
+            source[str(number)] = b"%d" % number
+
+        source.experimental_copy_range_to(target).result()
+
+        assert len(target.list().result()) == 100
+        assert target["57"] == b"57"
+
+    def test_lets_a_store_copy_by_itself_what_it_can(self, store, monkeypatch):
+        store["a"], store["b"] = b"1", b"2"
+        target = KvStore.open("memory://").result()
+        asked = []
+
+        class Copying(ServerCopy, MemoryStore):
+            async def copy_to(self, key, target, target_key):
+                asked.append((key, target, target_key))
+                return key == "a"
+
+        monkeypatch.setattr(store.store, "__class__", Copying)
+
+        store.experimental_copy_range_to(target / "to/").result()
+
+        assert sorted(asked, key=str) == [
+            ("a", target.store, "to/a"),
+            ("b", target.store, "to/b"),
+        ]
+        assert target.list().result() == [b"to/b"]
+
+    def test_copies_into_itself_once(self, store):
+        store["a"] = b"1"
+
+        store.experimental_copy_range_to(store / "copy/").result()
+
+        assert store.list().result() == [b"a", b"copy/a"]
+
+    def test_the_target_is_a_store(self, store):
+        with pytest.raises(TypeError, match="must be a KvStore, not str"):
+            store.experimental_copy_range_to("memory://")
+
+    def test_memory_does_not_grow_with_the_range(self, pair):
+        source, target = pair
+        waiting = []
+
+        class Watched(StoreAround):
+            async def list(self, key_range=None):
+                for number in range(3 * PAGE):
+                    waiting.append(number)
+                    yield ListEntry(f"k{number}")
+
+            async def read(self, key, byte_range=WHOLE, **conditions):
+                waiting.pop()
+                return ReadResult("value", b"v")
+
+        watched = KvStore.of(source.model, Watched(source.store))
+        most = []
+
+        class Sink(StoreAround):
+            async def write(self, key, value, *, if_equal=None):
+                most.append(len(waiting))
+                return TimestampedStorageGeneration()
+
+        watched.experimental_copy_range_to(KvStore.of(target.model, Sink(target.store))).result()
+
+        assert len(most) == 3 * PAGE
+        assert max(most) <= PAGE
+
+    def test_a_copy_may_lie_in_what_is_copied(self, store):
+        class Live(StoreAround):
+            """Lists what is there by then, as services do."""
+
+            async def list(self, key_range=None):
+                seen: set[str] = set()
+                while new := {k async for k in keys(self.base, key_range)} - seen:
+                    seen |= new
+                    for key in sorted(new):
+                        yield ListEntry(key)
+
+        async def keys(base, key_range):
+            async for entry in base.list(key_range):
+                yield entry.key
+
+        live = KvStore.of(store.model, Live(store.store))
+        live["a"] = b"1"
+
+        live.experimental_copy_range_to(live / "copy/").result()
+
+        assert sorted(store.list().result()) == [b"a", b"copy/a"]
+
+    def test_an_old_value_will_do_where_that_is_said(self, store):
+        asked = []
+
+        class Cached(CachedRead, StoreAround):
+            async def read_as_of(self, key, byte_range, staleness_bound, *, if_not_equal=None):
+                asked.append(staleness_bound)
+                return await self.read(key, byte_range)
+
+        cached = KvStore.of(store.model, Cached(store.store))
+        cached["a"] = b"1"
+
+        cached.experimental_copy_range_to(store / "to/", source_staleness_bound=7.5).result()
+
+        assert asked == [7.5]
+        assert store["to/a"] == b"1"

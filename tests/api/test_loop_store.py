@@ -1,12 +1,12 @@
 """Stores that suspend: the same calls, run on the library's own loop."""
 
 import asyncio
+import threading
 
 import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._runtime.loop import is_running
 from tests.api.loop_memory import WIDTH, LoopMemorySpec
 
 SPEC = {"driver": "zarr3", "kvstore": {"driver": LoopMemorySpec.driver, "path": "a/"}}
@@ -43,7 +43,7 @@ def test_in_a_script(context, layout):
     np.testing.assert_array_equal(
         store.oindex[[1, 39, 4], ::7].read().result(), expected[[1, 39, 4], ::7]
     )
-    assert is_running()
+    assert "tensorstore_py-loop" in {thread.name for thread in threading.enumerate()}
 
 
 def test_in_two_loops_one_after_the_other(context):

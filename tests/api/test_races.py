@@ -1,28 +1,31 @@
-"""Creating and resizing at the same time, from threads and from processes."""
+"""Processes and threads that race, or die: nothing is lost; a chunk is the old or the new one."""
 
+import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.errors import AlreadyExistsError, MismatchError
+from tensorstore_py import AlreadyExistsError, MismatchError
 from tests.chunked.stores import counting, opened
 
 ROOT = Path(__file__).absolute().parents[2]
+
 
 #: Opens an array of its own size, several times over, as soon as it is told to; says what it got.
 CREATOR = """
 import sys
 import tensorstore_py as ts
 path, size = sys.argv[1], int(sys.argv[2])
-modes = {"open": True} if sys.argv[3] == "open" else {}
 outcomes = []
 print("ready", flush=True)
 sys.stdin.readline()
-for round in range(10):
+for round in range(20):
+    modes = {"open": True} if round % 2 else {}
     kvstore = {"driver": "file", "path": f"{path}/{round}/", "file_io_sync": False}
     spec = {"driver": "zarr3", "kvstore": kvstore}
     try:
@@ -32,6 +35,7 @@ for round in range(10):
         outcomes.append(type(error).__name__)
 print(" ".join(outcomes), flush=True)
 """
+
 
 #: Resizes one dimension to each of a few sizes.
 RESIZER = """
@@ -50,15 +54,16 @@ print("done", flush=True)
 """
 
 
+def start(code, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
 def together(code, arguments):
     """Run a process for each of `arguments`, let all go at once, and return their last lines."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, *map(str, each)], cwd=ROOT, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-        for each in arguments
-    ]  # fmt: skip
+    processes = [start(code, *each) for each in arguments]
     for process in processes:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -71,76 +76,169 @@ def together(code, arguments):
     return [out.strip() for out, _ in outcomes]
 
 
-@pytest.mark.parametrize(
-    ("mode", "loser"), [("open", "MismatchError"), ("only", "AlreadyExistsError")]
-)
-def test_of_many_processes_one_creates(tmp_path, mode, loser):
-    lines = together(CREATOR, [(tmp_path, size, mode) for size in (3, 4, 5)])
-    for number, outcomes in enumerate(zip(*[line.split() for line in lines], strict=True)):
-        assert sorted(outcomes) == sorted(["mine", loser, loser])
-        found = ts.open({"driver": "zarr3", "kvstore": f"file://{tmp_path}/{number}/"}).result()
-        assert found.shape == (3 + outcomes.index("mine"),)
-
-
-def test_of_many_threads_one_creates():
-    store = counting()
-    barrier = threading.Barrier(8)
-    outcomes: dict[int, object] = {}
-
-    def create(size, mode):
-        barrier.wait()
-        try:
-            outcomes[size] = opened(store, create=True, dtype="uint8", shape=[size], **mode).shape
-        except (AlreadyExistsError, MismatchError) as error:
-            outcomes[size] = type(error)
-
-    threads = [
-        threading.Thread(target=create, args=(size, {"open": True} if size % 2 else {}))
-        for size in range(1, 9)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    shape = opened(store).shape
-    won = [size for size, outcome in outcomes.items() if outcome == (size,)]
-    assert (won, len(outcomes)) == ([shape[0]], 8)
-    for size in set(outcomes) - set(won):
-        assert outcomes[size] is (MismatchError if size % 2 else AlreadyExistsError)
-
-
-def test_resizes_of_different_dimensions_by_processes_all_hold(tmp_path):
-    spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
-    ts.open(spec, create=True, dtype="uint8", shape=[1, 1, 1]).result()
-    together(RESIZER, [(f"{tmp_path}/", dim) for dim in range(3)])
-    assert ts.open(spec).result().shape == (8, 8, 8)
-
-
-#: Counts in an attribute of a group, or of the array in it.
+#: Counts in an attribute of a group of version 2, and of an array of version 3.
 COUNTER = """
 import sys
 import tensorstore_py as ts
-store = {"driver": "file", "path": sys.argv[1], "file_io_sync": False}
-node = ts.Group.open(store).result()
-if sys.argv[2] == "array":
-    node = node["a"]
+def group(name):
+    path = f"{sys.argv[1]}/{name}/"
+    return ts.Group.open({"driver": "file", "path": path, "file_io_sync": False}).result()
+nodes = [group(2), group(3)["a"]]
 print("ready", flush=True)
 sys.stdin.readline()
-for count in range(125):
-    node.attrs.change(lambda found: {**found, "n": found.get("n", 0) + 1}).result()
+for count in range(100):
+    for node in nodes:
+        node.attrs.change(lambda found: {**found, "n": found.get("n", 0) + 1}).result()
 print("done", flush=True)
 """
 
 
-@pytest.mark.parametrize(("zarr_format", "kind"), [(2, "group"), (3, "array")])
-def test_attributes_lose_no_increment_of_any_process(tmp_path: Path, zarr_format, kind):
-    group = ts.Group.open(tmp_path, create=True, zarr_format=zarr_format).result()
-    array = group.create_array("a", dtype="int8", shape=[3], attributes={"kept": 1}).result()
+class TestRaces:
+    def test_of_many_processes_one_creates(self, tmp_path):
+        lines = together(CREATOR, [(tmp_path, size) for size in (3, 4, 5)])
+        for number, outcomes in enumerate(zip(*[line.split() for line in lines], strict=True)):
+            loser = "MismatchError" if number % 2 else "AlreadyExistsError"
+            assert sorted(outcomes) == sorted(["mine", loser, loser])
+            found = ts.open({"driver": "zarr3", "kvstore": f"file://{tmp_path}/{number}/"}).result()
+            assert found.shape == (3 + outcomes.index("mine"),)
 
-    together(COUNTER, [(tmp_path, kind)] * 8)
+    def test_of_many_threads_one_creates(self):
+        store = counting()
+        barrier = threading.Barrier(8)
+        outcomes: dict[int, object] = {}
 
-    node = group if kind == "group" else array
-    assert node.attrs["n"] == 1000
-    assert dict(group["a"].attrs) == {"kept": 1, **({"n": 1000} if kind == "array" else {})}
-    assert group["a"].shape == (3,)
+        def create(size, mode):
+            barrier.wait()
+            try:
+                outcomes[size] = opened(
+                    store, create=True, dtype="uint8", shape=[size], **mode
+                ).shape
+            except (AlreadyExistsError, MismatchError) as error:
+                outcomes[size] = type(error)
+
+        threads = [
+            threading.Thread(target=create, args=(size, {"open": True} if size % 2 else {}))
+            for size in range(1, 9)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        shape = opened(store).shape
+        won = [size for size, outcome in outcomes.items() if outcome == (size,)]
+        assert (won, len(outcomes)) == ([shape[0]], 8)
+        for size in set(outcomes) - set(won):
+            assert outcomes[size] is (MismatchError if size % 2 else AlreadyExistsError)
+
+    def test_resizes_of_different_dimensions_by_processes_all_hold(self, tmp_path):
+        spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
+        ts.open(spec, create=True, dtype="uint8", shape=[1, 1, 1]).result()
+        together(RESIZER, [(f"{tmp_path}/", dim) for dim in range(3)])
+        assert ts.open(spec).result().shape == (8, 8, 8)
+
+    def test_attributes_lose_no_increment_of_any_process(self, tmp_path: Path):
+        arrays = []
+        groups = []
+        for number in (2, 3):
+            group = ts.Group.open(tmp_path / f"{number}", create=True, zarr_format=number).result()
+            made = group.create_array("a", dtype="int8", shape=[3], attributes={"kept": 1})
+            arrays.append(made.result())
+            groups.append(group)
+
+        together(COUNTER, [(tmp_path,)] * 4)
+
+        assert dict(groups[0].attrs) == {"n": 400}
+        assert dict(arrays[1].attrs) == {"kept": 1, "n": 400}
+        assert dict(arrays[0].attrs) == {"kept": 1}
+        assert dict(groups[1].attrs) == {}
+        assert arrays[1].shape == (3,)
+
+
+#: Fills the whole array with 1, 2, 3, … for ever; says so after each round.
+WRITER = """
+import itertools, sys
+import tensorstore_py as ts
+kvstore = {"driver": "file", "path": sys.argv[1], "file_io_sync": False}
+store = ts.open({"driver": sys.argv[2], "kvstore": kvstore}).result()
+for value in itertools.count(int(sys.argv[3])):
+    store[...] = value % 60000 + 1
+    print(value, flush=True)
+"""
+
+
+#: Adds its share to one chunk of each array, element by element.
+SHARER = """
+import sys
+import tensorstore_py as ts
+first, *paths = sys.argv[1:]
+stores = [
+    ts.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": path, "file_io_sync": False}})
+    for path in paths
+]
+stores = [store.result() for store in stores]
+print("ready", flush=True)
+sys.stdin.readline()
+for place in range(int(first), 64, 4):
+    for store in stores:
+        store[place] = place + 1
+"""
+
+
+class TestCrash:
+    @pytest.mark.parametrize("driver", ["zarr", "sharded"])
+    def test_a_killed_writer_leaves_every_chunk_old_or_new(self, tmp_path, driver):
+        """Killed at whatever it is doing, three times over, in chunks of 64 KiB of one value."""
+        sharded = driver == "sharded"
+        driver = "zarr3" if sharded else driver
+        spec = {"driver": driver, "kvstore": {"driver": "file", "path": f"{tmp_path}/"}}
+        layout = (
+            ts.ChunkLayout(write_chunk_shape=[64, 512], read_chunk_shape=[32, 64])
+            if sharded
+            else ts.ChunkLayout(chunk_shape=[64, 512])
+        )
+        store = ts.open(
+            spec, create=True, dtype="uint16", shape=[256, 1024], chunk_layout=layout
+        ).result()
+        store[...] = 1
+        written = 1
+        for _ in range(3):
+            with start(WRITER, f"{tmp_path}/", driver, written) as writer:
+                assert writer.stdout is not None
+                assert writer.stderr is not None
+                for _ in range(3):
+                    line = writer.stdout.readline()
+                    assert line, writer.stderr.read()
+                    written = int(line)
+                writer.send_signal(signal.SIGKILL)
+                writer.wait()
+                written = max([written, *map(int, writer.stdout.read().split())])
+            found = store.read().result()
+            for row in range(0, 256, 64):
+                for column in range(0, 1024, 512):
+                    values = np.unique(found[row : row + 64, column : column + 512])
+                    assert len(values) == 1
+                    # The round that was finished, or the one that was not.
+                    assert values[0] in {written + 1, written + 2}
+        # What killed writers left behind does no harm.
+        store[...] = 9
+        assert (store.read().result() == 9).all()
+        fresh = ts.open(tmp_path).result()
+        assert (fresh.read().result() == 9).all()
+
+    def test_processes_that_write_parts_of_one_chunk_lose_nothing(self, tmp_path):
+        plain = ts.ChunkLayout(chunk_shape=[64])
+        shards = ts.ChunkLayout(write_chunk_shape=[64], read_chunk_shape=[4])
+        stores = [
+            ts.open(
+                {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{tmp_path}/{name}/"}},
+                create=True, dtype="uint8", shape=[64], chunk_layout=layout,
+            ).result()
+            for name, layout in (("plain", plain), ("shards", shards))
+        ]  # fmt: skip
+
+        paths = [f"{tmp_path}/plain/", f"{tmp_path}/shards/"]
+        together(SHARER, [(number, *paths) for number in range(4)])
+
+        for store in stores:
+            assert store.read().result().tolist() == list(range(1, 65))

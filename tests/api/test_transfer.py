@@ -6,7 +6,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py._api import transfer
-from tensorstore_py.plugin import ListEntry
+from tensorstore_py.plugin.kvstore import ListEntry
 from tensorstore_py.testing import LoopStore, StoreAround
 
 
@@ -226,7 +226,7 @@ def test_unfinished_files_are_not_stored(store, tmp_path):
     assert store.list().result() == [b"a"]
 
 
-def test_whoever_is_cancelled_leaves_no_half_file(store, tmp_path):
+def test_a_cancelled_transfer_leaves_no_half_file(store, tmp_path):
     for number in range(50):
         store[f"{number}"] = b"x" * 100
 

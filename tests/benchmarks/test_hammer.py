@@ -5,8 +5,9 @@ from benchmarks.hammer import LAYOUTS, Result, hammer, main
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_write_is_lost(tmp_path, layout) -> None:
-    result = hammer(tmp_path, layout, writes=336, processes=4)
-    assert (result.writes, result.lost) == (336, 0)
+    # More processes, on arrays of one chunk and of one shard: tests/api/test_races.py
+    result = hammer(tmp_path, layout, writes=96, processes=2)
+    assert (result.writes, result.lost) == (96, 0)
 
 
 def test_a_line_for_each_layout(capsys, monkeypatch) -> None:

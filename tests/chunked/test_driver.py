@@ -8,6 +8,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.errors import (
+    DataLossError,
     FailedPreconditionError,
     NotFoundError,
     OutOfRangeError,
@@ -61,11 +62,10 @@ class TestRecheckMetadata:
 
     def test_the_same_document_stored_again_is_fetched_once(self, store):
         array = created(store, [4, 4], [2, 2], recheck_cached_metadata=True)
-        file = array._driver._file
         known = array._driver._known.state
-        opened(store).kvstore["zarr.json"] = file.spec.serialize_metadata(known.metadata)
+        opened(store).kvstore["zarr.json"] = known.metadata.serialize()
         _, size = self.reads(store, array)
-        assert size == len(file.spec.serialize_metadata(known.metadata))
+        assert size == len(known.metadata.serialize())
 
     def test_reads_and_writes_see_what_another_handle_resized(self, store):
         watchful = created(store, [4, 4], [2, 2], recheck_cached_metadata=True)
@@ -255,6 +255,18 @@ class TestResize:
         assert array.kvstore["zarr.json"] == before
         assert len(keys(store)) == 9
 
+    @pytest.mark.parametrize("same", [5, None])
+    def test_flags_allow_the_size_it_has(self, store, same):
+        array = created(store, [5], [2])
+        options = {"expand_only": True, "shrink_only": True}
+        assert array.resize(exclusive_max=[same], **options).result().shape == (5,)
+
+    def test_lower_bounds_stay_at_zero(self, store):
+        array = created(store, [5], [2])
+        with pytest.raises(FailedPreconditionError, match="explicit lower bound"):
+            array.resize(inclusive_min=[1], exclusive_max=[7]).result()
+        assert array.resolve().result().shape == (5,)
+
     def test_flags_are_about_the_size_that_is_stored_now(self, store):
         array = created(store, [6], [2])
         opened(store).resize(exclusive_max=[20]).result()
@@ -311,6 +323,43 @@ class TestResize:
             array.resize(exclusive_max=[8]).result()[7].write(2).result()
         found = array.resolve().result().read().result()
         assert found.tolist() == [0, 0, 0, 0, 1, 1, 1, 2]
+
+
+class TestStorageStatistics:
+    """What a view has stored is found by listing keys and reading the indices of shards."""
+
+    @staticmethod
+    def counted(view):
+        found = view.storage_statistics(query_not_stored=True, query_fully_stored=True).result()
+        return found.not_stored, found.fully_stored
+
+    def test_of_the_chunks_that_a_view_touches(self, store):
+        array = created(store, [10], [2])
+        assert self.counted(array) == (True, False)
+        array[3:7] = 1
+        store.reset()
+        assert self.counted(array) == (False, False)
+        assert self.counted(array[4:5]) == self.counted(array[2:8]) == (False, True)
+        assert self.counted(array[[0, 9, 5]]) == (False, False)
+        assert self.counted(array[[0, 9]]) == (True, False)
+        assert store.bytes_read.total() == 0
+
+    def test_of_inner_chunks(self, store):
+        shard = {"name": "sharding_indexed", "configuration": {"chunk_shape": [2]}}
+        array = opened(
+            store, create=True, dtype="uint8", shape=[16],
+            members={"metadata": {"codecs": [shard]}},
+            chunk_layout=ts.ChunkLayout(write_chunk_shape=[8]),
+        )  # fmt: skip
+        array[:8] = [1, 1, 0, 0, 0, 0, 1, 1]
+        assert self.counted(array) == self.counted(array[1:5]) == (False, False)
+        assert self.counted(array[:2]) == (False, True)
+        assert self.counted(array[2:6]) == self.counted(array[8:]) == (True, False)
+        stored = array.kvstore["c/0"]
+        for rotten in (stored[:10], stored[:-1] + b"!"):
+            array.kvstore["c/0"] = rotten
+            with pytest.raises(DataLossError, match="a/c/0"):
+                self.counted(array)
 
 
 class TestBounds:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.chunked.arrays import CODECS, Opened, WatchedStore, codecs_named, sharding
+from tests.chunked.stores import CODECS, Opened, WatchedStore, codecs_named, sharding
 from tests.chunked.views import CHUNK, SHAPES, brute_coordinates, look_up, views
 
 
@@ -55,7 +55,7 @@ class ArrayMachine(RuleBasedStateMachine):
             values = np.full(shape, next(self.numbers))
             self.opened.write(values[(0,) * values.ndim] if size else 0, view)
         elif kind == "fill":
-            values = np.full(shape, self.opened.chain.chunk.fill_value)
+            values = np.full(shape, self.opened.fill)
             self.opened.write(values, view)
         else:
             values = np.array([next(self.numbers) for _ in range(size)], "int32").reshape(shape)
@@ -66,16 +66,12 @@ class ArrayMachine(RuleBasedStateMachine):
     @invariant()
     def chunks_of_fill_values_are_not_stored(self):
         array = self.opened
-        fill = array.chain.chunk.fill_value
         for key in array.store.entries:
             cell = map(int, key.split("/")[2:])
             part = self.model[
-                tuple(
-                    slice(c * n, (c + 1) * n)
-                    for c, n in zip(cell, array.chain.chunk.shape, strict=False)
-                )
+                tuple(slice(c * n, (c + 1) * n) for c, n in zip(cell, array.chunks, strict=False))
             ]
-            assert (part != fill).any()
+            assert (part != array.fill).any()
 
     def teardown(self):
         if hasattr(self, "opened"):

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 from hypothesis import strategies as st
 
-from tensorstore_py._index import IndexTransform, d
+from tensorstore_py import IndexTransform, d
 
 SHAPES = st.lists(st.integers(1, 7), min_size=0, max_size=4).filter(
     lambda shape: np.prod(shape) <= 400

@@ -6,8 +6,8 @@ import pytest
 
 from tensorstore_py.codecs.bytes import BytesSpec
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import resolve_chain
-from tensorstore_py.testing.codecs import DTYPES, CodecSuite, assert_same_bits, chunk_type, sample
+from tensorstore_py.plugin.driver import resolve_chain
+from tensorstore_py.testing.codecs import DTYPES, assert_same_bits, chunk_type, sample
 
 MORE_DTYPES = tuple(
     np.dtype(dtype)
@@ -25,14 +25,6 @@ MORE_DTYPES = tuple(
         ml_dtypes.float8_e5m2,
     )
 )
-
-
-class TestBytes(CodecSuite):
-    configurations = (
-        "bytes",
-        {"name": "bytes", "configuration": {"endian": "little"}},
-        {"name": "bytes", "configuration": {"endian": "big"}},
-    )
 
 
 @pytest.mark.parametrize("endian", ["little", "big"])

@@ -11,7 +11,7 @@ from numcodecs.abc import Codec
 import tensorstore_py as ts
 from tensorstore_py.codecs.numcodecs import NumcodecsSpec, from_registry
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import codec_to_json, parse_codec_json
+from tensorstore_py.plugin.driver import codec_to_json, parse_codec_json
 
 
 class Rotate(Codec):  # type: ignore[misc]  # the library has no types

@@ -1,41 +1,9 @@
-import ml_dtypes
-import numcodecs
 import numpy as np
 import pytest
 
-from tensorstore_py.codecs.packbits import PackBits
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin import ArrayToBytes, parse_codec_json
-from tensorstore_py.testing.codecs import CodecSuite, assert_same_bits, chunk_type
-
-
-class TestPackBitsV2(CodecSuite):
-    family = "zarr"
-    configurations = ({"id": "packbits"},)
-    shapes = ((1,), (7,), (8,), (4, 5, 6))
-    dtypes = (np.dtype(np.bool_),)
-
-
-class TestPackBits(CodecSuite):
-    configurations = (
-        {"name": "packbits"},
-        {"name": "packbits", "configuration": {"padding_encoding": "first_byte"}},
-        {"name": "packbits", "configuration": {"padding_encoding": "last_byte"}},
-    )
-    dtypes = (
-        *(dtype for dtype in CodecSuite.dtypes),
-        np.dtype("<i8"),
-        np.dtype(ml_dtypes.uint4),
-        np.dtype(ml_dtypes.float6_e2m3fn),
-    )
-
-
-class TestSomeBits(CodecSuite):
-    configurations = (
-        {"name": "packbits", "configuration": {"last_bit": 3}},
-        {"name": "packbits", "configuration": {"first_bit": 0, "last_bit": 10}},
-    )
-    dtypes = (np.dtype("<u2"), np.dtype("<i2"))
+from tensorstore_py.plugin.driver import ArrayToBytes, parse_codec_json
+from tensorstore_py.testing.codecs import chunk_type
 
 
 def bound(dtype: object, shape: tuple[int, ...], **members: object) -> ArrayToBytes:
@@ -128,23 +96,3 @@ def test_what_cannot_be_packed_is_refused(
 ) -> None:
     with pytest.raises(SpecError, match=problem):
         bound(dtype, (3,), **members)
-
-
-@pytest.mark.parametrize("count", [1, 7, 8, 9, 16, 100])
-def test_other_implementations_read_and_write_the_same(count: int) -> None:
-    values = np.random.default_rng(0).integers(0, 2, count).astype(bool)
-    codec = PackBits(chunk_type((count,), bool))
-
-    encoded = codec.encode(values)
-
-    assert encoded.tobytes() == numcodecs.PackBits().encode(values).tobytes()
-    assert_same_bits(values, codec.decode(encoded))
-
-
-def test_the_number_of_filling_bits_is_checked() -> None:
-    codec = PackBits(chunk_type((9,), bool))
-    encoded = codec.encode(np.ones(9, bool))
-    encoded[0] = 6
-
-    with pytest.raises(DataLossError, match=r"leave 7 bits of the last byte, but .* says 6"):
-        codec.decode(encoded)

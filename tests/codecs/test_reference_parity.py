@@ -10,7 +10,7 @@ import tensorstore as ts
 import zarr
 from zarr.storage import LocalStore
 
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.driver import (
     ChunkType,
     CodecChain,
     bind_chain,

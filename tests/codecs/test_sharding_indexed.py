@@ -5,8 +5,8 @@ import pytest
 
 from tensorstore_py.codecs.sharding_indexed import ShardingIndexed, ShardingIndexedSpec
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError
-from tensorstore_py.plugin import (
-    MISSING,
+from tensorstore_py.plugin.codec import MISSING
+from tensorstore_py.plugin.driver import (
     ByteRange,
     ChunkType,
     bind_chain,
@@ -20,14 +20,6 @@ from tensorstore_py.testing.codecs import CodecSuite, assert_same_bits, chunk_ty
 
 def json(**members: object) -> dict:
     return {"name": "sharding_indexed", "configuration": members}
-
-
-def shard(shape: tuple[int, ...] = (4, 6), dtype: object = "uint16", **members) -> ShardingIndexed:
-    fill_value = members.pop("fill_value", 0)
-    members.setdefault("chunk_shape", [2, 3])
-    spec = parse_codec_json("zarr3", json(**members))
-    assert isinstance(spec, ShardingIndexedSpec)
-    return spec.bind(chunk_type(shape, dtype, fill_value))
 
 
 class TestShardingIndexed(CodecSuite):
@@ -45,6 +37,14 @@ class TestShardingIndexed(CodecSuite):
     shapes = ((4, 6),)
     # Extra bytes are a hole between inner chunks as far as an index at the start can tell.
     detects_truncation = False
+
+
+def shard(shape: tuple[int, ...] = (4, 6), dtype: object = "uint16", **members) -> ShardingIndexed:
+    fill_value = members.pop("fill_value", 0)
+    members.setdefault("chunk_shape", [2, 3])
+    spec = parse_codec_json("zarr3", json(**members))
+    assert isinstance(spec, ShardingIndexedSpec)
+    return spec.bind(chunk_type(shape, dtype, fill_value))
 
 
 class TestShardingOfRankZero(CodecSuite):

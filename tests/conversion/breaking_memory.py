@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     KvStore,
     KvStoreSpec,
     Resource,

@@ -102,7 +102,7 @@ def test_without_changes_bytes_are_copied(context):
     root = tree(context)
     key = b"old/raw/image/c/0/0"
     store = ts.KvStore.open("memory://", context=context).result()
-    store[key] = b"anything"  # would be an error to whoever decodes it
+    store[key] = b"anything"  # an error if it were decoded
 
     ts.copy(root, "memory://new/", context=context).result()
 
@@ -377,7 +377,7 @@ async def test_is_awaited_like_everything(context):
 
 
 @pytest.mark.parametrize("loops", [(False, True), (True, False), (True, True)])
-def test_stores_of_any_temperament(loops):
+def test_stores_of_either_execution_mode(loops):
     context = ts.Context()
     old, new = (
         {"driver": "breaking_memory", "path": f"{name}/", "loop": loop}

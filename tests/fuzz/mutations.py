@@ -10,7 +10,7 @@
   what a compressor makes of many zeros.
 - `mutate_seed(rng, seed)`: a `Seed` with one to three of its values damaged.
 
-Whoever has the seed of the generator and the seed of the array can make the case again.
+The seed of the generator and the seed of the array make the case again.
 """
 
 from __future__ import annotations

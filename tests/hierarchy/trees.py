@@ -2,7 +2,7 @@
 
 from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._hierarchy.node import Hierarchy
-from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.execution import run_inline
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.testing import CountingStore
 

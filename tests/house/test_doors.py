@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 from types import ModuleType
@@ -10,21 +11,25 @@ from types import ModuleType
 import pytest
 
 import tensorstore_py
-from tensorstore_py import plugin, testing
+from tensorstore_py import testing
+from tensorstore_py.plugin import codec, driver, http, kvstore
+from tests.house.sources import ROOT
 
-DOORS = (tensorstore_py, plugin, testing)
+DOORS = (tensorstore_py, codec, kvstore, driver, http, testing)
 
 # The promise that an author keeps and the face that a user holds share the reference's word.
 PROMISE_AND_FACE = {"KvStore"}
 
 # What only programs that use it should pay for.
 HEAVY = {
+    "aiohappyeyeballs",
     "aiohttp",
     "boto3",
     "botocore",
     "dask",
     "fsspec",
     "google.cloud",
+    "httptools",
     "hypothesis",
     "pytest",
     "requests",
@@ -65,6 +70,27 @@ def test_a_name_means_one_thing_at_all_doors() -> None:
                 torn.append(name)
 
     assert torn == [], "\n".join(torn)
+
+
+@pytest.mark.parametrize(
+    ("door", "page"),
+    [
+        (codec, "writing_a_codec"),
+        (kvstore, "writing_a_store"),
+        (driver, "writing_a_driver"),
+        (http, "writing_an_http_store"),
+    ],
+)
+def test_the_page_of_a_door_names_nothing_that_it_does_not_have(
+    door: ModuleType, page: str
+) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    table = text.partition("## What the door has")[2]
+    rows = re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+    assert len(named) > 20
+    assert named - set(door.__all__) == set()
 
 
 def test_every_public_name_is_explained_with_an_example() -> None:

@@ -1,4 +1,4 @@
-"""Types at the users' door: every parameter has one, and `Any` is said only where nobody knows."""
+"""Types of public names: every parameter has one, and `Any` only where no type is known."""
 
 import inspect
 import re
@@ -57,7 +57,7 @@ def as_numpys(where: str) -> bool:
     return name in ("NumpyView", "TensorStore") and hasattr(np.ndarray, member)
 
 
-def test_any_is_said_only_where_nobody_knows():
+def test_any_is_said_only_where_no_type_is_known():
     said = {
         where
         for where, function in functions()

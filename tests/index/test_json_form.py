@@ -1,6 +1,6 @@
 import pytest
 
-from tensorstore_py._index import Dim, IndexDomain, IndexTransform, OutputIndexMap, inf
+from tensorstore_py import Dim, IndexDomain, IndexTransform, OutputIndexMap, inf
 from tensorstore_py.errors import SpecError
 
 

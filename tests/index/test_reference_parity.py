@@ -10,7 +10,7 @@ import tensorstore as reference
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-import tensorstore_py._index as ours
+import tensorstore_py as ours
 
 LABELS = ["x", "y", "z", "t"]
 

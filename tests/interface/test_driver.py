@@ -1,18 +1,36 @@
-"""What a driver and its spec have of the promise when they implement no more than they must."""
+"""What drivers, their specs and adapters have of the promise when they implement the least."""
 
 import numpy as np
 import pytest
+import tensorstore as reference
 import tensorstore as wheel
 
 import tensorstore_py as ts
-from tensorstore_py._interface.driver import (
+from tensorstore_py import (
+    IndexTransform,
+    MismatchError,
+    ResourceExhaustedError,
+    SpecError,
+    UnsupportedError,
+)
+from tensorstore_py._interface.driver import ResizeRequest
+from tensorstore_py._interface.given import Given
+from tensorstore_py._interface.new_array import exhausted
+from tensorstore_py._spec.registered import parse_registered
+from tensorstore_py.plugin.driver import (
+    Adapter,
+    AdapterSpec,
     Driver,
     DriverSpec,
-    ResizeRequest,
+    HierarchyFormat,
+    Opened,
     StorageStatistics,
+    drivers,
+    new_array,
 )
-from tensorstore_py._runtime.inline import run_inline
-from tensorstore_py.errors import MismatchError, SpecError, UnsupportedError
+from tensorstore_py.plugin.kvstore import KvStore
+from tests.chunked.stores import counting, created, opened
+from tests.runtime.processes import run_inline, start
 
 
 class Constant(Driver):
@@ -151,3 +169,308 @@ class TestSpec:
     )
     def test_data_type_and_rank_are_printed_once(self, members, printed):
         assert Odd.parse(members).to_json() == {"driver": "odd", **printed}
+
+
+class NegatedSpec(AdapterSpec):
+    driver = "negated"
+
+    def over(self, base):
+        return Negated(self, base)
+
+
+class Negated(Adapter):
+    def __init__(self, spec, base):
+        super().__init__(spec, base)
+        self.data_type = base.data_type
+
+    @property
+    def schema(self):
+        return self.base.schema
+
+    async def read(self, transform, order):
+        return np.negative(await self.base.read(transform, order))
+
+
+@pytest.fixture
+def spec():
+    base = {"driver": "array", "array": [1, 2, 3], "dtype": "int8"}
+    return NegatedSpec.parse({"base": base})
+
+
+class TestAdapter:
+    def test_everything_but_the_elements_is_the_bases(self, spec):
+        driver = run_inline(spec.open())
+        assert driver.domain == driver.base.domain == run_inline(driver.resolve())
+        assert driver.inline is spec.inline is True
+        assert driver.kvstore is None
+        assert driver.spec().base.array.array.tolist() == [1, 2, 3]
+        found = run_inline(driver.read(IndexTransform(input_shape=[3]), "C"))
+        np.testing.assert_array_equal(found, [-1, -2, -3])
+        assert spec.known_domain() == driver.domain
+        assert not spec.open_mode().create
+
+    def test_transforms_compose_from_the_bottom_up(self, spec):
+        array = parse_registered(
+            drivers,
+            {
+                "driver": "array",
+                "array": [1, 2, 3],
+                "dtype": "int8",
+                "transform": {"input_shape": [2], "output": [{"input_dimension": 0, "offset": 1}]},
+            },
+        )
+        assert isinstance(array, DriverSpec)
+        assert array.transform is not None
+        outer = IndexTransform(input_shape=[2])[1:]
+        stacked = spec.replace(base=array, transform=outer)
+        assert stacked.view_transform == array.transform[outer]
+        assert stacked.known_domain() == array.transform.domain
+        assert spec.replace(base=array).view_transform == array.transform
+        assert spec.replace(transform=outer).view_transform == outer
+
+    def test_storage_statistics_are_the_bases(self, spec):
+        driver = run_inline(spec.open())
+        found = run_inline(
+            driver.storage_statistics(
+                IndexTransform(input_shape=[3]), not_stored=True, fully_stored=True
+            )
+        )
+        assert found == ts.TensorStore.StorageStatistics(not_stored=False, fully_stored=True)
+
+
+def views(library):
+    domain = library.IndexTransform(input_rank=1)
+    part = {"input_inclusive_min": [1], "input_shape": [2]}
+    every = library.d[:].mark_bounds_implicit[True]
+    yield domain
+    yield domain[library.d[:].translate_by[10]]
+    yield domain[::-1]
+    for lower, upper in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        yield library.IndexTransform(
+            **part, implicit_lower_bounds=[lower], implicit_upper_bounds=[upper]
+        )
+    yield domain[every]
+    yield domain[library.newaxis][every]
+
+
+class TestOpened:
+    def test_an_open_array_stands_for_its_spec(self):
+        store = ts.array(np.arange(6).reshape(2, 3))
+        driver = store._driver
+        spec = Opened(handle=driver)
+        assert run_inline(spec.open()) is driver
+        assert spec.inline is True
+        assert spec.known_domain() == store.domain
+        assert spec.known_schema().dtype == ts.int64
+        assert spec.view_spec().to_json()["array"] == [[0, 1, 2], [3, 4, 5]]
+
+    def test_a_view_of_it_keeps_its_place(self):
+        view = ts.array(np.arange(6))[2:5]
+        spec = Opened(handle=view._driver, transform=view._transform, writable=False)
+        assert spec.view_transform == view._transform
+        assert spec.view_spec().to_json()["array"] == [2, 3, 4]
+        assert (spec.readable, spec.writable) == (True, False)
+
+    @pytest.mark.parametrize("number", range(len(list(views(ts)))))
+    def test_a_bound_that_the_array_cannot_change_is_implicit_in_no_view(self, number):
+        outcomes = []
+        for library in (ts, reference):
+            context = library.Context()
+            spec = {"driver": "zarr3", "kvstore": "memory://"}
+            library.open(spec, create=True, dtype="uint8", shape=[4], context=context).result()
+            transform = list(views(library))[number]
+            view = library.open(
+                {**spec, "transform": transform.to_json()}, context=context
+            ).result()
+            resolved = view[...].resolve().result()
+            outcomes.append((str(view.domain), str(resolved.domain)))
+        assert outcomes[0] == outcomes[1]
+
+
+class TestAMemoryThatLasts:
+    @pytest.mark.parametrize("writable", [True, False])
+    def test_is_kept_by_the_memory_store(self, writable):
+        array = created_in_memory()
+        values = np.full(8, 5, "int32")
+        given = values[...]
+        given.flags.writeable = writable
+        array.write(given, can_reference_source_data_indefinitely=True).result()
+        values[...] = 6  # which it was said never to be
+        assert array.read().result().tolist() == [6] * 8
+
+    @pytest.mark.parametrize(
+        "codecs", [["bytes", "gzip"], [{"name": "bytes", "configuration": {"endian": "big"}}]]
+    )
+    def test_is_not_where_it_is_encoded(self, codecs):
+        array = created_in_memory(codecs=codecs)
+        values = np.full(8, 5, "int32")
+        array.write(values, can_reference_source_data_indefinitely=True).result()
+        values[...] = 6
+        assert array.read().result().tolist() == [5] * 8
+
+    def test_is_not_where_it_is_a_part_of_a_chunk(self):
+        array = created_in_memory()
+        values = np.full(4, 5, "int32")
+        array[:4].write(values, can_reference_source_data_indefinitely=True).result()
+        values[...] = 6
+        assert array.read().result().tolist() == [5] * 4 + [0] * 4
+
+    def test_is_not_where_it_may_change(self):
+        array = created_in_memory()
+        values = np.full(8, 5, "int32")
+        array.write(values).result()
+        values[...] = 6
+        assert array.read().result().tolist() == [5] * 8
+
+    def test_may_be_said_to_any_array(self):
+        array = ts.array(np.zeros(8, "int32"))
+        array.write(np.ones(8, "int32"), can_reference_source_data_indefinitely=True).result()
+        assert array.read().result().tolist() == [1] * 8
+        start(True, lambda: array._driver.write_given(
+            array._transform, np.full(8, 2, "int32"), Given(lasting=True)
+        )).result()  # fmt: skip
+        assert array.read().result().tolist() == [2] * 8
+
+
+def created_in_memory(codecs=("bytes",)):
+    spec = {"driver": "zarr3", "kvstore": "memory://", "metadata": {"codecs": list(codecs)}}
+    return ts.open(spec, create=True, dtype="int32", shape=[8]).result()
+
+
+@pytest.mark.parametrize("inline", [True, False])
+class TestTaken:
+    def told(self, array, values):
+        calls = []
+        given = Given(taken=lambda: calls.append(1))
+        body = lambda: array._driver.write_given(array._transform, values, given)  # noqa: E731
+        start(array._driver.inline, body).result()
+        return bool(calls)
+
+    @pytest.mark.parametrize("view", [slice(None), slice(1, 7), slice(0, 4), slice(0, 0)])
+    def test_is_told_at_the_end_at_last(self, inline, view):
+        array = created(counting(inline), [8], [4])
+        values = np.arange(1, 9, dtype="uint8")[view]
+        assert self.told(array[view], values) == (values.size > 0)
+
+    def test_of_shards(self, inline):
+        codec = {"name": "sharding_indexed", "configuration": {"chunk_shape": [2]}}
+        grid = {"name": "regular", "configuration": {"chunk_shape": [4]}}
+        members = {"metadata": {"chunk_grid": grid, "codecs": [codec]}}
+        array = opened(counting(inline), members=members, create=True, dtype="uint8", shape=[8])
+        assert self.told(array, np.arange(8, dtype="uint8"))
+        assert self.told(array[1:7], np.arange(6, dtype="uint8"))
+
+
+class Plain(HierarchyFormat):
+    """A format with one document a node, and nothing else."""
+
+    format_id = driver = "plain"
+    array_key = group_key = attributes_key = "node.json"
+
+    def kind(self, key, document):
+        return "array" if "shape" in document else "group"
+
+    def new_group(self, attributes):
+        return {self.group_key: attributes}
+
+    def attributes(self, document):
+        return document or {}
+
+    def with_attributes(self, document, attributes):
+        return attributes
+
+    def new_array(self, spec, attributes, *, labelled):
+        return spec, attributes
+
+    def type_name(self, document):
+        return "bytes"
+
+
+class TestHierarchyFormat:
+    def test_a_key_is_asked_for_once(self):
+        assert Plain().node_keys == ("node.json",)
+
+    def test_what_a_format_need_not_have(self):
+        form = Plain()
+
+        assert form.consolidated({}) is None
+        with pytest.raises(UnsupportedError, match='"plain" has no consolidated metadata'):
+            form.with_consolidated(None, {})
+        form.check_name("anything")
+        assert form.may_be_node("anything")
+
+    @pytest.mark.parametrize(
+        ("shape", "summary"),
+        [([2, 3], "(2, 3) bytes"), ([4], "(4,) bytes"), ([], "() bytes"), ("x", '"x" bytes')],
+    )
+    def test_an_array_in_a_few_words(self, shape, summary):
+        assert Plain().summary({"shape": shape}) == summary
+
+
+@pytest.mark.parametrize("promise", [KvStore, Driver])
+class TestAClass:
+    def test_that_says_nothing_is_refused_when_it_is_made(self, promise):
+        with pytest.raises(
+            TypeError, match=r"Ice must say .* `inline = True` if .* `inline = False`"
+        ):
+
+            class Ice(promise):  # type: ignore[valid-type, misc]
+                async def read(self, key, *rest, **options):
+                    return None
+
+    def test_that_says_it_anywhere_is_taken(self, promise):
+        class Said(promise):  # type: ignore[valid-type, misc]
+            inline = False
+
+            async def read(self, *arguments, **options): ...
+
+        class Inherited(Said):
+            async def read(self, *arguments, **options): ...
+
+        class Property(promise):  # type: ignore[valid-type, misc]
+            @property
+            def inline(self):
+                return True
+
+            async def read(self, *arguments, **options): ...
+
+        class PerObject(promise):  # type: ignore[valid-type, misc]
+            def __init__(self, base):
+                self.inline = base.inline
+
+            async def read(self, *arguments, **options): ...
+
+        class Elsewhere(promise):  # type: ignore[valid-type, misc]
+            inline: bool
+
+            async def read(self, *arguments, **options): ...
+
+        assert not Inherited.inline
+
+    def test_that_is_abstract_need_not_say_it(self, promise):
+        class Base(promise):  # type: ignore[valid-type, misc]
+            def helper(self): ...
+
+        with pytest.raises(TypeError, match="Base"):
+            Base()
+
+
+class TestNewArray:
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_an_array_of_what_was_asked_for(self, order):
+        found = new_array((2, 3), np.dtype("u2"), order)
+
+        assert found.shape == (2, 3)
+        assert found.dtype == np.dtype("u2")
+        assert found.flags.f_contiguous == (order == "F")
+
+    @pytest.mark.parametrize("shape", [(2**62,), (2**61, 2**61), (2**50,)])
+    def test_what_no_memory_has_is_a_typed_error_that_says_how_much_it_is(self, shape):
+        with pytest.raises(ResourceExhaustedError) as caught:
+            new_array(shape, np.dtype("<f8"))
+
+        size = 8 * int(np.prod(shape, dtype=object))
+        assert str(caught.value) == str(exhausted(shape, np.dtype("<f8")))
+        assert f"takes {size} bytes" in str(caught.value)
+        assert str(list(shape)) in str(caught.value)
+        assert isinstance(caught.value, MemoryError)

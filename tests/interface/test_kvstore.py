@@ -1,20 +1,65 @@
-"""What a store has of the promise when it implements no more than it must."""
+"""Keys, ranges and generations; stores that implement the least, abilities and updates."""
 
 import copy
+import math
+import time
 
 import pytest
 import tensorstore as wheel
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
-from tensorstore_py._interface.kept import Kept, Stretch
-from tensorstore_py._interface.key_range import KeyRange
-from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec, ListEntry, ReadResult
-from tensorstore_py._interface.update import Replace, Update
-from tensorstore_py._runtime.inline import run_inline
-from tensorstore_py.errors import OutOfRangeError, UnsupportedError
+from tensorstore_py import (
+    AbortedError,
+    FailedPreconditionError,
+    NotFoundError,
+    OutOfRangeError,
+    PermissionDeniedError,
+    SpecError,
+    UnavailableError,
+    UnsupportedError,
+)
+from tensorstore_py._interface.key_range import decode_key
+from tensorstore_py._interface.read_modify_write import Replace, merged, update, update_values
+from tensorstore_py._interface.store_abilities import (
+    coalesced,
+    copy_value,
+    read_as_of,
+    read_values,
+    write_values,
+)
+from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.plugin.kvstore import (
+    ALL,
+    CONFLICTS,
+    NO_VALUE,
+    UNKNOWN,
+    WHOLE,
+    ByteRange,
+    CopiedRange,
+    KeyRange,
+    KvStore,
+    KvStoreSpec,
+    ListEntry,
+    ReadModifyWrite,
+    ReadResult,
+    RetryPolicy,
+    Segment,
+    Splice,
+    TimestampedStorageGeneration,
+    class_of,
+    conditional_update,
+    content_generation,
+    encode_key,
+    first_line,
+    holds,
+    read_ranges,
+    splice,
+)
+from tensorstore_py.testing import CountedWaits, LoopStore, StoreAround, drive
 from tests.chunked.stores import Hooked, once
+from tests.runtime.processes import run_inline
 
 
 class Reading(KvStore):
@@ -51,34 +96,6 @@ class Listing(Reading):
 
 
 class TestDefaults:
-    def test_several_ranges_are_read_one_by_one(self):
-        store = Reading({"a": b"0123456789"})
-        ranges = [ByteRange(0, 2), ByteRange(-3)]
-        found = run_inline(store.read_ranges("a", ranges))
-        assert [result.value for result in found] == [b"01", b"789"]
-        assert store.asked == [("a", each) for each in ranges]
-
-    def test_several_values_are_read_one_by_one(self):
-        store = Reading({"a": b"01", "b": b""})
-        room = bytearray(b"xxxx")
-        found = run_inline(store.read_values(["b", "nothing", "a"], memoryview(room)))
-        assert found == [b"", None, b"01"]
-        assert room == bytearray(b"xxxx")
-        assert store.asked == [("b", WHOLE), ("nothing", WHOLE), ("a", WHOLE)]
-
-    def test_several_values_are_written_one_by_one(self):
-        store = Listing({"a": b"1", "b": b"2"})
-        run_inline(store.write_values(["a", "b", "c"], [None, b"3", b"4"]))
-        assert store.stored == {"b": b"3", "c": b"4"}
-        with pytest.raises(UnsupportedError, match="'b'"):
-            run_inline(Reading({}).write_values(["b"], [b"1"]))
-
-    def test_the_present_value_is_always_new_enough(self):
-        store = Reading({"a": b"0123456789"})
-        found = run_inline(store.read_as_of("a", ByteRange(2, 4), 0.0))
-        assert found.value == b"23"
-        assert store.asked == [("a", ByteRange(2, 4))]
-
     def test_what_is_not_there_cannot_be_done_and_names_store_and_key(self):
         store = Reading({})
         with pytest.raises(UnsupportedError, match=r"Reading is read-only.*'a/b'"):
@@ -176,14 +193,88 @@ class TestSpec:
         assert ts.KvStore.Spec("memory://a/").to_json() == {"driver": "memory", "path": "a/"}
 
 
-def test_by_default_a_copy_is_a_read_and_a_write():
-    store = Reading({"a": b"1"})
+class TestForeignErrors:
+    @pytest.mark.parametrize(
+        ("error", "cls"),
+        [
+            (PermissionError(), PermissionDeniedError),
+            (IsADirectoryError(), FailedPreconditionError),
+            (NotADirectoryError("no"), FailedPreconditionError),
+            (NotImplementedError(), UnsupportedError),
+            (ImportError("paramiko"), UnsupportedError),
+            (TypeError("no"), SpecError),
+            (ConnectionResetError(), UnavailableError),
+            (TimeoutError(), UnavailableError),
+            (Exception(), UnavailableError),
+        ],
+    )
+    def test_each_has_a_class_of_ours(self, error, cls):
+        assert class_of(error) is cls
+        assert class_of(error, {FileNotFoundError: NotFoundError}) is cls
 
-    assert run_inline(store.copy_to("a", store, "b")) is False
-    assert store.asked == []
+    def test_a_store_knows_more(self):
+        assert class_of(FileNotFoundError(), {FileNotFoundError: NotFoundError}) is NotFoundError
+
+    def test_the_first_line_says_what_it_is(self):
+        assert (
+            first_line(RuntimeError("what went wrong \n\nDebug source:\n...")) == "what went wrong"
+        )
+        assert first_line(OSError()) == "OSError"
 
 
-class Append(Update):
+OLD = bytes(range(40))
+
+
+def shown(parts):
+    return [str(part) for part in parts]
+
+
+def made(parts):
+    """The value that they stand for, of `OLD`."""
+    return b"".join(
+        OLD[part.start : part.stop] if isinstance(part, CopiedRange) else bytes(part)
+        for part in parts
+    )
+
+
+@st.composite
+def stretches(draw):
+    start = draw(st.integers(0, len(OLD)))
+    kept = CopiedRange(start, draw(st.integers(start, len(OLD))))
+    return draw(st.sampled_from([kept, b"", b"new"]))
+
+
+class TestWithoutAbilities:
+    def test_several_ranges_are_read_one_by_one(self):
+        store = Reading({"a": b"0123456789"})
+        ranges = [ByteRange(0, 2), ByteRange(-3)]
+        found = run_inline(read_ranges(store, "a", ranges))
+        assert [result.value for result in found] == [b"01", b"789"]
+        assert store.asked == [("a", each) for each in ranges]
+
+    def test_several_values_are_read_one_by_one(self):
+        store = Reading({"a": b"01", "b": b""})
+        room = bytearray(b"xxxx")
+        found = run_inline(read_values(store, ["b", "nothing", "a"], memoryview(room)))
+        assert found == [b"", None, b"01"]
+        assert room == bytearray(b"xxxx")
+        assert store.asked == [("b", WHOLE), ("nothing", WHOLE), ("a", WHOLE)]
+
+    def test_several_values_are_written_one_by_one(self):
+        store = Listing({"a": b"1", "b": b"2"})
+        run_inline(write_values(store, ["a", "b", "c"], [None, b"3", b"4"]))
+        assert store.stored == {"b": b"3", "c": b"4"}
+        with pytest.raises(UnsupportedError, match="'b'"):
+            run_inline(write_values(Reading({}), ["b"], [b"1"]))
+
+    def test_the_present_value_is_always_new_enough(self):
+        store = Reading({"a": b"0123456789"})
+        found = run_inline(read_as_of(store, "a", ByteRange(2, 4), 0.0))
+        assert found.value == b"23"
+        assert store.asked == [("a", ByteRange(2, 4))]
+
+
+class Append(ReadModifyWrite):
     """Adds to the end of what is there."""
 
     def __init__(self, tail):
@@ -208,13 +299,11 @@ class Spliced(Append):
         if self.tail == b"last":
             return found.stamp.generation, None
         size = len((await store.read(key)).value)
-        return found.stamp.generation, [Kept(0, size), self.tail]
+        return found.stamp.generation, [CopiedRange(0, size), self.tail]
 
 
-class Splicing(Hooked):
+class Splicing(Hooked, Splice):
     """A store that says that it splices, and notes what it is given."""
-
-    splices = True
 
     def __init__(self):
         super().__init__()
@@ -223,7 +312,7 @@ class Splicing(Hooked):
     async def splice(self, key, parts, *, if_equal):
         self.given.append([str(part) for part in parts])
         self.before("splice", key)
-        return await super().splice(key, parts, if_equal=if_equal)
+        return await splice(self.base, key, parts, if_equal=if_equal)
 
 
 def put(store, key, value):
@@ -241,7 +330,7 @@ class TestUpdatingSeveral:
         put(store, "a", b"1")
         put(store, "gone", b"2")
         keys = ["a", "gone", "new"]
-        stamps = run_inline(store.update_values(keys, [Append(b"x"), Replace(None), Append(b"y")]))
+        stamps = run_inline(update_values(store, keys, [Append(b"x"), Replace(None), Append(b"y")]))
         assert [stored(store, key) for key in keys] == [b"1x", None, b"y"]
         found = [run_inline(store.base.read(key)).stamp.generation for key in keys]
         assert [getattr(stamp, "generation", stamp) for stamp in stamps] == found
@@ -250,7 +339,7 @@ class TestUpdatingSeveral:
         store = Hooked()
         put(store, "b", b"broken")
         outcomes = run_inline(
-            store.update_values(["a", "b", "c"], [Append(b"1"), Append(b"2"), Append(b"3")])
+            update_values(store, ["a", "b", "c"], [Append(b"1"), Append(b"2"), Append(b"3")])
         )
         assert [isinstance(outcome, ValueError) for outcome in outcomes] == [False, True, False]
         assert str(outcomes[1]) == "b'2'"
@@ -259,15 +348,15 @@ class TestUpdatingSeveral:
     def test_one_that_others_change_meanwhile_is_made_again(self):
         store = Hooked()
         store.after = once(lambda: put(store, "b", b"theirs"), "read", "b")
-        run_inline(store.update_values(["a", "b"], [Append(b"1"), Append(b"2")]))
+        run_inline(update_values(store, ["a", "b"], [Append(b"1"), Append(b"2")]))
         assert [stored(store, key) for key in "ab"] == [b"1", b"theirs2"]
 
     def test_no_keys(self):
-        assert list(run_inline(Hooked().update_values([], []))) == []
+        assert list(run_inline(update_values(Hooked(), [], []))) == []
 
     def test_as_many_keys_as_updates(self):
         with pytest.raises(ValueError, match="argument"):
-            run_inline(Hooked().update_values(["a"], []))
+            run_inline(update_values(Hooked(), ["a"], []))
 
 
 class TestSplicing:
@@ -276,31 +365,31 @@ class TestSplicing:
     def test_takes_what_is_kept_and_what_is_new(self):
         store = Hooked()
         generation = put(store, "k", b"0123456789")
-        parts: list[Stretch] = [
+        parts: list[Segment] = [
             b"ab",
-            Kept(2, 4),
-            Kept(4, 5),
+            CopiedRange(2, 4),
+            CopiedRange(4, 5),
             memoryview(b"c"),
-            Kept(9, 9),
-            Kept(0, 1),
+            CopiedRange(9, 9),
+            CopiedRange(0, 1),
         ]
-        stamp = run_inline(store.splice("k", parts, if_equal=generation))
+        stamp = run_inline(splice(store, "k", parts, if_equal=generation))
         assert stored(store) == b"ab234c0"
         assert stamp.generation == run_inline(store.base.read("k")).stamp.generation
         assert (store.reads["k"], store.bytes_read["k"], store.writes["k"]) == (2, 4, 1)
 
     def test_of_nothing_kept_is_a_write(self):
         store = Hooked()
-        assert run_inline(store.splice("k", [b"a", b"b"], if_equal=NO_VALUE)).generation != UNKNOWN
+        assert run_inline(splice(store, "k", [b"a", b"b"], if_equal=NO_VALUE)).generation != UNKNOWN
         assert stored(store) == b"ab"
-        stale = run_inline(store.splice("k", [b"c"], if_equal=NO_VALUE))
+        stale = run_inline(splice(store, "k", [b"c"], if_equal=NO_VALUE))
         assert (stale.generation, stored(store)) == (UNKNOWN, b"ab")
         assert store.reads.total() == 0
 
     def test_nothing_at_all_is_an_empty_value(self):
         store = Hooked()
         generation = put(store, "k", b"0123")
-        run_inline(store.splice("k", [], if_equal=generation))
+        run_inline(splice(store, "k", [], if_equal=generation))
         assert stored(store) == b""
 
     @pytest.mark.parametrize("theirs", [b"9876543210", b"", None])
@@ -308,8 +397,8 @@ class TestSplicing:
         store = Hooked()
         generation = put(store, "k", b"0123456789")
         store.after = once(lambda: put(store, "k", theirs), "read", "k")
-        parts: list[Stretch] = [Kept(0, 2), b"new", Kept(5, 7)]
-        stamp = run_inline(store.splice("k", parts, if_equal=generation))
+        parts: list[Segment] = [CopiedRange(0, 2), b"new", CopiedRange(5, 7)]
+        stamp = run_inline(splice(store, "k", parts, if_equal=generation))
         assert (stamp.generation, stored(store)) == (UNKNOWN, theirs)
         assert store.writes.total() == 0
 
@@ -317,13 +406,13 @@ class TestSplicing:
         store = Hooked()
         generation = put(store, "k", b"0123456789")
         store.before = once(lambda: put(store, "k", b"theirs"), "write", "k")
-        stamp = run_inline(store.splice("k", [Kept(0, 2), b"new"], if_equal=generation))
+        stamp = run_inline(splice(store, "k", [CopiedRange(0, 2), b"new"], if_equal=generation))
         assert (stamp.generation, stored(store)) == (UNKNOWN, b"theirs")
 
     def test_of_nothing_stored_there_is_nothing_to_keep(self):
         store = Hooked()
         for generation in (NO_VALUE, b"some"):
-            stamp = run_inline(store.splice("k", [Kept(0, 1)], if_equal=generation))
+            stamp = run_inline(splice(store, "k", [CopiedRange(0, 1)], if_equal=generation))
             assert stamp.generation == UNKNOWN
         assert stored(store) is None
 
@@ -331,7 +420,7 @@ class TestSplicing:
         store = Hooked()
         generation = put(store, "k", b"0123")
         with pytest.raises(OutOfRangeError):
-            run_inline(store.splice("k", [b"new", Kept(2, 5)], if_equal=generation))
+            run_inline(splice(store, "k", [b"new", CopiedRange(2, 5)], if_equal=generation))
         assert stored(store) == b"0123"
 
 
@@ -339,53 +428,448 @@ class TestUpdatingWhereItSplices:
     def test_keeps_what_the_update_keeps(self):
         store = Splicing()
         put(store, "k", b"0123")
-        stamp = run_inline(store.update("k", Spliced(b"45")))
-        assert (stored(store), store.given) == (b"012345", [["Kept(0, 4)", "b'45'"]])
+        stamp = run_inline(update(store, "k", Spliced(b"45")))
+        assert (stored(store), store.given) == (b"012345", [["CopiedRange(0, 4)", "b'45'"]])
         assert stamp.generation == run_inline(store.base.read("k")).stamp.generation
 
     def test_and_where_nothing_is(self):
         store = Splicing()
-        run_inline(store.update("k", Spliced(b"45")))
+        run_inline(update(store, "k", Spliced(b"45")))
         assert stored(store) == b"45"
 
     def test_what_becomes_nothing_is_deleted(self):
         store = Splicing()
         put(store, "k", b"0123")
-        stamp = run_inline(store.update("k", Spliced(b"last")))
+        stamp = run_inline(update(store, "k", Spliced(b"last")))
         assert (stamp.generation, stored(store), store.given) == (NO_VALUE, None, [])
         assert store.deletes == {"k": 1}
 
     def test_a_replacement_has_nothing_to_keep(self):
         store = Splicing()
-        run_inline(store.update("k", Replace(b"new")))
+        run_inline(update(store, "k", Replace(b"new")))
         assert (stored(store), store.given, store.reads.total()) == (b"new", [], 0)
 
     def test_is_made_again_when_somebody_was_faster(self):
         store = Splicing()
         put(store, "k", b"0123")
         store.before = once(lambda: put(store, "k", b"98"), "splice", "k")
-        run_inline(store.update("k", Spliced(b"45")))
+        run_inline(update(store, "k", Spliced(b"45")))
         assert stored(store) == b"9845"
-        assert store.given == [["Kept(0, 4)", "b'45'"], ["Kept(0, 2)", "b'45'"]]
+        assert store.given == [["CopiedRange(0, 4)", "b'45'"], ["CopiedRange(0, 2)", "b'45'"]]
 
     def test_so_is_a_deletion(self):
         store = Splicing()
         put(store, "k", b"0123")
         store.before = once(lambda: put(store, "k", b"98"), "write", "k")
-        assert run_inline(store.update("k", Spliced(b"last"))).generation == NO_VALUE
+        assert run_inline(update(store, "k", Spliced(b"last"))).generation == NO_VALUE
         assert (stored(store), store.deletes) == (None, {"k": 2})
 
     def test_one_that_knows_nothing_of_it_works_as_anywhere(self):
         store = Splicing()
         put(store, "k", b"0123")
-        run_inline(store.update("k", Append(b"45")))
+        run_inline(update(store, "k", Append(b"45")))
         assert (stored(store), store.given) == (b"012345", [["b'012345'"]])
 
     def test_a_store_that_does_not_splice_is_not_asked_to(self):
-        class Plain(Splicing):
-            splices = False
-
-        store = Plain()
+        store = Hooked()
         put(store, "k", b"0123")
-        run_inline(store.update("k", Append(b"45")))
-        assert (stored(store), store.given) == (b"012345", [])
+        run_inline(update(store, "k", Append(b"45")))
+        assert (stored(store), store.writes["k"]) == (b"012345", 1)
+
+
+class TestAbilities:
+    def test_is_as_long_as_what_it_keeps(self):
+        kept = CopiedRange(3, 10)
+        assert (kept.start, kept.stop, len(kept)) == (3, 10, 7)
+        assert repr(kept) == "CopiedRange(3, 10)"
+        assert not CopiedRange(4, 4)
+
+    @pytest.mark.parametrize(
+        ("parts", "expected"),
+        [
+            ([], []),
+            ([CopiedRange(5, 5)], []),
+            ([CopiedRange(0, 2), CopiedRange(2, 5), CopiedRange(5, 6)], [CopiedRange(0, 6)]),
+            ([CopiedRange(0, 2), CopiedRange(2, 2), CopiedRange(2, 5)], [CopiedRange(0, 5)]),
+            ([CopiedRange(0, 2), CopiedRange(9, 9), CopiedRange(2, 5)], [CopiedRange(0, 5)]),
+            # A gap, an overlap and the wrong order are no neighbours.
+            ([CopiedRange(0, 2), CopiedRange(3, 5)], [CopiedRange(0, 2), CopiedRange(3, 5)]),
+            ([CopiedRange(0, 3), CopiedRange(2, 5)], [CopiedRange(0, 3), CopiedRange(2, 5)]),
+            ([CopiedRange(2, 5), CopiedRange(0, 2)], [CopiedRange(2, 5), CopiedRange(0, 2)]),
+            # What is new between them keeps them apart, and stays as it is.
+            (
+                [CopiedRange(0, 2), b"new", CopiedRange(2, 5)],
+                [CopiedRange(0, 2), b"new", CopiedRange(2, 5)],
+            ),
+            ([b"a", b"b", CopiedRange(0, 1)], [b"a", b"b", CopiedRange(0, 1)]),
+        ],
+        ids=str,
+    )
+    def test_neighbours_become_one_and_what_is_empty_goes(self, parts, expected):
+        assert shown(coalesced(parts)) == shown(expected)
+
+    def test_what_is_new_is_not_copied(self):
+        new = bytearray(b"new")
+        assert coalesced([CopiedRange(0, 1), new, CopiedRange(1, 2)])[1] is new
+
+    def test_what_is_given_stays_as_it_was(self):
+        parts = [CopiedRange(0, 2), CopiedRange(2, 5)]
+        coalesced(iter(parts))
+        assert shown(parts) == ["CopiedRange(0, 2)", "CopiedRange(2, 5)"]
+
+    @given(st.lists(stretches(), max_size=8))
+    def test_it_stands_for_the_same_value(self, parts):
+        found = coalesced(parts)
+        assert made(found) == made(parts)
+        assert not [part for part in found if isinstance(part, CopiedRange) and not len(part)]
+
+    def test_by_default_a_copy_is_a_read_and_a_write(self):
+        store = Reading({"a": b"1"})
+
+        assert run_inline(copy_value(store, "a", store, "b")) is False
+        assert store.asked == []
+
+
+class AppendAll(ReadModifyWrite):
+    """Adds to the end of what is there."""
+
+    def __init__(self, *tails):
+        self.tails = tails
+
+    async def apply(self, stored):
+        return (stored or b"") + b"".join(self.tails)
+
+
+class JoinedAppend(AppendAll):
+    def then(self, later):
+        if isinstance(later, JoinedAppend):
+            return JoinedAppend(*self.tails, *later.tails)
+        return super().then(later)
+
+
+def applied(update, stored=None):
+    return run_inline(update.apply(stored))
+
+
+@pytest.mark.parametrize("way", ["parts_in", "splice_in"])
+class TestInAStore:
+    """Whoever knows no better reads all of the value, and keeps nothing of it in place."""
+
+    def test_what_is_there_is_changed_and_its_generation_told(self, way):
+        store = MemoryStore(SharedMap())
+        stamp = run_inline(store.write("k", b"_"))
+        generation, parts = run_inline(getattr(AppendAll(b"a"), way)(store, "k"))
+        assert (generation, list(parts)) == (stamp.generation, [b"_a"])
+
+    def test_what_is_missing_is_begun_on_condition_that_it_still_is(self, way):
+        store = MemoryStore(SharedMap())
+        generation, parts = run_inline(getattr(AppendAll(b"a"), way)(store, "k"))
+        assert (generation, list(parts)) == (NO_VALUE, [b"a"])
+
+    def test_what_becomes_nothing_has_no_parts(self, way):
+        store = MemoryStore(SharedMap())
+        stamp = run_inline(store.write("k", b"_"))
+        update = merged([AppendAll(b"a"), Replace(None)])
+        assert run_inline(getattr(update, way)(store, "k")) == (stamp.generation, None)
+
+
+class AddLetter(ReadModifyWrite):
+    """Add a letter."""
+
+    async def apply(self, stored):
+        return b"" if stored is None else bytes(stored) + b"x"
+
+
+class Refusing(StoreAround):
+    """Refuses so many conditional writes; `meddle` is what others do before each of them."""
+
+    def __init__(self, base, times, meddle=None, error=None):
+        super().__init__(base)
+        self.left = times
+        self.writes = 0
+        self._meddle = meddle
+        self._error = error
+
+    async def write(self, key, value, *, if_equal=None):
+        self.writes += 1
+        if self.left > 0:
+            self.left -= 1
+            if self._error is not None:
+                raise self._error
+            if self._meddle is not None:
+                await self.base.write(key, self._meddle(self.writes))
+            return TimestampedStorageGeneration.now(UNKNOWN)
+        return await super().write(key, value, if_equal=if_equal)
+
+
+def letters(number):
+    return b"%d" % number
+
+
+@pytest.fixture(params=["inline", "loop"])
+def base(request):
+    memory = MemoryStore(SharedMap())
+    return memory if request.param == "inline" else LoopStore(memory)
+
+
+class TestReadModifyWrite:
+    def test_a_replacement_forgets_what_was_before(self):
+        last = Replace(b"new")
+        assert merged([AppendAll(b"x"), Replace(b"old"), AppendAll(b"y"), last]) is last
+        assert last.replaces
+        assert applied(last, b"stored") == b"new"
+
+    @pytest.mark.parametrize("kind", [AppendAll, JoinedAppend])
+    def test_updates_are_made_in_turn(self, kind):
+        update = merged([kind(b"a"), kind(b"b"), kind(b"c")])
+        assert not update.replaces
+        assert applied(update, b"_") == b"_abc"
+        assert applied(update, b"_") == b"_abc"
+
+    def test_updates_that_know_each_other_become_one(self):
+        both = merged([JoinedAppend(b"a"), JoinedAppend(b"b")])
+        assert isinstance(both, JoinedAppend)
+        assert both.tails == (b"a", b"b")
+        mixed = merged([AppendAll(b"a"), JoinedAppend(b"b"), JoinedAppend(b"c")])
+        assert isinstance(mixed.then(JoinedAppend(b"d")), type(mixed))
+        assert applied(mixed) == b"abc"
+
+    def test_what_follows_a_replacement_needs_nothing_stored(self):
+        update = merged([Replace(b"a"), AppendAll(b"b")])
+        assert update.replaces
+        assert applied(update, b"stored") == b"ab"
+        assert applied(merged([Replace(None), AppendAll(b"b"), Replace(None)])) is None
+
+    def test_kept_is_independent_of_the_callers_memory(self):
+        memory = bytearray(b"abc")
+        kept = merged([Replace(memory), AppendAll(b"d")]).kept()
+        memory[:] = b"xyz"
+        assert applied(kept) == b"abcd"
+
+    def test_others_who_are_always_faster_end_it(self, base):
+        store = Refusing(base, 10**6, letters)
+
+        with (
+            CountedWaits() as waits,
+            pytest.raises(AbortedError, match=r'update "k".*try again') as lost,
+        ):
+            drive(store, lambda: update(store, "k", AddLetter()))
+
+        assert lost.value.attempts == store.writes == CONFLICTS.attempts
+        assert len(waits.seconds) == CONFLICTS.attempts - 1
+
+    def test_a_store_that_refuses_although_nothing_changed_ends_it(self, base):
+        store = Refusing(base, 10**6)
+
+        with CountedWaits(), pytest.raises(UnavailableError, match='cannot update "k"') as refused:
+            drive(store, lambda: update(store, "k", AddLetter()))
+
+        assert refused.value.attempts == store.writes == CONFLICTS.fruitless
+
+    def test_hundreds_who_were_faster_are_not_too_many(self, base):
+        store = Refusing(base, 900, letters)
+
+        with CountedWaits():
+            drive(store, lambda: update(store, "k", AddLetter()))
+
+        assert drive(store, lambda: store.read("k")).value == b"900x"
+
+    def test_what_may_have_been_stored_is_made_again_a_few_times(self, base):
+        mine = AbortedError("who knows")
+        store = Refusing(base, 10**6, error=mine)
+
+        with CountedWaits(), pytest.raises(AbortedError) as unsure:
+            drive(store, lambda: update(store, "k", AddLetter()))
+
+        assert unsure.value is mine
+        assert store.writes == 9
+
+    def test_what_replaces_is_not_refused_and_not_read(self, base):
+        store = Refusing(base, 0)
+
+        drive(store, lambda: conditional_update(store, "k", Replace(b"1"), RetryPolicy(attempts=1)))
+
+        assert drive(store, lambda: store.read("k")).value == b"1"
+
+
+@st.composite
+def ranges(draw):
+    start = draw(st.integers(-12, 12))
+    if start < 0:
+        return ByteRange(start)
+    stop = draw(st.one_of(st.none(), st.integers(start, start + 8)))
+    return ByteRange(start, stop)
+
+
+class TestByteRange:
+    @given(ranges(), st.integers(0, 12))
+    def test_what_resolves_is_what_a_slice_takes(self, byte_range, size):
+        value = bytes(range(size))
+        reach = [abs(byte_range.start), byte_range.stop or 0]
+        if max(reach) > size:
+            with pytest.raises(OutOfRangeError):
+                byte_range.resolve(size)
+            return
+        start, stop = byte_range.resolve(size)
+        assert 0 <= start <= stop <= size
+        assert value[start:stop] == value[slice(byte_range.start, byte_range.stop)]
+
+    @pytest.mark.parametrize(
+        ("start", "stop"), [(3, 2), (1, 0), (-3, 5), (-3, -1), (-1, 0), (0, -1)]
+    )
+    def test_what_is_no_range_is_refused(self, start, stop):
+        with pytest.raises(ValueError, match=rf"\[{start}, {stop}\)"):
+            ByteRange(start, stop)
+
+    @pytest.mark.parametrize(
+        ("byte_range", "asked"),
+        [
+            (ByteRange(2, 9), r"\[2, 9\)"),
+            (ByteRange(-9), r"\[-9, end\)"),
+            (ByteRange(6), r"\[6, end"),
+        ],
+    )
+    def test_the_error_names_the_range_and_the_size(self, byte_range, asked):
+        with pytest.raises(OutOfRangeError, match=f"{asked}.*5 bytes"):
+            byte_range.resolve(5)
+
+    def test_only_one_range_is_whole(self):
+        assert WHOLE.is_whole
+        assert ByteRange(0, None).is_whole
+        assert not any(each.is_whole for each in (ByteRange(0, 0), ByteRange(1), ByteRange(-1)))
+
+    def test_ranges_are_values(self):
+        assert ByteRange(1, 2) == ByteRange(1, 2)
+        assert len({WHOLE, ByteRange(), ByteRange(0, 0)}) == 2
+
+
+#: Few letters, so that prefixes meet; the greatest byte and the greatest code point among them.
+RAW = st.binary(max_size=4).map(lambda raw: bytes(b"ab/\xff"[byte % 4] for byte in raw))
+
+
+TEXT = st.text("ab/é\U0010ffff", max_size=4)
+
+
+KEYS = st.one_of(TEXT, RAW.map(decode_key))
+
+
+RANGES = st.builds(KeyRange, RAW, RAW)
+
+
+class TestKeyRange:
+    @given(st.one_of(st.binary(max_size=8), RAW))
+    def test_any_bytes_are_a_key_and_back(self, raw):
+        assert encode_key(decode_key(raw)) == raw
+
+    def test_text_is_its_own_key(self):
+        assert decode_key("é/a") == "é/a" == decode_key("é/a".encode())
+
+    @given(RANGES, KEYS)
+    def test_contains_what_lies_between_in_byte_order(self, key_range, key):
+        raw, high = encode_key(key), key_range.exclusive_max
+        expected = key_range.inclusive_min <= raw and (high == b"" or raw < high)
+        assert (key in key_range) == expected
+        if key_range.empty:
+            assert not expected
+
+    @given(KEYS, KEYS)
+    def test_a_prefix_is_the_range_of_the_keys_that_begin_with_it(self, prefix, key):
+        begins = encode_key(key).startswith(encode_key(prefix))
+        assert (key in KeyRange.prefix(prefix)) == begins
+
+    @given(KEYS, RANGES, KEYS)
+    def test_a_base_is_put_in_front(self, base, key_range, key):
+        moved = key_range.with_base(base)
+        assert (decode_key(encode_key(base) + encode_key(key)) in moved) == (key in key_range)
+
+    @given(TEXT, RANGES, KEYS)
+    def test_nothing_outside_the_base_comes_in(self, base, key_range, key):
+        if not encode_key(key).startswith(encode_key(base)):
+            assert key not in key_range.with_base(base)
+
+    @given(RANGES, KEYS)
+    def test_every_key_of_a_range_begins_with_its_common_prefix(self, key_range, key):
+        if key in key_range:
+            assert encode_key(key).startswith(encode_key(key_range.common_prefix()))
+
+    @pytest.mark.parametrize(
+        ("low", "high", "prefix"),
+        [
+            (b"\xffb", b"\xffba", "\udcffb"),
+            ("aé".encode(), "aê".encode(), "aé"),
+            ("aé".encode()[:2], "aé".encode(), "a"),
+            (b"ab", b"ad", "a"),
+            (b"ab", b"", ""),
+        ],
+    )
+    def test_no_character_is_cut_in_two(self, low, high, prefix):
+        assert KeyRange(low, high).common_prefix() == prefix
+
+    @given(TEXT)
+    def test_the_common_prefix_of_a_prefix_is_that(self, prefix):
+        if not prefix.endswith("\U0010ffff"):
+            assert KeyRange.prefix(prefix).common_prefix() == prefix
+
+    @pytest.mark.parametrize(
+        ("low", "high", "empty"),
+        [(b"", b"", False), (b"a", b"", False), (b"a", b"b", False), (b"b", b"b", True),
+         (b"b", b"a", True), (b"", b"a", False)],
+    )  # fmt: skip
+    def test_knows_when_no_key_can_be_inside(self, low, high, empty):
+        assert KeyRange(low, high).empty == empty
+
+    def test_everything(self):
+        assert KeyRange.prefix("") == ALL
+        assert all(key in ALL for key in ("", "a", "\U0010ffff", decode_key(b"\xff")))
+        assert ALL.common_prefix() == ""
+
+
+THEIRS = wheel.KvStore.TimestampedStorageGeneration
+
+
+class TestGeneration:
+    @pytest.mark.parametrize("arguments", [(), (b"abc",), ("abc",), (b"abc", 1.5), ("é", 2.0)])
+    def test_is_that_of_the_reference(self, arguments):
+        mine, theirs = TimestampedStorageGeneration(*arguments), THEIRS(*arguments)
+        assert (mine.generation, mine.time) == (theirs.generation, theirs.time)
+
+    def test_is_printed_alike(self):
+        assert repr(TimestampedStorageGeneration(b"a\0", 1.5)) == repr(THEIRS(b"a\0", 1.5))
+
+    def test_is_a_value_that_can_change(self):
+        stamp = TimestampedStorageGeneration(b"a", 1.0)
+        for made in (stamp.copy(), copy.copy(stamp), copy.deepcopy(stamp)):
+            assert made == stamp
+            made.generation = b"b"
+            assert made != stamp
+        assert stamp != TimestampedStorageGeneration(b"a", 2.0)
+        assert stamp != "a"
+        with pytest.raises(TypeError):
+            hash(stamp)
+
+    def test_now_is_now(self):
+        before = time.time()
+        stamp = TimestampedStorageGeneration.now(b"a")
+        assert before <= stamp.time <= time.time()
+        assert TimestampedStorageGeneration().time == -math.inf
+
+    @pytest.mark.parametrize("generation", [NO_VALUE, b"a"])
+    def test_no_condition_always_holds(self, generation):
+        assert holds(None, generation)
+        assert holds(UNKNOWN, generation)
+
+    def test_a_condition_holds_for_its_own_generation_only(self):
+        generations = [NO_VALUE, b"a", b"b"]
+        for one in generations:
+            assert [holds(one, other) for other in generations] == [
+                one == other for other in generations
+            ]
+
+    def test_content_makes_a_generation(self):
+        values = [b"", b"a", b"b", b"a\0"]
+        made = [content_generation(value) for value in values]
+        assert len({*made, UNKNOWN, NO_VALUE}) == len(values) + 2
+        assert (
+            content_generation(bytearray(b"a")) == content_generation(memoryview(b"a")) == made[1]
+        )
+        assert content_generation(None) == NO_VALUE

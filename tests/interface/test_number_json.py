@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import tensorstore as reference
 
-from tensorstore_py._interface.number_json import number_to_json, parse_number
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import dtype
+from tensorstore_py.plugin.codec import parse_number
+from tensorstore_py.plugin.driver import dtype, number_to_json
 
 FLOATS = [
     "float16", "bfloat16", "float32", "float64", "float4_e2m1fn", "float8_e3m4", "float8_e4m3fn",

@@ -24,7 +24,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import tensorstore_py as ts
-from tensorstore_py._runtime import workers
+from tensorstore_py._runtime import executors
 from tests.interrupts.operations import OPERATIONS
 
 PACKAGE = str(Path(ts.__file__).parent)
@@ -45,8 +45,8 @@ def is_place(code, event):
 
     The call of a function is no place: nothing is done between it and the function's first line.
     Coroutines are resumed by one, in the middle of a line. Of generators only lines are places:
-    they may be closed by whoever drops them, where an exception of a trace function crashes
-    CPython 3.11.
+    they are closed when their last reference is dropped, where an exception of a trace function
+    crashes CPython 3.11.
     """
     if code.co_flags & inspect.CO_GENERATOR:
         return event == "line"
@@ -122,7 +122,7 @@ class Interrupted:
 def wait_for_successors(left=0):
     """Wait until no more than so many are at work."""
     until = monotonic() + PATIENCE_S
-    while workers._taking_over.unfinished > left:
+    while executors.continuations.unfinished > left:
         assert monotonic() < until, "what was taken over does not end"
         sleep(0.001)
 
@@ -133,7 +133,7 @@ def check_threads(others):
     successors = [each for each in threads if "successor" in each.name]
     # A signal may leave two operations: a function of the user's waits for one within another.
     assert len(successors) <= LEFT + 3, threads
-    assert len(threads) - len(successors) <= others + 3 * workers.width(), threads
+    assert len(threads) - len(successors) <= others + 3 * executors.width(), threads
 
 
 def descriptors():

@@ -1,5 +1,6 @@
 """Operations that are interrupted, and what must be true of them afterwards."""
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,19 +56,23 @@ class Operation:
         ).result()
 
     def prepare(self):
-        """A fresh array, on which the operation is to be run."""
+        """A fresh array, on which the operation is to be run: a copy of the first one's files."""
         self.number += 1
-        store = self.new()
-        store.write(OLD).result()
-        return store
+        if self.number == 1:
+            store = self.new()
+            store.write(OLD).result()
+            shutil.copytree(f"{self.folder}/1", f"{self.folder}/0")
+            return store
+        shutil.copytree(f"{self.folder}/0", f"{self.folder}/{self.number}")
+        return ts.open(self.spec(), context=self.context).result()
 
     def check(self, store, *, stopped):
         """What was stored is old or new as a whole, and everything goes on."""
         self.settle(store)
         again = ts.open(self.spec(), context=self.context).result()
         self.check_values(again, stopped=stopped)
-        again[3:9].write(7).result()
-        assert (again[3:9].read().result() == 7).all()
+        again[3:9, :4].write(7).result()
+        assert (again[3:9, :4].read().result() == 7).all()
         again.close()
 
     def settle(self, store):
@@ -273,6 +278,12 @@ class KvList(Reading):
 class InMemory(Write):
     def spec(self):
         return {"driver": "zarr3", "kvstore": {"driver": "memory", "path": f"{self.number}/"}}
+
+    def prepare(self):
+        self.number += 1
+        store = self.new()
+        store.write(OLD).result()
+        return store
 
     def end(self):
         pass

@@ -163,7 +163,7 @@ atexit.register(lambda: print(len(calls) < 100_000))  # runs after what the pack
 """
         + BEGIN
         + """
-from tensorstore_py import plugin as p
+from tensorstore_py.plugin import kvstore as p
 
 @p.kvstore("empty")
 class EmptySpec(p.KvStoreSpec):

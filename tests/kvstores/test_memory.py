@@ -8,8 +8,8 @@ import pytest
 import tensorstore as reference
 
 import tensorstore_py as ts
-from tensorstore_py._api.kvstore import KvStore as Face
-from tensorstore_py._spec.context import Context
+from tensorstore_py import Context
+from tensorstore_py import KvStore as Face
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.testing import KvStoreSuite, drive
 from tests.runtime.processes import settle
@@ -96,7 +96,7 @@ def test_what_lasts_is_kept_by_reference():
     value = bytearray(b"abc")
 
     async def body():
-        await store.keep("a", memoryview(value))
+        await store.write_segments("a", [memoryview(value)], owned=True)
         value[0] = ord("x")
         return bytes((await store.read("a")).value)
 

@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 
-from tensorstore_py._net.client import HttpClient
-from tensorstore_py._net.retrying import HttpTiming
-from tensorstore_py._net.sessions import close_session
-from tensorstore_py._runtime.admission import Slots
-from tensorstore_py._runtime.start import start
-from tensorstore_py._spec.duration import Duration
-from tensorstore_py._spec.limits import RetriesModel
+from tensorstore_py._net.pool import close_pool
+from tensorstore_py._runtime.execution import start
+from tensorstore_py.plugin.http import HttpClient, HttpTiming, RetriesModel
+from tensorstore_py.plugin.kvstore import Semaphore
 from tensorstore_py.testing import FaultServer
 
 CERTIFICATE = Path(__file__).with_name("certificate.pem")
@@ -57,11 +54,11 @@ def serve():
 
 
 @pytest.fixture
-def fresh_session(run):
+def fresh_pool(run):
     """No connection or trust of an earlier test is used, nor left to a later one."""
-    run(close_session)
+    run(close_pool)
     yield
-    run(close_session)
+    run(close_pool)
 
 
 class Pauses:
@@ -92,9 +89,9 @@ def client(pauses):
 
     def client(*, max_retries=4, limit=32, **options):
         options.setdefault("timing", pauses.timing)
-        options.setdefault("slots", Slots(limit))
+        options.setdefault("slots", Semaphore(limit))
         options.setdefault("describe", lambda key: f'"there/{key}"')
-        retries = RetriesModel(max_retries=max_retries, max_delay=Duration.parse("32s"))
+        retries = RetriesModel(max_retries=max_retries)
         return HttpClient(retries=retries, **options)
 
     return client

@@ -2,10 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorstore_py._interface.byte_range import WHOLE, ByteRange
-from tensorstore_py._net.byte_ranges import cut_of, range_header
+from tensorstore_py._net.byte_ranges import body_window
 from tensorstore_py._net.failures import Failure
 from tensorstore_py.errors import DataLossError, OutOfRangeError
+from tensorstore_py.plugin.http import range_header
+from tensorstore_py.plugin.kvstore import WHOLE, ByteRange
 
 
 def sent(value, byte_range):
@@ -44,16 +45,16 @@ def test_a_good_answer_gives_exactly_what_was_asked_for(value, byte_range, ignor
         start, stop = byte_range.resolve(len(value))
     except OutOfRangeError:
         with pytest.raises(Failure) as failure:
-            cut_of(byte_range, status, headers)
+            body_window(byte_range, status, headers)
         assert failure.value.error is OutOfRangeError
         return
 
-    cut = cut_of(byte_range, status, headers)
+    window = body_window(byte_range, status, headers)
 
-    assert cut is not None
-    assert body[cut.skip : cut.skip + (cut.take or 0)] == value[start:stop]
-    assert cut.take == stop - start
-    assert cut.size == len(value)
+    assert window is not None
+    assert body[window.skip : window.skip + (window.take or 0)] == value[start:stop]
+    assert window.take == stop - start
+    assert window.size == len(value)
 
 
 @given(ranges(), st.integers(0, 12), st.integers(0, 12), st.none() | st.integers(0, 12))
@@ -61,13 +62,13 @@ def test_a_part_is_never_taken_for_another(byte_range, first, last, size):
     """Whatever a server claims: if it is accepted, it is the part that was asked for."""
     headers = {"Content-Range": f"bytes {first}-{last}/{'*' if size is None else size}"}
     try:
-        cut = cut_of(byte_range, 206, headers)
+        window = body_window(byte_range, 206, headers)
     except Failure:
         return
 
-    assert cut is not None
+    assert window is not None
     assert not byte_range.is_whole
-    got = range(first, last + 1)[cut.skip :][: cut.take]
+    got = range(first, last + 1)[window.skip :][: window.take]
     if size is not None:
         assert got == range(*byte_range.resolve(size))
     elif byte_range.start < 0:
@@ -98,7 +99,7 @@ def test_a_part_is_never_taken_for_another(byte_range, first, last, size):
 )
 def test_answers_that_contradict_themselves_are_damage(byte_range, status, headers):
     with pytest.raises(Failure) as failure:
-        cut_of(byte_range, status, headers)
+        body_window(byte_range, status, headers)
 
     assert failure.value.error is DataLossError
 
@@ -113,15 +114,15 @@ def test_answers_that_contradict_themselves_are_damage(byte_range, status, heade
 )
 def test_less_than_was_asked_for_is_out_of_range(byte_range, headers):
     with pytest.raises(Failure) as failure:
-        cut_of(byte_range, 206, headers)
+        body_window(byte_range, 206, headers)
 
     assert failure.value.error is OutOfRangeError
 
 
 def test_a_refused_range_without_a_size_is_out_of_range_unless_it_is_nothing():
     with pytest.raises(Failure) as failure:
-        cut_of(ByteRange(10), 416, {})
-    nothing = cut_of(ByteRange(0, 0), 416, {})
+        body_window(ByteRange(10), 416, {})
+    nothing = body_window(ByteRange(0, 0), 416, {})
 
     assert failure.value.error is OutOfRangeError
     assert nothing is not None
@@ -129,19 +130,19 @@ def test_a_refused_range_without_a_size_is_out_of_range_unless_it_is_nothing():
 
 
 def test_a_whole_value_has_the_length_that_the_server_says():
-    assert cut_of(WHOLE, 200, {"Content-Length": "7"}) == (0, 7, 7, 7)
-    assert cut_of(WHOLE, 200, {}) == (0, None, None, None)
-    assert cut_of(ByteRange(1, 3), 200, {}) == (0, None, None, None)
-    assert cut_of(WHOLE, 200, {"Content-Length": "much"}) == (0, None, None, None)
+    assert body_window(WHOLE, 200, {"Content-Length": "7"}) == (0, 7, 7, 7)
+    assert body_window(WHOLE, 200, {}) == (0, None, None, None)
+    assert body_window(ByteRange(1, 3), 200, {}) == (0, None, None, None)
+    assert body_window(WHOLE, 200, {"Content-Length": "much"}) == (0, None, None, None)
 
 
 @pytest.mark.parametrize("status", [100, 304, 404, 500])
 def test_other_answers_are_no_values(status):
-    assert cut_of(ByteRange(1, 3), status, {"Content-Length": "7"}) is None
+    assert body_window(ByteRange(1, 3), status, {"Content-Length": "7"}) is None
 
 
 def test_a_whole_read_has_no_range_to_refuse():
-    assert cut_of(WHOLE, 416, {}) is None
+    assert body_window(WHOLE, 416, {}) is None
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,11 @@
+"""Requests that survive what networks do: attempts, signatures, ambiguous writes, redirects."""
+
 import asyncio
 import hashlib
 from time import time
 
 import pytest
 
-from tensorstore_py._interface.byte_range import ByteRange
-from tensorstore_py._net.dialect import HttpDialect, HttpVerdict
-from tensorstore_py._net.message import HttpRequest, HttpResponse
-from tensorstore_py._net.retrying import HttpTiming
-from tensorstore_py._net.signing import HttpSigner
-from tensorstore_py._runtime.admission import Slots
-from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -18,6 +13,18 @@ from tensorstore_py.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
+from tensorstore_py.plugin.http import (
+    HttpDialect,
+    HttpRequest,
+    HttpResponse,
+    HttpSigner,
+    HttpThrottle,
+    HttpTiming,
+    HttpVerdict,
+    RateLimiter,
+    RateLimits,
+)
+from tensorstore_py.plugin.kvstore import ByteRange, Semaphore
 from tensorstore_py.testing import Reply, WebValues
 from tensorstore_py.testing.fault_server import (
     CLOSE,
@@ -29,6 +36,7 @@ from tensorstore_py.testing.fault_server import (
     skewed,
     status,
 )
+from tests.runtime.processes import start
 
 VALUE = b"0123456789"
 GOOD = frozenset({200, 206, 412})
@@ -253,13 +261,13 @@ class Values:
 def create(client, url, body):
     """Create a value; whether it was this request that did it."""
 
-    async def settle():
+    async def resolve_ambiguous():
         found = await client.send(HttpRequest("GET", url, {}, key="a"), {200})
         return HttpResponse(200, {}) if bytes(found.body) == body else None
 
     async def send():
         request = HttpRequest("PUT", url, {"If-None-Match": "*"}, body, action="write", key="a")
-        response = await client.send(request, {200, 412}, settle=settle)
+        response = await client.send(request, {200, 412}, resolve_ambiguous=resolve_ambiguous)
         return response.status == 200
 
     return start(False, send).result(timeout=30)
@@ -303,7 +311,7 @@ def test_a_request_that_never_arrived_is_not_ambiguous(serve, client, run):
 
 
 def test_only_so_many_requests_at_a_time(serve, client, run, web):
-    slots = Slots(3)
+    slots = Semaphore(3)
     held = []
 
     class Counting:
@@ -330,7 +338,7 @@ def test_only_so_many_requests_at_a_time(serve, client, run, web):
 
 
 def test_a_cancelled_request_gives_its_slot_back(serve, client, run, web):
-    slots = Slots(1)
+    slots = Semaphore(1)
     arrived = asyncio.Event()
     plan = iter([STALL])
 
@@ -358,7 +366,7 @@ def test_a_cancelled_request_gives_its_slot_back(serve, client, run, web):
 def test_a_stall_is_tried_again(serve, client, get, web):
     server = serve(web.handle, [STALL])
 
-    response = get(client(stall_s=0.05), server.url + "/a")
+    response = get(client(idle_timeout_s=0.05), server.url + "/a")
 
     assert bytes(response.body) == VALUE
     assert response.ambiguous
@@ -463,12 +471,93 @@ def test_who_must_not_sign_says_so_by_the_key(serve, client, get, web):
 def test_a_write_that_can_be_settled_is_tried_again_at_once(serve, client, run, pauses):
     server = serve(lambda _: Reply(412), [status(503), status(503)])
 
-    async def settle():
+    async def resolve_ambiguous():
         return HttpResponse(200, {}, b"ours")
 
     async def body():
         request = HttpRequest("PUT", server.url + "/a", {}, b"value")
-        return await client().send(request, {200, 412}, settle=settle)
+        return await client().send(request, {200, 412}, resolve_ambiguous=resolve_ambiguous)
 
     assert run(body).body == b"ours"
     assert len(pauses.taken) == 1
+
+
+@pytest.mark.parametrize("date", ["yesterday", "Wed, 21 Oct 2015 07:28:01 GMT"])
+def test_a_clock_that_is_right_is_no_reason_to_try_again(serve, client, get, web, date):
+    server = serve(web.handle, [status(403, {"Date": date}, b"TooSkewed")])
+    timing = HttpTiming(lambda: 1445412480.0)
+
+    with pytest.raises(PermissionDeniedError, match="TooSkewed"):
+        get(client(signer=Wedged(), dialect=Cloudy(), timing=timing), server.url + "/a")
+
+    assert len(server.requests) == 1
+
+
+class Log(HttpThrottle):
+    """Writes down what it is asked and told."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    async def turn(self, request):
+        self.seen.append(f"turn {request.key}")
+
+    def refused(self, request, response):
+        self.seen.append(f"{response.status} {request.key}")
+
+
+def request(url, method="GET", key="a"):
+    return HttpRequest(method, f"{url}/{key}", {}, key=key)
+
+
+def test_every_attempt_has_its_turn(serve, client, run):
+    throttle = Log()
+    server = serve(lambda _: Reply(200, b"x"), [status(503), status(429), None])
+
+    run(lambda: client(throttle=throttle).send(request(server.url), {200}))
+
+    assert throttle.seen == ["turn a", "503 a", "turn a", "429 a", "turn a"]
+
+
+def test_reads_and_writes_have_rates_of_their_own(serve, client, run):
+    waits = []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    rates = RateLimits(
+        RateLimiter(10, now=lambda: 0.0, sleep=sleep),
+        RateLimiter(2, now=lambda: 0.0, sleep=sleep),
+    )
+    server = serve(lambda _: Reply(200, b""))
+    paced = client(throttle=HttpThrottle(rates))
+
+    async def body():
+        for method in ("GET", "HEAD", "PUT", "DELETE", "POST", "GET"):
+            await paced.send(request(server.url, method), {200})
+
+    run(body)
+
+    assert waits == [0.1, 0.2, 0.5, 1.0, 1.5, 0.3]
+
+
+def test_who_waits_for_a_turn_holds_no_slot(serve, client, run):
+    server = serve(lambda _: Reply(200, b"x"))
+
+    class Stuck(HttpThrottle):
+        async def turn(self, request):
+            if request.key == "stuck":
+                await asyncio.Event().wait()
+
+    paced = client(throttle=Stuck(), slots=Semaphore(1))
+
+    async def body():
+        stuck = asyncio.ensure_future(paced.send(request(server.url, key="stuck"), {200}))
+        await asyncio.sleep(0)
+        answer = await paced.send(request(server.url, key="free"), {200})
+        stuck.cancel()
+        await asyncio.gather(stuck, return_exceptions=True)
+        return answer.body
+
+    assert run(body) == b"x"

@@ -26,8 +26,8 @@ SMALL = [
 ALL = [*COMMON, *SMALL]
 
 
-def few(forms, number):
-    """Two of the forms with their numbers, others for each `number`; all of them at night.
+def few(forms, number, most=2):
+    """So many of the forms with their numbers, others for each `number`; all of them at night.
 
     Where the number is the sum of those of a row and a column, each row and each column of a matrix
     meets every form, if there are no more forms than rows and columns.
@@ -35,7 +35,9 @@ def few(forms, number):
     forms = list(enumerate(forms))
     if os.environ.get("HYPOTHESIS_PROFILE") == "nightly":
         return forms
-    return [forms[(number + more) % len(forms)] for more in (0, len(forms) // 2)]
+    return [
+        forms[(number + more) % len(forms)] for more in range(0, len(forms), len(forms) // most)
+    ]
 
 
 def numpy_dtype(name):

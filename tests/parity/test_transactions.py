@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.kvstores.memory import MemoryStore, NonAtomicMemoryStore, SharedMap
 from tensorstore_py.testing import LoopStore
 from tests.chunked.stores import opened
 from tests.parity.libraries import ours, wheel
@@ -235,9 +235,9 @@ def theirs():
 
 
 PLACES = {
-    "memory": ours_in(lambda: MemoryStore(SharedMap(), atomic=True)),
-    "one by one": ours_in(lambda: MemoryStore(SharedMap(), atomic=False)),
-    "loop": ours_in(lambda: LoopStore(MemoryStore(SharedMap(), atomic=False))),
+    "memory": ours_in(lambda: MemoryStore(SharedMap())),
+    "one by one": ours_in(lambda: NonAtomicMemoryStore(SharedMap())),
+    "loop": ours_in(lambda: LoopStore(NonAtomicMemoryStore(SharedMap()))),
     "reference": theirs(),
 }
 

@@ -52,7 +52,7 @@ def encoded_dtypes(name):
 def test_matrix(tmp_path, dtype, compressor):
     forms = itertools.product(encoded_dtypes(dtype), "CF", "./")
     cell = [*COMMON, *SMALL].index(dtype) + list(COMPRESSORS).index(compressor)
-    for number, (encoded, order, separator) in few(forms, cell):
+    for number, (encoded, order, separator) in few(forms, cell, 1):
         asked = {
             "shape": list(SHAPE),
             "chunks": [3, 4],

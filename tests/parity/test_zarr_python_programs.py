@@ -104,7 +104,7 @@ def test_programs(data: st.DataObject, form: dict[str, Any]) -> None:
         step = data.draw(st.sampled_from(["read", "read", "write", "write", "resize", "append"]))
         if step == "resize":
             size = tuple(data.draw(st.integers(1, 7)) for _ in shape)
-            # What stays in a chunk that is cut shows up again, if nobody overwrites all of it.
+            # What stays in a chunk that is cut shows up again, if not all of it is overwritten.
             cut = zip(size, ours.form.grid, ours.shape, strict=True)
             size = tuple(
                 new if new > old else min(old, -(-new // grid) * grid) for new, grid, old in cut

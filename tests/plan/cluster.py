@@ -5,10 +5,9 @@ import random
 from collections import Counter
 
 from benchmarks.simulated_time import simulated
-from tensorstore_py._plan.clock import Clock
 from tensorstore_py._plan.manifest import Manifest
-from tensorstore_py._plan.owner import Owner
 from tensorstore_py._plan.parts import Parts
+from tensorstore_py._plan.record import Clock, Owner
 from tensorstore_py._plan.work import Work
 from tensorstore_py._plan.worker import Worker
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
@@ -40,13 +39,13 @@ class MachineClock(Clock):
 
 
 def machine(name):
-    """A worker on another machine, of which nobody here knows whether it is alive."""
+    """A worker on another machine, of which is not known here whether it is alive."""
     return Owner(name, name, 1, name, "")
 
 
 async def until(condition):
     """Wait for something that becomes so."""
-    while not condition():  # noqa: ASYNC110 - nobody says so
+    while not condition():  # noqa: ASYNC110 - there is no event for it
         await asyncio.sleep(0.01)
 
 

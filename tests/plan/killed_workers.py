@@ -19,7 +19,7 @@ from tensorstore_py._plan.manifest import Manifest
 from tensorstore_py._plan.parts import Parts
 from tensorstore_py._plan.work import Work
 from tensorstore_py._plan.worker import Worker
-from tensorstore_py._runtime.start import start
+from tensorstore_py._runtime.execution import start
 from tensorstore_py.errors import UnavailableError
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.testing import StoreAround

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import tensorstore_py as ts
-from tensorstore_py.plugin import KvStore, KvStoreSpec, kvstore
+from tensorstore_py.plugin.kvstore import KvStore, KvStoreSpec, kvstore
 from tensorstore_py.testing.fake_stores import StoreAround
 from tests.runtime.processes import ROOT
 
@@ -159,7 +159,7 @@ class Killing:
         assert new["d"].read().result().tolist() == [4] * 9
         times = Counter((self.folder / "log").read_text().split())
         assert len(times) == 101
-        # Whoever is killed has at most a few chunks at hand; a lost answer makes one task again.
+        # A killed worker has at most a few chunks at hand; a lost answer makes one task again.
         lost = sum(times.values()) * FAULTS // 20 + 10
         assert sum(times.values()) - len(times) <= 16 * self.killed + lost, times.most_common(5)
 

@@ -9,7 +9,6 @@ import tracemalloc
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._plan.plan import size_text
 from tests.plan.trees import IMAGE, SMALL, check, tree
 
 
@@ -119,10 +118,3 @@ def test_functions_that_have_no_plan():
 def test_what_is_no_plan_is_refused(wrong):
     with pytest.raises(ts.SpecError, match="expected a plan"):
         ts.Plan.from_json(wrong)
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 KiB"), (2**70, "1024.0 EiB")]
-)
-def test_sizes_for_people(size, text):
-    assert size_text(size) == text

@@ -158,18 +158,3 @@ async def test_awaited(tmp_path, threads):
     done = await ts.copy(tmp_path / "old", tmp_path / "new", executor=threads)
 
     assert done.arrays == 2
-
-
-def test_progress_of_workers_elsewhere_is_what_the_manifest_says(tmp_path, threads, monkeypatch):
-    monkeypatch.setattr("tensorstore_py._plan.running._LOOK_S", 0.001)
-    tree(tmp_path / "old")
-    seen: list[ts.Progress] = []
-
-    ts.copy(
-        tmp_path / "old", tmp_path / "new", chunks=1, executor=threads, progress=seen.append,
-        manifest=tmp_path / "copy.json", context=ts.Context(SMALL),
-    ).result()  # fmt: skip
-
-    told = [each.bytes_done for each in seen]
-    assert told == sorted(told)
-    assert 0 < told[1] < told[-1] == IMAGE.nbytes + 6

@@ -6,9 +6,25 @@ import textwrap
 import threading
 from pathlib import Path
 
+from tensorstore_py._runtime.execution import run_inline, start
+from tensorstore_py._runtime.executors import computations, operations, submissions, width
 from tensorstore_py._runtime.loop import library_loop
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.workers import compute, submit, width
+
+__all__ = [
+    "FOREGROUND",
+    "FORK",
+    "ROOT",
+    "forked",
+    "occupy_loop",
+    "occupy_workers",
+    "run_inline",
+    "run_script",
+    "settle",
+    "share",
+    "start",
+    "submissions",
+    "width",
+]
 
 ROOT = Path(__file__).absolute().parents[2]
 
@@ -33,6 +49,29 @@ def run_script(code: str, *, timeout: float = 280) -> str:
     return done.stdout
 
 
+FORK = """
+import os, sys, threading
+def in_child(function):
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            function()
+            sys.stdout.flush()
+            os._exit(0)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def forked(code):
+    """What `code`, which calls `in_child` to run functions in forked children, prints."""
+    return run_script(FORK + textwrap.dedent(code))
+
+
 def occupy_loop():
     """Keep the library's loop busy until the event returned is set."""
     free = threading.Event()
@@ -50,13 +89,13 @@ def occupy_workers():
         free.wait()
 
     for _ in range(width()):
-        submit(block)
+        operations.submit(block)
     busy.wait()
     return free
 
 
 def settle():
-    """Wait until whoever ran something has gone on: the loop, who decodes for it, and the workers.
+    """Wait until all threads that ran something have gone on: of the loop, and of the executors.
 
     A result is there a moment before its thread lets go of what it worked on.
     """
@@ -71,7 +110,12 @@ def settle():
         busy.wait()
 
     for _ in range(width()):
-        compute(meet)
+        computations.submit(meet)
     busy.wait()
     occupy_workers().set()
     start(True, nothing).result(timeout=30)  # what was cancelled is forgotten
+
+
+def share(monkeypatch, worth):
+    """Decide that waking other threads is worth it, or not, whatever a piece of work takes."""
+    monkeypatch.setattr("tensorstore_py._runtime.fan_out.worth_sharing", lambda _piece_s: worth)

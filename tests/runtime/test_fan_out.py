@@ -4,10 +4,9 @@ import threading
 
 import pytest
 
-from tensorstore_py._runtime.fan_out import fan_out, offload, set_aside, within
-from tensorstore_py._runtime.inline import run_inline
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.workers import on_worker, submissions, width
+from tensorstore_py._runtime.execution import run_inline, start
+from tensorstore_py._runtime.executors import on_worker, parts, submissions, width
+from tensorstore_py._runtime.fan_out import fan_out, offload, to_thread, within
 from tests.runtime.processes import occupy_workers
 
 both = pytest.mark.parametrize("inline", [True, False])
@@ -497,14 +496,14 @@ def test_what_is_set_aside_may_wait_for_computations():
         return [start(False, lambda: offload(False, on_worker)).result(60) for _ in range(3)]
 
     async def body():
-        return await asyncio.gather(*(set_aside(wait) for _ in range(2 * width())))
+        return await asyncio.gather(*(to_thread(wait) for _ in range(2 * width())))
 
     assert start(False, body).result(30) == [[True] * 3] * (2 * width())
 
 
 class TestWithin:
     def test_a_body_that_is_over_at_once(self, monkeypatch):
-        monkeypatch.setattr("tensorstore_py._runtime.start.carry_on", lambda run: run())
+        monkeypatch.setattr(parts, "submit", lambda run: run())
         assert start(False, lambda: within(False, True, one)).result(60) == 1
 
     @pytest.mark.parametrize(

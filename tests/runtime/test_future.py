@@ -1,20 +1,27 @@
+"""Futures: settling, waiting, awaiting, cancelling, and what they refuse."""
+
 import asyncio
+import copy
 import gc
+import inspect
 import logging
+import pickle
 import signal
 import threading
 import time
 import weakref
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorstore
 
-from tensorstore_py._runtime.future import Future, Promise, Settleable
+import tensorstore_py as ts
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.future import Copying, Future, Promise, Settleable, Work, WriteFutures
 from tensorstore_py._runtime.loop import library_loop
-from tensorstore_py._runtime.start import start
-from tensorstore_py._runtime.work import Work
 from tensorstore_py.errors import AbortedError
 from tests.runtime.processes import run_script
 
@@ -400,7 +407,7 @@ class TestDroppedPromise:
 
 
 class Noted(Work):
-    """Work that notes what is asked of it; a claim settles its Future with `value`."""
+    """Work that notes what is asked of it; to run it settles its Future with `value`."""
 
     def __init__(self, value=None):
         self.asked = []
@@ -408,18 +415,18 @@ class Noted(Work):
         self.future: Future[Any] = Future()
         self.future._work = self
 
-    def claim(self):
-        self.asked.append("claim")
+    def run(self):
+        self.asked.append("run")
         if self.value is not None:
             self.future._fulfil(self.value)
         return self.value is not None
 
-    def stop(self):
+    def cancel(self):
         assert self.future.cancelled()
-        self.asked.append("stop")
+        self.asked.append("cancel")
 
-    def hurry(self):
-        self.asked.append("hurry")
+    def start(self):
+        self.asked.append("start")
 
 
 class TestWork:
@@ -428,37 +435,37 @@ class TestWork:
     def test_is_done_by_who_asks_for_the_result(self):
         work = Noted(7)
         assert work.future.result() == 7
-        assert work.asked == ["claim"]
+        assert work.asked == ["run"]
 
-    def test_is_hurried_by_who_asks_with_a_limit(self):
+    def test_is_started_by_who_asks_with_a_limit(self):
         work = Noted(7)
         with pytest.raises(TimeoutError):
             work.future.result(timeout=0)
-        assert work.asked == ["hurry"]
+        assert work.asked == ["start"]
 
-    def test_is_hurried_by_who_waits_because_somebody_has_begun_it(self):
+    def test_is_started_by_who_waits_because_it_has_begun(self):
         class Begun(Noted):
-            def hurry(self):
+            def start(self):
                 self.future._fulfil(7)
 
         work = Begun()
         assert work.future.result() == 7
-        assert work.asked == ["claim"]
+        assert work.asked == ["run"]
 
-    def test_is_hurried_by_who_polls_or_adds_a_callback(self):
+    def test_is_started_by_who_polls_or_adds_a_callback(self):
         work = Noted(7)
         assert not work.future.done()
         work.future.add_done_callback(print)
         work.future.force()
-        assert work.asked == ["hurry"] * 3
+        assert work.asked == ["start"] * 3
         work.future.follow(print)
-        assert work.asked == ["hurry"] * 3
+        assert work.asked == ["start"] * 3
 
-    def test_is_stopped_once(self):
+    def test_is_cancelled_once(self):
         work = Noted(7)
         assert work.future.cancel()
         assert not work.future.cancel()
-        assert work.asked == ["stop"]
+        assert work.asked == ["cancel"]
 
     def test_is_left_alone_when_it_is_done(self):
         work = Noted(7)
@@ -484,42 +491,30 @@ class TestWork:
         del future, work.future
         assert gone() is None
 
-    def test_of_a_kind_that_can_do_nothing_of_that(self):
-        future: Future[int] = Future()
-        future._work = Work()
-        assert not future.claim()
-        assert not future.done()
-        assert future.cancel()
-
     def test_by_its_functions(self):
         asked = []
         settle: Settleable[int] = Settleable()
 
-        def claim():
-            asked.append("claim")
+        def run():
+            asked.append("run")
             settle.value(7)
             return True
 
-        settle.attach(claim, lambda: asked.append("stop"), lambda: asked.append("hurry"))
+        settle.attach(run, lambda: asked.append("cancel"), lambda: asked.append("start"))
         settle.future.force()
         assert settle.future.result() == 7
-        assert asked == ["hurry", "claim"]
+        settle.error(KeyError("late"))
+        assert settle.future.result() == 7
+        assert asked == ["start", "run"]
 
-    def test_by_some_of_them(self):
+    def test_that_can_only_be_cancelled(self):
         asked = []
         settle: Settleable[int] = Settleable()
-        settle.attach(None, lambda: asked.append("stop"), None)
+        settle.attach(None, lambda: asked.append("cancel"), None)
         settle.future.force()
         assert not settle.future.claim()
         assert settle.future.cancel()
-        assert asked == ["stop"]
-
-    def test_that_fails_by_its_functions(self):
-        settle: Settleable[int] = Settleable()
-        settle.error(KeyError("x"))
-        settle.value(7)
-        with pytest.raises(KeyError):
-            settle.future.result()
+        assert asked == ["cancel"]
 
 
 class TestOwnLoopThread:
@@ -606,3 +601,191 @@ def test_a_repr_says_how_it_stands():
     promise, future = pair()
     future.cancel()
     assert repr(future) == "<Future cancelled>"
+
+
+REMEDY = r"call \.result\(\) or await it"
+
+
+@pytest.fixture
+def future():
+    return ts.Future(3)
+
+
+@pytest.mark.parametrize(
+    "name", ["shape", "dtype", "read", "keys", "mean", "create_group", "value"]
+)
+def test_an_attribute_of_the_value_names_the_remedy(future, name):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; {REMEDY}"):
+        getattr(future, name)
+    assert not hasattr(future, name)
+
+
+def test_every_public_attribute_of_what_is_opened_is_known(future):
+    for value in (ts.TensorStore, ts.Group, ts.KvStore):
+        for name in dir(value):
+            if not name.startswith("_"):
+                with pytest.raises(AttributeError, match=REMEDY):
+                    getattr(future, name)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        np.asarray,
+        np.sum,
+        lambda future: np.ones(2) + future,
+        lambda future: future[0],
+        lambda future: future[0, 1:],
+        lambda future: future.__setitem__(0, 1),
+        len,
+        list,
+        iter,
+        float,
+        int,
+        abs,
+        lambda future: future + 1,
+        lambda future: 1 + future,
+        lambda future: -future,
+        lambda future: future @ future,
+        lambda future: future < 2,
+        lambda future: 1 in future,
+        lambda future: future.__enter__(),
+    ],
+)
+def test_what_only_the_value_can_do_names_the_remedy(future, mistake):
+    with pytest.raises(TypeError, match=REMEDY):
+        for _ in mistake(future):
+            pass
+
+
+def test_a_with_statement_names_the_remedy(future):
+    with pytest.raises(TypeError, match=REMEDY), future:
+        pass
+
+
+def test_a_future_written_to_an_array_names_the_remedy(future):
+    store = ts.array(np.zeros(3, np.uint8))
+
+    with pytest.raises(TypeError, match=REMEDY):
+        store[0] = future
+    with pytest.raises(TypeError, match=REMEDY):
+        store.write(store.read()).result()
+
+
+async def test_all_else_of_a_future_is_as_before(future):
+    assert future
+    assert future == future  # noqa: PLR0124 - equality is identity
+    assert future != ts.Future(3)
+    assert {future: 1}[future] == 1
+    assert not isinstance(future, Iterable)
+    assert inspect.isawaitable(future)
+    assert not hasattr(future, "nonsense")
+    assert not hasattr(future, "__iter__")
+    assert list(await asyncio.gather(future, future)) == [3, 3]
+    assert [future, None].index(future) == 0
+
+
+def test_what_is_not_there_is_not_listed(future):
+    assert "shape" not in dir(future)
+    assert {"result", "done", "exception", "cancel"} <= set(dir(future))
+    assert dict(inspect.getmembers(future))["result"]() == 3
+
+
+def _live():
+    promise: ts.Promise[int]
+    future: ts.Future[int]
+    promise, future = ts.Promise.new()
+    spec = {"driver": "zarr3", "kvstore": "memory://", "dtype": "int8", "schema": {"rank": 0}}
+    store = ts.open(spec, create=True, domain=ts.IndexDomain(rank=0)).result()
+    return [promise, future, store.write(3), store.read(), ts.Batch(), ts.Transaction()]
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_live_objects_say_so(again):
+    for each in _live():
+        with pytest.raises(TypeError, match=f"a {type(each).__name__} can be neither copied"):
+            again(each)
+
+
+def both_moments():
+    copied, copy = Promise[Any].new()
+    committed, commit = Promise[Any].new()
+    return copied, committed, WriteFutures(copy, commit)
+
+
+@pytest.mark.parametrize("name", ["Future", "Promise", "WriteFutures"])
+def test_everything_of_the_reference_is_there(name):
+    ours = {"Future": Future, "Promise": Promise, "WriteFutures": WriteFutures}[name]
+    theirs = getattr(tensorstore, name)
+    public = {each for each in dir(theirs) if not each.startswith("_")} | {
+        each for each in ("__await__",) if hasattr(theirs, each)
+    }
+    assert {each for each in public if not hasattr(ours, each)} == set()
+
+
+def test_it_stands_for_commit():
+    copied, committed, write = both_moments()
+    copied.set_result(None)
+    assert (write.copy.done(), write.done()) == (True, False)
+    with pytest.raises(TimeoutError):
+        write.result(timeout=0)
+    committed.set_result(None)
+    assert write.done()
+    assert write.result() is None
+    assert write.exception() is None
+
+
+def test_an_error_shows_at_commit():
+    _, committed, write = both_moments()
+    committed.set_exception(ValueError("full"))
+    assert isinstance(write.exception(), ValueError)
+    with pytest.raises(ValueError, match="full"):
+        write.result()
+
+
+def test_cancelling_cancels_both():
+    _copied, _committed, write = both_moments()
+    assert write.cancel()
+    assert write.cancelled()
+    assert write.copy.cancelled()
+    assert not write.cancel()
+
+
+def test_callbacks_are_those_of_commit():
+    _, committed, write = both_moments()
+    calls: list[Future] = []
+    write.add_done_callback(calls.append)
+    write.add_done_callback(print)
+    assert write.remove_done_callback(print) == 1
+    committed.set_result(None)
+    assert calls == [write.commit]
+
+
+async def test_awaiting():
+    _, committed, write = both_moments()
+    asyncio.get_running_loop().call_soon(committed.set_result, None)
+    assert await write is None
+
+
+def test_copying_ends_before_the_commit_or_with_it():
+    copying, (promise, commit) = Copying(), Promise[Any].new()
+    futures = copying.until(commit)
+    assert not futures.copy.done()
+    copying.done()
+    copying.done()
+    assert futures.copy.result() is None
+    assert not futures.done()
+    promise.set_exception(KeyError("disk"))
+    assert futures.copy.exception() is None
+
+    copying, (promise, commit) = Copying(), Promise[Any].new()
+    futures = copying.until(commit)
+    promise.set_exception(KeyError("disk"))
+    with pytest.raises(KeyError):
+        futures.copy.result()
+
+
+def test_copying_that_was_over_before_there_was_a_commit():
+    copying, (_, commit) = Copying(), Promise[Any].new()
+    copying.done()
+    assert copying.until(commit).copy.done()

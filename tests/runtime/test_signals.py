@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from tensorstore_py._runtime import signals
-from tensorstore_py._runtime.inline import GaveWay, run_inline
+from tensorstore_py._runtime.execution import GaveWay, run_inline
 from tensorstore_py._runtime.signals import (
     acquire,
     check_signals,

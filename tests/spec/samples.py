@@ -2,11 +2,16 @@
 
 from typing import Annotated, ClassVar
 
-from tensorstore_py._spec.context_spec import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.model import Level, Model, NonNegativeInt, PositiveInt
 from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import Registry, context_resource
-from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel
+from tensorstore_py._spec.resource import (
+    NO_CONTEXT,
+    ContextSpec,
+    Resource,
+    ResourceField,
+    ResourceModel,
+)
 
 sample_stores: Registry[object] = Registry("sample store", folders=(), tag="driver")
 sample_drivers: Registry[object] = Registry("sample driver", folders=(), tag="driver")

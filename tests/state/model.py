@@ -30,7 +30,7 @@ class Contents:
         return Contents(self.shape, self.chunk, self.values.copy(), self.certain.copy())
 
     def write(self, region, values, known):
-        """Write as somebody does who takes the array's shape to be `known`."""
+        """Write as a handle does that takes the array's shape to be `known`."""
         starts = [
             range(each.start - each.start % size, each.stop, size)
             for each, size in zip(region, self.chunk, strict=True)

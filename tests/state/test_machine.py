@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import tensorstore_py as ts
-from tensorstore_py._chunked import cache as cache_module
 from tensorstore_py._chunked import driver as driver_module
+from tensorstore_py._chunked import pool as pool_module
 from tensorstore_py._interface import generation as generation_module
 from tensorstore_py.errors import AbortedError
-from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.kvstores.memory import MemoryStore, NonAtomicMemoryStore, SharedMap
 from tensorstore_py.testing import LoopStore
 from tests.chunked.stores import opened, pool
 from tests.state.model import Contents, History, Staged
@@ -63,7 +63,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(cache_module, "time", self.clock)
+        self.patch.setattr(pool_module, "time", self.clock)
         self.patch.setattr(driver_module, "time", self.clock)
         self.patch.setattr(generation_module, "_time", self.clock)
         self.counter = 0
@@ -84,7 +84,7 @@ class Machine(RuleBasedStateMachine):
         shape=extents, chunk=st.tuples(st.integers(1, 5), st.integers(1, 4)), atomic=st.booleans()
     )
     def create(self, shape, chunk, atomic):
-        memory = MemoryStore(SharedMap(), atomic=atomic)
+        memory = (MemoryStore if atomic else NonAtomicMemoryStore)(SharedMap())
         self.kvstore = memory if self.inline else LoopStore(memory)
         inner = [1 if size % 2 else size // 2 for size in chunk]
         layout = ts.ChunkLayout(write_chunk_shape=chunk)
@@ -324,7 +324,7 @@ class Machine(RuleBasedStateMachine):
         self.tick()
         handle = self.handles[pick % len(self.handles)]
         if self.knows_size[handle.context] != self.size_number:
-            handle.store.resolve().result()  # as one does whom somebody told
+            handle.store.resolve().result()  # as one does that was told
             self.knows_size[handle.context] = self.size_number
         return handle
 

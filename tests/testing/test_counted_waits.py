@@ -1,9 +1,9 @@
 import pytest
 
-from tensorstore_py._runtime.attempts import RetryPolicy
-from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import AbortedError
+from tensorstore_py.plugin.kvstore import RetryPolicy
 from tensorstore_py.testing import CountedWaits
+from tests.runtime.processes import run_inline
 
 
 @pytest.mark.parametrize("inline", [True, False])

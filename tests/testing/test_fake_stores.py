@@ -2,7 +2,7 @@ import pytest
 
 from tensorstore_py.errors import UnavailableError
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.plugin import NO_VALUE, ByteRange, KeyRange
+from tensorstore_py.plugin.kvstore import NO_VALUE, ByteRange, KeyRange
 from tensorstore_py.testing import KvStoreSuite, drive
 from tensorstore_py.testing.fake_stores import CountingStore, FaultyStore, LoopStore, StoreAround
 

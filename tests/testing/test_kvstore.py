@@ -3,7 +3,7 @@
 import pytest
 
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.plugin import WHOLE, ReadResult, TimestampedStorageGeneration
+from tensorstore_py.plugin.kvstore import WHOLE, BulkWrite, ReadResult, TimestampedStorageGeneration
 from tensorstore_py.testing import KvStoreSuite
 from tensorstore_py.testing.fake_stores import StoreAround
 
@@ -38,7 +38,7 @@ class KeepsBuffers(StoreAround):
         return ReadResult("value", self.kept[key], TimestampedStorageGeneration.now(b"\0x"))
 
 
-class SkipsDeletions(StoreAround):
+class SkipsDeletions(StoreAround, BulkWrite):
     async def write_values(self, keys, values):
         for key, value in zip(keys, values, strict=True):
             if value is not None:

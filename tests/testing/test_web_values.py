@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tensorstore_py.plugin import http_date
+from tensorstore_py.plugin.http import http_date
 from tensorstore_py.testing import Reply, Request, WebValues
 
 VALUE = b"0123456789"

@@ -1,7 +1,6 @@
 """Blosc, by numcodecs: shuffled blocks, each compressed by one of several fast compressors.
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/blosc/
-Names: `blosc` (zarr, zarr3, n5), `numcodecs.blosc` (zarr3).
 Example: `{"name": "blosc", "configuration": {"cname": "zstd", "clevel": 5, "shuffle": "shuffle",
 "typesize": 4, "blocksize": 0}}`; in version 2 `{"id": "blosc", "cname": "zstd", "shuffle": 1}`.
 Limits: 2 GiB a chunk; `snappy` is read, slowly, and written only by a library that has it. The
@@ -13,12 +12,248 @@ pool is one global that all callers would wait for.
 
 from __future__ import annotations
 
-from tensorstore_py.codecs.blosc.codec import (
-    Blosc,
-    BloscSpec,
-    BloscV2Spec,
-    N5BloscSpec,
-    NumcodecsBloscSpec,
+from functools import cache
+from struct import Struct
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple, cast
+
+from tensorstore_py.codecs.blosc.snappy import decode_snappy, is_snappy
+from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
+from tensorstore_py.plugin.codec import (
+    Buffer,
+    BytesToBytes,
+    BytesToBytesSpec,
+    ChunkType,
+    Field,
+    Level,
+    TooLargeError,
+    codec,
+    size_error,
 )
 
-__all__ = ["Blosc", "BloscSpec", "BloscV2Spec", "N5BloscSpec", "NumcodecsBloscSpec"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Blosc", "BloscSpec"]
+
+_LARGEST_TYPE = 255
+_LARGEST_BUFFER = 2**31 - 1 - 16
+#: version, compressor's version, flags, typesize, decoded size, block size, encoded size
+_HEADER = Struct("<BBBBIII")
+_NOT_COMPRESSED = 0x02
+#: What version 2 and n5 number.
+_SHUFFLES: Final = ("noshuffle", "shuffle", "bitshuffle")
+
+Compressor = Literal["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"]
+
+
+_V2: dict[str, Any] = {
+    "numbered": True,
+    "cname": "lz4",
+    "clevel": 5,
+    "shuffle": Annotated[
+        int,
+        Level(-1, 2),
+        Field(
+            default=-1,
+            description="0 none, 1 by bytes, 2 by bits; -1: by bits for one-byte elements, else "
+            "by bytes.",
+        ),
+    ],
+    "blocksize": 0,
+}
+
+
+@codec("blosc", family="zarr3")
+@codec("blosc", family="zarr", without=["typesize"], **_V2)
+@codec("numcodecs.blosc", family="zarr3", nullable=frozenset({"typesize"}), **_V2)
+@codec(
+    "blosc",
+    family="n5",
+    without=["typesize"],
+    numbered=True,
+    cname=Field(),
+    clevel=Field(),
+    shuffle=Annotated[int, Level(0, 2), Field(description="0 none, 1 by bytes, 2 by bits.")],
+    blocksize=0,
+)
+class BloscSpec(BytesToBytesSpec):
+    """Asked: `blosc`.
+
+    Attributes:
+        numbered: whether `shuffle` is a number, as in version 2 and n5, which leave nothing open
+            but the size of an element.
+        cname: the compressor inside; lz4 if nothing is asked.
+        clevel: 0 (store) to 9 (smallest); 5 if nothing is asked.
+        shuffle: how the bytes of elements are regrouped first; by bits for one-byte elements
+            and by bytes for larger ones if nothing is asked.
+        typesize: size in bytes of an element for the shuffle; the data type's by default.
+        blocksize: bytes per block; 0 leaves it to the library.
+
+    Example:
+        >>> BloscSpec.parse({"cname": "zstd", "clevel": 3}).to_json()
+        {'clevel': 3, 'cname': 'zstd'}
+    """
+
+    numbered: ClassVar[bool] = False
+
+    cname: Compressor | None = None
+    clevel: Annotated[int, Level(0, 9)] | None = None
+    shuffle: Literal["noshuffle", "shuffle", "bitshuffle"] | None = None
+    typesize: Annotated[int, Level(1, _LARGEST_TYPE)] | None = None
+    blocksize: Annotated[int, Level(0, 2**31 - 1)] | None = None
+
+    def resolved(self, chunk: ChunkType) -> BloscSpec:
+        if self.numbered:
+            return self
+        typesize = self.typesize
+        if typesize is None and 1 <= chunk.dtype.itemsize <= _LARGEST_TYPE:
+            typesize = chunk.dtype.itemsize
+        shuffle = self.shuffle
+        if shuffle is None:
+            shuffle = _SHUFFLES[_natural_shuffle(typesize)]
+        elif shuffle != "noshuffle" and typesize is None:
+            raise SpecError(
+                f'the size of an element is not known here, which "{shuffle}" needs: '
+                f'state "typesize" (1 to {_LARGEST_TYPE}), or ask for "noshuffle"',
+                ("configuration", "typesize"),
+            )
+        return self.replace(
+            cname=self.cname or "lz4",
+            clevel=5 if self.clevel is None else self.clevel,
+            shuffle=shuffle,
+            # Without a shuffle the element size changes nothing, and metadata leaves it out.
+            typesize=self.typesize if shuffle == "noshuffle" else typesize,
+            blocksize=self.blocksize or 0,
+        )
+
+    def bind(self, chunk: ChunkType) -> BytesToBytes:
+        spec = self.resolved(chunk)
+        size = chunk.dtype.itemsize
+        typesize = spec.typesize or (size if 1 <= size <= _LARGEST_TYPE else 1)
+        shuffle = cast("int", spec.shuffle) if self.numbered else _SHUFFLES.index(spec.shuffle)
+        return Blosc(
+            cname=spec.cname or "lz4",
+            clevel=5 if spec.clevel is None else spec.clevel,
+            shuffle=_natural_shuffle(typesize) if shuffle == -1 else shuffle,
+            typesize=typesize,
+            blocksize=spec.blocksize or 0,
+        )
+
+
+def _natural_shuffle(typesize: int | None) -> int:
+    if typesize is None:
+        return 0
+    return 2 if typesize == 1 else 1
+
+
+class Blosc(BytesToBytes):
+    """The bound codec.
+
+    Args:
+        cname: the compressor inside.
+        clevel: 0 to 9.
+        shuffle: 0 none, 1 by bytes, 2 by bits.
+        typesize: size of an element in bytes.
+        blocksize: bytes per block, or 0.
+
+    Raises:
+        UnsupportedError: the installed library was built without that compressor.
+    """
+
+    def __init__(
+        self, *, cname: str, clevel: int, shuffle: int, typesize: int, blocksize: int
+    ) -> None:
+        library = _library()
+        if cname not in library.compressors and cname != "snappy":
+            raise UnsupportedError(_not_built_in(cname, library))
+        self._compress = library.compress
+        self._decompress = library.decompress
+        self._asked = (cname.encode(), clevel, shuffle, blocksize, typesize)
+
+    def encode(self, data: Buffer) -> bytes:
+        if len(data) > _LARGEST_BUFFER:
+            raise UnsupportedError(
+                f"blosc cannot hold {len(data)} bytes, only {_LARGEST_BUFFER}: use smaller chunks"
+            )
+        cname = self._asked[0].decode()
+        if cname not in _library().compressors:
+            raise UnsupportedError(f"{_not_built_in(cname, _library())}: it can only be read")
+        return self._compress(data, *self._asked)
+
+    def decode(self, data: Buffer, size: int | None = None) -> bytes:
+        stated = _checked_size(data)
+        if size is not None and stated != size:
+            raise size_error(stated, size)
+        if is_snappy(data):
+            return decode_snappy(data)
+        try:
+            return self._decompress(data)
+        except (RuntimeError, ValueError) as error:
+            raise DataLossError(f"corrupt blosc data: {error}") from error
+
+    def decode_within(self, data: Buffer, most: int) -> bytes:
+        stated = _checked_size(data)
+        if stated > most:
+            raise TooLargeError(most)
+        return self.decode(data, stated)
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        stated = _checked_size(data)
+        if stated != out.nbytes:
+            raise size_error(stated, out.nbytes)
+        if is_snappy(data):
+            out[:] = decode_snappy(data)
+            return
+        try:
+            self._decompress(data, out)
+        except (RuntimeError, ValueError) as error:
+            raise DataLossError(f"corrupt blosc data: {error}") from error
+
+
+def _checked_size(data: Buffer) -> int:
+    """The decoded size that the header states.
+
+    Raises:
+        DataLossError: the header cannot be that of this buffer.
+    """
+    if len(data) < _HEADER.size:
+        raise DataLossError(f"{len(data)} bytes are too few for a blosc header")
+    version, _, flags, typesize, decoded, block, encoded = _HEADER.unpack_from(data)
+    if encoded != len(data):
+        raise DataLossError(f"blosc header states {encoded} bytes, but there are {len(data)}")
+    if (
+        not 1 <= version <= 2
+        or not typesize
+        or (decoded and not 1 <= block <= decoded)
+        or (flags & _NOT_COMPRESSED and encoded != decoded + _HEADER.size)
+        or decoded > _LARGEST_BUFFER
+    ):
+        raise DataLossError("corrupt blosc header")
+    if not flags & _NOT_COMPRESSED and decoded:
+        # one offset a block stands behind the header
+        blocks = -(-decoded // block)
+        if encoded < _HEADER.size + 4 * blocks:
+            raise DataLossError("corrupt blosc header: more blocks than the data can hold")
+    size: int = decoded
+    return size
+
+
+def _not_built_in(cname: str, library: _Library) -> str:
+    return (
+        f'blosc compressor "{cname}" is not built into the installed numcodecs, which has '
+        f"{', '.join(library.compressors)}"
+    )
+
+
+class _Library(NamedTuple):
+    compress: Callable[..., bytes]
+    decompress: Callable[..., bytes]
+    compressors: tuple[str, ...]
+
+
+@cache
+def _library() -> _Library:
+    from numcodecs import blosc  # noqa: PLC0415 - takes 60 ms
+
+    blosc.use_threads = False  # see the head of this file
+    return _Library(blosc.compress, blosc.decompress, tuple(blosc.list_compressors()))

@@ -17,7 +17,7 @@ import numpy as np
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
-    from tensorstore_py.plugin import Buffer
+    from tensorstore_py.plugin.codec import Buffer
 
 __all__ = ["decode_snappy", "is_snappy", "uncompress"]
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensorstore_py.drivers.downsample.methods import reduced
-from tensorstore_py.plugin import IndexDomain, inf
+from tensorstore_py.plugin.driver import IndexDomain, inf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tensorstore_py.plugin import Array
+    from tensorstore_py.plugin.codec import Array
 
 __all__ = ["base_box", "block_extents", "downsampled", "downsampled_domain"]
 

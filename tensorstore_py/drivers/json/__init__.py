@@ -1,7 +1,7 @@
 """The `json` driver: one value of a JSON document, as an array of rank 0.
 
-`pointer` finds and replaces a value by its JSON Pointer, `document` reads, keeps and changes what
-is stored, `spec` is what is asked, and the open driver.
+`document` reads, keeps and changes what is stored, and finds values in it by their JSON Pointers;
+`spec` is what is asked, and the open driver.
 """
 
 from tensorstore_py.drivers.json.spec import JsonDriver, JsonSpec

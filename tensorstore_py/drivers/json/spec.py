@@ -14,38 +14,40 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from tensorstore_py.drivers.json.document import StagedDocument, StoredDocument
-from tensorstore_py.drivers.json.pointer import find, parse_pointer, replaced
-from tensorstore_py.errors import (
-    FailedPreconditionError,
-    NotFoundError,
-    OutOfRangeError,
-    SpecError,
+from tensorstore_py.drivers.json.document import (
+    StagedDocument,
+    StoredDocument,
+    find,
+    parse_pointer,
+    replaced,
 )
-from tensorstore_py.plugin import (
+from tensorstore_py.errors import FailedPreconditionError, NotFoundError, OutOfRangeError, SpecError
+from tensorstore_py.plugin.codec import Array
+from tensorstore_py.plugin.driver import (
     AfterValidator,
-    Array,
-    ChunkCache,
     ChunkLayout,
     Driver,
     DriverSpec,
     IndexDomain,
     IndexTransform,
-    KvStore,
-    KvStoreField,
-    KvStoreSpec,
     RecheckBound,
-    Resource,
-    ResourceField,
     Schema,
     Transaction,
-    decode_path,
     driver,
     dtype,
-    encode_path,
     model_validator,
     new_array,
     propagate_bounds,
+)
+from tensorstore_py.plugin.kvstore import (
+    ChunkCache,
+    KvStore,
+    KvStoreField,
+    KvStoreSpec,
+    Resource,
+    ResourceField,
+    decode_path,
+    encode_path,
 )
 
 __all__ = ["JsonDriver", "JsonSpec"]

@@ -14,8 +14,8 @@ from struct import Struct
 import numpy as np
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.plugin import Array, ArrayToBytes, Buffer, ChunkType, CodecModel
-from tensorstore_py.plugin import BytesToBytesSpec as CompressionSpec
+from tensorstore_py.plugin.codec import Array, ArrayToBytes, Buffer, ChunkType, CodecModel
+from tensorstore_py.plugin.codec import BytesToBytesSpec as CompressionSpec
 
 __all__ = ["BlockCodec"]
 
@@ -37,7 +37,7 @@ class BlockCodec(ArrayToBytes):
 
     Example:
         >>> import numpy as np
-        >>> from tensorstore_py.plugin import ChunkType, parse_codec_json
+        >>> from tensorstore_py.plugin.driver import ChunkType, parse_codec_json
         >>> chunk = ChunkType((2, 1), np.dtype("uint16"), np.zeros((), "uint16"))
         >>> codec = BlockCodec(chunk, parse_codec_json("n5", {"type": "raw"}))
         >>> codec.encode(np.array([[1], [2]], "uint16")).hex(" ", -4)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.errors import MismatchError
-from tensorstore_py.plugin import (
-    CodecModel,
+from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.driver import (
     CodecSpecModel,
     JsonForm,
     PlainValidator,

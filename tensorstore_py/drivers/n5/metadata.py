@@ -1,66 +1,61 @@
 """The `attributes.json` document: as constraints of which any part may be open, and as a whole.
 
 Members that the format does not know are attributes of the user's. They are kept as they are, and
-those that a spec states must be there with the same values.
+those that a spec states must be there with the same values. The format has no place for a fill
+value, so that no schema may ask for one, and none states one.
 """
 
 from __future__ import annotations
 
 import json as json_module
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final, Self
 
-from tensorstore_py.drivers.n5.codec_spec import CompressionMember, compression_json
-from tensorstore_py.drivers.n5.foreign import standard
+from tensorstore_py.drivers.n5.codec_spec import CompressionMember, N5CodecSpec, compression_json
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.driver import (
     AfterValidator,
-    CodecModel,
+    ArrayInfo,
+    ArrayMetadata,
+    CodecSpec,
     Field,
     JsonForm,
     Level,
-    Model,
+    MetadataConstraints,
     PlainValidator,
     Unit,
     describe,
     dtype,
-    freeze,
+    frozen_members,
     model_validator,
-    parse_stored_json,
+    same_rank,
     thaw,
 )
 
-__all__ = ["DATA_TYPES", "Metadata", "MetadataConstraints", "check_data_type", "units_of"]
+__all__ = ["METADATA_FORM", "N5Constraints", "N5Metadata", "check_data_type"]
 
 #: All that the format has.
-DATA_TYPES = (
+_DATA_TYPES = (
     "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32", "float64",
 )  # fmt: skip
 _LARGEST = 2**63 - 2
 _MAX_RANK = 32
 _LARGEST_BLOCK = 2**31
 _REQUIRED = ("dimensions", "blockSize", "dataType", "compression")
-_MEMBERS = (*_REQUIRED, "axes", "units", "resolution")
 
 
-def check_data_type(data_type: dtype) -> dtype:
-    """The data type, if the format has it.
-
-    Raises:
-        SpecError: it does not.
-    """
-    if data_type.name not in DATA_TYPES:
-        raise SpecError(f"n5 has no data type {data_type.name}, only {', '.join(DATA_TYPES)}")
-    return data_type
+def check_data_type(data_type: dtype) -> None:
+    """Raise `SpecError` unless the format has the data type."""
+    if data_type.name not in _DATA_TYPES:
+        raise SpecError(f"n5 has no data type {data_type.name}, only {', '.join(_DATA_TYPES)}")
 
 
-def _parse_data_type(json: object) -> dtype | None:
-    if json is None or isinstance(json, dtype):
+def _parse_data_type(json: object) -> dtype:
+    if isinstance(json, dtype):
         return json
-    if not isinstance(json, str) or json not in DATA_TYPES:
-        raise SpecError(f"expected one of {', '.join(DATA_TYPES)}, but found {describe(json)}")
+    if not isinstance(json, str) or json not in _DATA_TYPES:
+        raise SpecError(f"expected one of {', '.join(_DATA_TYPES)}, but found {describe(json)}")
     return dtype(json)
 
 
@@ -78,7 +73,16 @@ def _labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     return labels
 
 
-class MetadataConstraints(Model):
+_Sizes = Annotated[tuple[Annotated[int, Level(1, _LARGEST)], ...], AfterValidator(_few)]
+_Extents = Annotated[tuple[Annotated[int, Level(0, _LARGEST)], ...], AfterValidator(_few)]
+_Labels = Annotated[tuple[str, ...], AfterValidator(_few), AfterValidator(_labels)]
+_Steps = Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], AfterValidator(_few)]
+_DataType = Annotated[
+    dtype, PlainValidator(_parse_data_type), JsonForm({"enum": list(_DATA_TYPES)})
+]
+
+
+class N5Constraints(MetadataConstraints):
     """What a spec says of the metadata; members left out are unconstrained.
 
     Attributes:
@@ -92,7 +96,7 @@ class MetadataConstraints(Model):
         extra: attributes of the user's.
 
     Example:
-        >>> MetadataConstraints.parse({"dataType": "int8", "note": [1]}).to_json()
+        >>> N5Constraints.parse({"dataType": "int8", "note": [1]}).to_json()
         {'dataType': 'int8', 'note': [1]}
     """
 
@@ -101,22 +105,13 @@ class MetadataConstraints(Model):
         "extra",
     })  # fmt: skip
 
-    dimensions: (
-        Annotated[tuple[Annotated[int, Level(0, _LARGEST)], ...], AfterValidator(_few)] | None
-    ) = None
-    block_size: (
-        Annotated[tuple[Annotated[int, Level(1, _LARGEST)], ...], AfterValidator(_few)] | None
-    ) = Field(default=None, alias="blockSize")
-    data_type: Annotated[
-        dtype | None, PlainValidator(_parse_data_type), JsonForm({"enum": list(DATA_TYPES)})
-    ] = Field(default=None, alias="dataType")
+    dimensions: _Extents | None = None
+    block_size: _Sizes | None = Field(default=None, alias="blockSize")
+    data_type: _DataType | None = Field(default=None, alias="dataType")
     compression: CompressionMember | None = None
-    axes: Annotated[tuple[str, ...], AfterValidator(_few), AfterValidator(_labels)] | None = None
+    axes: _Labels | None = None
     units: Annotated[tuple[str, ...], AfterValidator(_few)] | None = None
-    resolution: (
-        Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], AfterValidator(_few)]
-        | None
-    ) = None
+    resolution: _Steps | None = None
     extra: Mapping[str, object] = Field(default={})
 
     @model_validator(mode="before")
@@ -129,26 +124,19 @@ class MetadataConstraints(Model):
         return members
 
     @model_validator(mode="after")
-    def _check(self) -> MetadataConstraints:
-        first: tuple[str, int] | None = None
-        for name, rank in self._ranks():
-            if first is not None and rank != first[1]:
-                raise SpecError(f"{rank} dimensions, but {first[0]} has {first[1]}", (name,))
-            first = first or (name, rank)
+    def _check(self) -> Self:
+        _ = self.rank
         return self
 
     @property
     def rank(self) -> int | None:
         """Number of dimensions, if a member tells."""
-        return next((rank for _, rank in self._ranks()), None)
-
-    @property
-    def is_spec_default(self) -> bool:
-        """Whether nothing is said, so that a spec need not print it."""
-        return not self.to_json()
+        members = {name: getattr(self, attribute) for name, attribute in _DIMENSIONAL.items()}
+        return same_rank(
+            {name: None if each is None else len(each) for name, each in members.items()}
+        )
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
-        del include_defaults
         json.pop("extra", None)
         if self.compression is not None:
             json["compression"] = compression_json(self.compression)
@@ -157,155 +145,190 @@ class MetadataConstraints(Model):
         json.update({name: thaw(value) for name, value in self.extra.items()})
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MetadataConstraints):
+        if not isinstance(other, N5Constraints):
             return NotImplemented
         return self.__dict__ == other.__dict__
 
     def __hash__(self) -> int:
         return hash((self.dimensions, self.block_size, self.data_type, self.compression))
 
-    def check(self, stored: Metadata) -> None:
-        """Compare with what is stored.
-
-        Raises:
-            MismatchError: names the first member that differs, what is stored and what is asked.
-        """
-        asked, found = self.to_json(), stored.to_json()
-        if self.axes is not None:
-            asked["axes"], found["axes"] = list(self.axes), list(stored.axes)
-        for name, value in asked.items():
-            if name not in found:
-                raise MismatchError(
-                    f'"{name}" is not in the stored metadata, but the spec asks for '
-                    f"{describe(value)}"
-                )
-            if value != found[name]:
-                raise MismatchError(
-                    f'"{name}" is {describe(found[name])} in the stored metadata, but the spec '
-                    f"asks for {describe(value)}"
-                )
-
-    def _ranks(self) -> list[tuple[str, int]]:
-        sources = {
-            "dimensions": self.dimensions,
-            "blockSize": self.block_size,
-            "axes": self.axes,
-            "units": self.units,
-            "resolution": self.resolution,
-        }
-        return [(name, len(value)) for name, value in sources.items() if value is not None]
+    @property
+    def info(self) -> ArrayInfo:
+        """What it says of the array; blocks are what is read and what is written."""
+        rank = self.rank
+        return ArrayInfo(
+            codec=CodecSpec(N5CodecSpec().replace(compression=self.compression)),
+            data_type=self.data_type,
+            rank=rank,
+            shape=self.dimensions,
+            labels=self.axes,
+            read_chunk=self.block_size,
+            write_chunk=self.block_size,
+            inner_order=None if rank is None else tuple(reversed(range(rank))),
+            units=_units(self.units, self.resolution),
+            one_grid=True,
+            lenient=True,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """One array's whole document; attributes as for `MetadataConstraints`.
+class N5Metadata(N5Constraints, ArrayMetadata):
+    """One array's whole document.
 
     Attributes:
         kept: what is called like a member of the format and is none; it stays in the document.
     """
 
-    dimensions: tuple[int, ...]
-    block_size: tuple[int, ...]
-    data_type: dtype
-    compression: CodecModel
-    axes: tuple[str, ...]
-    units: tuple[str, ...] | None
-    resolution: tuple[float, ...] | None
-    extra: Mapping[str, object] = field(hash=False)
-    kept: Mapping[str, object] = field(hash=False, default_factory=dict)
+    dimensions: _Extents
+    block_size: _Sizes = Field(alias="blockSize")
+    data_type: _DataType = Field(alias="dataType")
+    compression: CompressionMember
+    kept: Mapping[str, object] = Field(default={}, repr=False)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
         size = prod(self.block_size) * self.data_type.numpy_dtype.itemsize
         if size > _LARGEST_BLOCK:
             raise SpecError(
                 f"blocks of {size} bytes are too large: the format has up to {_LARGEST_BLOCK}",
                 ("blockSize",),
             )
+        return self
 
     @classmethod
-    def parse(cls, data: bytes) -> Metadata:
-        """The metadata for a stored document.
-
-        Raises:
-            MismatchError: this is of a group.
-            SpecError: this is not JSON, or a member is missing or wrong; the path names it.
-        """
-        json = parse_stored_json(data)
-        if not isinstance(json, dict):
-            raise SpecError(f"expected an object, but found {describe(json)}")
+    def of(cls, json: Mapping[str, object], kept: Mapping[str, object]) -> Self:
         if not any(name in json for name in _REQUIRED):
             raise MismatchError(
                 "this is a group, not an array, or its attributes; open one of its arrays by its "
                 "path"
             )
-        try:
-            return cls._of(json)
-        except SpecError:
-            put_right, kept = standard(json)
-            return replace(cls._of(put_right), kept=kept)
+        found = cls.parse_frozen(frozen_members(json, _REQUIRED))
+        axes = found.axes or ("",) * len(found.dimensions)
+        return found.replace(axes=axes, kept=kept)
 
     @classmethod
-    def _of(cls, json: Mapping[str, object]) -> Metadata:
-        for name in _REQUIRED:
-            if name not in json:
-                raise SpecError("this member is required", (name,))
-        known = MetadataConstraints.parse({name: _frozen(name, json[name]) for name in json})
-        assert known.dimensions is not None
-        assert known.block_size is not None
-        assert known.data_type is not None
-        assert known.compression is not None
-        return cls(
-            dimensions=known.dimensions,
-            block_size=known.block_size,
-            data_type=known.data_type,
-            compression=known.compression,
-            axes=known.axes or ("",) * len(known.dimensions),
-            units=known.units,
-            resolution=known.resolution,
-            extra=known.extra,
-        )
+    def standard(
+        cls, json: Mapping[str, object]
+    ) -> tuple[Mapping[str, object], Mapping[str, object]]:
+        return _standard(json)
 
     @property
-    def constraints(self) -> MetadataConstraints:
-        """The constraints that only this document satisfies."""
-        return MetadataConstraints().replace(
-            dimensions=self.dimensions,
-            block_size=self.block_size,
-            data_type=self.data_type,
-            compression=self.compression,
-            axes=self.axes,
-            units=self.units,
-            resolution=self.resolution,
-            extra=self.extra,
-        )
+    def constraints(self) -> N5Constraints:
+        members = {name: getattr(self, name) for name in N5Constraints.model_fields}
+        return N5Constraints().replace(**members)
 
-    def to_json(self) -> dict[str, object]:
-        """The document, members sorted."""
-        return self.constraints.to_json()
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        json.pop("kept", None)
+        super().add_json(json, include_defaults)
 
     def serialize(self) -> bytes:
-        """The document to store."""
         json = {**self.kept, **self.to_json()}
         return json_module.dumps(json, separators=(",", ":")).encode()
 
-
-def _frozen(name: str, json: object) -> object:
-    try:
-        return freeze(json)
-    except (SpecError, OverflowError) as error:
-        raise SpecError(str(error), (name,)) from None
+    def resized(self, shape: tuple[int, ...]) -> Self:
+        return self.replace(dimensions=shape)
 
 
-def units_of(
+def _units(
     units: Sequence[str] | None, resolution: Sequence[float] | None
 ) -> tuple[Unit, ...] | None:
-    """The units of the dimensions; None without base units, whatever the resolution is.
-
-    Example:
-        >>> units_of(["nm", "s"], [4, 0.5]), units_of(["nm"], None), units_of(None, [4])
-        ((Unit(4, "nm"), Unit(0.5, "s")), (Unit(1, "nm"),), None)
-    """
+    """The units of the dimensions; None without base units, whatever the resolution is."""
     if units is None:
         return None
     steps = [1.0] * len(units) if resolution is None else resolution
     return tuple(Unit(step, unit) for step, unit in zip(steps, units, strict=True))
+
+
+#: Members with an entry for each dimension, by attribute.
+_DIMENSIONAL: Final = {
+    "dimensions": "dimensions",
+    "blockSize": "block_size",
+    "axes": "axes",
+    "units": "units",
+    "resolution": "resolution",
+}
+_MEMBERS: Final = frozenset({*_REQUIRED, *_DIMENSIONAL})
+
+
+# What other writers left in documents. The first version of the format named its compression by a
+# member; libraries write members that only a writer needs, or names of their own. Attributes called
+# `axes`, `units` or `resolution` that are not what the format has under these names are attributes
+# of the user's, which are kept.
+
+_OLD = "compressionType"
+#: Members that say how to compress, not what was made of it.
+_TUNING = ("nbWorkers", "nthreads")
+#: Members of compressors in the words of z5.
+_WORDS: Final[dict[str, dict[str, str]]] = {
+    "blosc": {"codec": "cname", "level": "clevel"},
+    "bzip2": {"level": "blockSize"},
+}
+_BLOSC: Final[dict[str, object]] = {"cname": "lz4", "clevel": 5, "shuffle": 1}
+
+
+def _standard(document: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """A document in the words of the format, and what is of the user's by a name of the format."""
+    found: dict[str, object] = {}
+    kept: dict[str, object] = {}
+    dimensions = document.get("dimensions")
+    rank = len(dimensions) if isinstance(dimensions, list) else None
+    for name, value in document.items():
+        if name == _OLD or (name in _FORMS and not _is_form(value, _FORMS[name], rank)):
+            kept[name] = value
+        else:
+            found[name] = value
+    compression = found.get("compression", document.get(_OLD))
+    if isinstance(compression, str):
+        compression = {"type": compression}
+    if isinstance(compression, Mapping):
+        found["compression"] = _compression(compression)
+    return found, kept
+
+
+_FORMS: Final[dict[str, tuple[type, ...]]] = {
+    "axes": (str,),
+    "units": (str,),
+    "resolution": (int, float),
+}
+
+
+def _is_form(value: object, types: tuple[type, ...], rank: int | None) -> bool:
+    """Whether a member is what the format has under its name: one value for each dimension."""
+    return (
+        isinstance(value, list)
+        and len(value) == rank
+        and all(isinstance(each, types) and not isinstance(each, bool) for each in value)
+    )
+
+
+def _compression(json: Mapping[str, object]) -> dict[str, object]:
+    name = json.get("type")
+    words = _WORDS.get(name, {}) if isinstance(name, str) else {}
+    found = {
+        words.get(key, key): value
+        for key, value in json.items()
+        if value is not None and key not in _TUNING
+    }
+    return {**_BLOSC, **found} if name == "blosc" else found
+
+
+def _each(description: str, item: dict[str, object]) -> dict[str, object]:
+    return {"type": "array", "items": item, "maxItems": 32, "description": description}
+
+
+#: What a spec may say, in JSON Schema: for editors, which check while one types.
+METADATA_FORM: dict[str, object] = {
+    "type": "object",
+    "description": "Constraints on attributes.json: what a new array gets, what one must have. "
+    "Members other than these are attributes of your own.",
+    "properties": {
+        "dimensions": _each("Extent of each dimension.", {"type": "integer", "minimum": 0}),
+        "blockSize": _each("Extents of a chunk.", {"type": "integer", "minimum": 1}),
+        "dataType": {"enum": list(_DATA_TYPES), "description": "Element type."},
+        "compression": {"x-def": "Codec.n5"},
+        "axes": _each("Label of each dimension, empty for none.", {"type": "string"}),
+        "units": _each("Base unit of each dimension.", {"type": "string"}),
+        "resolution": _each(
+            "How many base units a step along each dimension is.", {"type": "number"}
+        ),
+    },
+}

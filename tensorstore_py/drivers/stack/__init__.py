@@ -1,7 +1,7 @@
 """The `stack` driver: arrays laid over each other, seen as one.
 
-`cells` finds which layer has what, `layer` opens the layers when they are needed, `spec` is what is
-asked, `driver` the open array.
+`spec` is what is asked, `driver` the open array: which layer has what, and the layers, which are
+opened when they are needed.
 """
 
 from tensorstore_py.drivers.stack.driver import Stack

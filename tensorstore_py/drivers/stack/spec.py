@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from tensorstore_py.drivers.stack.driver import Stack
 from tensorstore_py.errors import MismatchError, OutOfRangeError, SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.driver import (
     BaseField,
     DriverSpec,
     IndexDomain,
     IndexTransform,
     Opened,
     OpenMode,
-    Resource,
-    ResourceField,
     Schema,
     Unit,
     driver,
@@ -32,11 +30,12 @@ from tensorstore_py.plugin import (
     model_validator,
     within,
 )
+from tensorstore_py.plugin.kvstore import Resource, ResourceField
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tensorstore_py.plugin import Transaction
+    from tensorstore_py.plugin.driver import Transaction
 
 __all__ = ["StackSpec"]
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from tensorstore_py.drivers.zarr.element_codecs import FilteredElements, SerializedElements
 from tensorstore_py.drivers.zarr.metadata import ZarrMetadata
 from tensorstore_py.errors import SpecError, UnsupportedError
-from tensorstore_py.plugin import (
-    OPAQUE,
+from tensorstore_py.plugin.codec import (
     ArrayToArray,
     ArrayToArraySpec,
     ArrayToBytes,
@@ -27,11 +26,8 @@ from tensorstore_py.plugin import (
     ChunkType,
     CodecChain,
     CodecModel,
-    ElementView,
-    FieldBytes,
-    dtype,
-    parse_codec_json,
 )
+from tensorstore_py.plugin.driver import OPAQUE, ElementView, FieldBytes, dtype, parse_codec_json
 
 __all__ = ["bound_chain", "inner_order"]
 
@@ -41,7 +37,7 @@ _BYTE = np.dtype(np.uint8)
 _Placed = tuple[tuple[str | int, ...], CodecModel]
 
 
-def inner_order(order: str, rank: int, inner_rank: int) -> tuple[int, ...]:
+def inner_order(order: str, rank: int, inner_rank: int = 0) -> tuple[int, ...]:
     """Dimensions from the slowest to the fastest in a chunk.
 
     Example:
@@ -79,13 +75,13 @@ def bound_chain(
                 'contains; if you trust who wrote it, open it with "allow_pickle": true'
             )
     chunk = ChunkType((*metadata.chunks, *view.inner_shape), view.native, fill)
-    if metadata.stored_type.holds_objects:
+    if metadata.dtype.holds_objects:
         return _objects_chain(metadata, chunk, codecs)
     to_array, to_bytes = _serializer(metadata, view, chunk)
     shape = metadata.chunks
     if metadata.order == "F":
         shape = (int(np.prod(shape, dtype=np.int64)),)
-    stored = metadata.stored_type.stored
+    stored = metadata.dtype.stored
     elements = ChunkType(shape, stored, np.zeros((), stored))
     return CodecChain(chunk, to_array, to_bytes, _bound(codecs, elements))
 
@@ -106,9 +102,9 @@ def _serializer(
     metadata: ZarrMetadata, view: ElementView, chunk: ChunkType
 ) -> tuple[tuple[ArrayToArray, ...], ArrayToBytes]:
     """From what is opened to the bytes of whole elements."""
-    size = metadata.stored_type.size_bytes
+    size = metadata.dtype.size_bytes
     if view.stored.names is not None or view.size_bytes != size:
-        blank = metadata.fill_value or bytes(size)
+        blank = metadata.fill_value.data or bytes(size)
         return (), FieldBytes(view, metadata.chunks, metadata.order, blank)
     to_array = _transposed(metadata, chunk, len(view.inner_shape))
     endian = "big" if view.stored.str.startswith(">") else "little"

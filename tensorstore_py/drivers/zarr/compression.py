@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import (
-    CodecModel,
+from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.driver import (
     CodecSpecModel,
     JsonForm,
     PlainValidator,

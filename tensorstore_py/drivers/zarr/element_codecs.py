@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorstore_py.plugin import (
-    OPAQUE,
+from tensorstore_py.plugin.codec import (
     Array,
     ArrayToArray,
     ArrayToBytes,
@@ -19,6 +18,7 @@ from tensorstore_py.plugin import (
     ChunkType,
     size_error,
 )
+from tensorstore_py.plugin.driver import OPAQUE
 
 __all__ = ["FilteredElements", "SerializedElements"]
 

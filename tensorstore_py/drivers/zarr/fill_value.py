@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import ElementView, describe, dtype, normalised, thaw
+from tensorstore_py.plugin.driver import ElementView, describe, dtype, normalised, thaw
 
 __all__ = ["field_fill_value", "fill_value_json", "fill_value_of", "parse_fill_value"]
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.driver import (
     HierarchyFormat,
     JsonObject,
     NodeDocuments,

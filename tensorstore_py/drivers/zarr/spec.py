@@ -8,44 +8,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
 
 from tensorstore_py.drivers.zarr.array_dimensions import known_labels, read_labels, write_labels
-from tensorstore_py.drivers.zarr.create import (
-    check_fill_value,
-    check_units,
-    implied_schema,
-    new_metadata,
+from tensorstore_py.drivers.zarr.chain import bound_chain, inner_order
+from tensorstore_py.drivers.zarr.compression import (
+    Filters,
+    ZarrCodecSpec,
+    default_compressor,
+    default_filters,
+    merged_member,
+    object_type,
 )
 from tensorstore_py.drivers.zarr.data_type import StoredType
-from tensorstore_py.drivers.zarr.layout import DEFAULT_SEPARATOR, array_layout
-from tensorstore_py.drivers.zarr.metadata import MetadataConstraints, ZarrMetadata
+from tensorstore_py.drivers.zarr.fill_value import (
+    field_fill_value,
+    fill_value_json,
+    fill_value_of,
+    parse_fill_value,
+)
+from tensorstore_py.drivers.zarr.metadata import FillValue, Separator, ZarrConstraints, ZarrMetadata
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.driver import (
+    ArrayInfo,
     ArrayLayout,
     BeforeValidator,
     ChunkedDriver,
-    ChunkedSpec,
+    ChunkLayout,
+    CodecSpec,
     ElementView,
     Field,
+    FieldSpec,
     JsonForm,
     ParsedOnce,
     PlainValidator,
-    ReadResult,
-    Remembered,
     Schema,
+    SeparatedKeys,
     Transaction,
-    check_schema,
+    Unset,
+    asked_fill_value,
+    check_members,
     describe,
     driver,
     model_validator,
 )
-from tensorstore_py.plugin import dtype as DataType  # noqa: N812 - a member is named dtype
+from tensorstore_py.plugin.kvstore import ReadResult
 
 __all__ = ["ZarrSpec"]
 
 _SEPARATORS = (".", "/")
-_NOTHING = MetadataConstraints()
+_DEFAULT_SEPARATOR: Separator = "."
+_NOTHING = ZarrConstraints()
 #: Members that not even a spec with all defaults shows, unless they say something else.
 _LEFT_OUT = {
     "allow_pickle": False,
@@ -62,18 +78,11 @@ def _flag_or_labels(value: object) -> bool | tuple[str, ...]:
     return value
 
 
-_schemas: Remembered[tuple[object, Schema]] = Remembered(64)
-_created: Remembered[tuple[object, ZarrMetadata]] = Remembered(64)
-
-
 @driver("zarr", aliases=["zarr2"], schemes=["zarr2"])
-class ZarrSpec(ChunkedSpec[ZarrMetadata]):
+class ZarrSpec(FieldSpec[ZarrMetadata]):
     """A Zarr version 2 array.
 
     Attributes:
-        field: the field to open, `"a.b"` for one inside another; None for the only one, or all of
-            them as records.
-        open_as_void: open the bytes of each element, as one more dimension.
         metadata: constraints on the `.zarray` document.
         metadata_key_: name of that document.
         array_dimensions: take dimension labels from `_ARRAY_DIMENSIONS` in `.zattrs`, where xarray
@@ -86,16 +95,14 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         dtype("uint16")
     """
 
-    data_members: ClassVar[frozenset[str] | None] = frozenset({
-        "field", "open_as_void", "metadata", "array_dimensions",
-    })  # fmt: skip
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"metadata", "array_dimensions"})
 
     detected_by: ClassVar[tuple[str, ...]] = (".zarray",)
+    metadata_type = ZarrMetadata
+    checks_new = False
 
-    field: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
-    open_as_void: bool = False
     metadata: Annotated[
-        MetadataConstraints, BeforeValidator(ParsedOnce(MetadataConstraints.parse_frozen))
+        ZarrConstraints, BeforeValidator(ParsedOnce(ZarrConstraints.parse_frozen))
     ] = _NOTHING
     metadata_key_: str = Field(default=".zarray", alias="metadata_key")
     array_dimensions: Annotated[
@@ -135,11 +142,6 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
 
     def checked(self) -> Self:
         spec = super().checked()
-        if spec.field is not None and spec.open_as_void:
-            raise SpecError(
-                '"field" and "open_as_void" exclude each other: a field is a part of the bytes',
-                ("field",),
-            )
         spec.known_schema()
         return spec
 
@@ -183,89 +185,108 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
 
     @property
     def layout_variant(self) -> tuple[str, ...]:
-        separator = self.metadata.dimension_separator or DEFAULT_SEPARATOR
-        asked = self._asked_dtype()
-        return (
-            self.field or "",
-            str(self.open_as_void),
-            asked.name if asked is not None and asked.has_readings else "",
-            str(self.allow_pickle),
-            separator,
-            *filter(None, self._labels() or ()),
+        labels = filter(None, self._labels() or ())
+        return (*super().layout_variant, str(self.allow_pickle), self._separator, *labels)
+
+    @property
+    def _separator(self) -> Separator:
+        """What stands between chunk indices if the document does not say."""
+        return self.metadata.dimension_separator or _DEFAULT_SEPARATOR
+
+    def info(self, asked: Schema) -> ArrayInfo:
+        stated, view = self.metadata, self._known_view()
+        if view is not None:
+            return _info(stated, view, asked)
+        # It is not known whether elements have dimensions of their own, behind the array's.
+        shape = stated.shape if asked.rank == stated.rank else None
+        codec = CodecSpec(ZarrCodecSpec(compressor=stated.compressor, filters=stated.filters))
+        return ArrayInfo(codec=codec, shape=shape, one_grid=True)
+
+    def new_document(self, asked: Schema) -> ZarrMetadata:
+        stated = self.metadata
+        stored_type = stated.dtype
+        if stored_type is None:
+            self.require_no_view("dtype")
+            stored_type = StoredType.of(self.info(asked).chosen_type(asked))
+        codec = _codec(asked)
+        compressor = merged_member("compressor", stated.compressor, codec.compressor)
+        if isinstance(compressor, Unset):
+            compressor = default_compressor()
+        filters = merged_member("filters", stated.filters, codec.filters)
+        assert not isinstance(compressor, tuple)
+        assert not isinstance(filters, CodecModel)
+        view, filters = self._new_view(asked, stored_type, compressor, filters)
+        info = _info(stated, view, asked)
+        schema = self.known_schema() if view == self._known_view() else info.constrain(asked)
+        _refuse_units(schema)
+        whole = info.complete(schema)
+        order = stated.order or _order(schema.chunk_layout, len(whole.shape or ()), len(info.inner))
+        return ZarrMetadata.model_construct(
+            zarr_format=2,
+            shape=tuple(whole.shape or ()),
+            chunks=whole.chunk_shapes[1],
+            dtype=stored_type,
+            fill_value=_new_fill_value(asked, stated, stored_type, view),
+            order=order,
+            compressor=compressor,
+            filters=filters,
+            dimension_separator=self._separator,
         )
 
-    def minimal(self) -> Self:
-        return self.replace(metadata=_NOTHING)
+    def _new_view(
+        self,
+        asked: Schema,
+        stored_type: StoredType,
+        compressor: CodecModel | None,
+        filters: Filters | Unset,
+    ) -> tuple[ElementView, Filters]:
+        """What is opened of each element of a new array, and its filters."""
+        objects = asked.dtype
+        if stored_type.holds_objects:
+            if isinstance(filters, Unset) and object_type(None, compressor) is None:
+                filters = default_filters(self.info(asked).chosen_type(asked))
+            objects = object_type(filters, compressor) or objects
+        view = stored_type.view(self.field, asked=objects, as_void=self.open_as_void)
+        return view, None if isinstance(filters, Unset) else filters
 
-    def known_schema(self) -> Schema:
-        # Asked for several times while a spec is checked and an array made of it. The parts are
-        # kept with the result, so that their ids stay theirs.
-        asked = super().known_schema()
-        if self.open_as_void:
-            asked.update(dtype=DataType("byte"))
-        parts = self._parts(asked)
-
-        def make() -> tuple[object, Schema]:
-            return parts, implied_schema(asked, self.metadata, self._known_view())
-
-        return _schemas.get(tuple(map(id, parts)), make)[1].copy()
-
-    def _parts(self, asked: Schema) -> tuple[object, ...]:
-        """All that schema and metadata follow from; of the transform that is the rank."""
-        return self.metadata, self.schema_, self.dtype, asked.rank, self.field, self.open_as_void
-
-    def parse_metadata(self, data: bytes) -> ZarrMetadata:
-        return ZarrMetadata.parse(data)
-
-    def serialize_metadata(self, metadata: ZarrMetadata) -> bytes:
-        return metadata.serialize()
-
-    def new_metadata(self) -> ZarrMetadata:
-        asked = super().known_schema()
-        parts = self._parts(asked)
-
-        def make() -> tuple[object, ZarrMetadata]:
-            as_void = self.open_as_void
-            return parts, new_metadata(asked, self.metadata, self.field, as_void=as_void)
-
-        return _created.get(tuple(map(id, parts)), make)[1]
+    def check_document(self, metadata: ZarrMetadata) -> None:
+        asked = self.metadata.to_json()
+        if not asked:
+            return
+        stored = metadata.to_json()
+        # Without a separator of its own an array takes the one that is asked for.
+        stored.setdefault("dimension_separator", asked.get("dimension_separator"))
+        check_members(asked, stored)
 
     def check_metadata(self, metadata: ZarrMetadata) -> None:
-        self.metadata.check(metadata)
-        if self.schema_ is None and self.dtype is None and self.rank is None:
-            return
-        asked = super().known_schema()
-        check_units(asked)
-        check_fill_value(asked, self._view_of(metadata), metadata.fill_value)
-        check_schema(asked, self.layout(metadata).schema)
+        if self.schema_ is not None:
+            asked = self.asked_schema()
+            _refuse_units(asked)
+            _check_fill_value(asked, self.view_of(metadata), metadata.fill_value.data)
+        super().check_metadata(metadata)
+
+    def info_of(self, metadata: ZarrMetadata) -> ArrayInfo:
+        view, labels, rank = self.view_of(metadata), self._labels(), len(metadata.shape)
+        if labels is not None and len(labels) not in (rank, rank + len(view.inner_shape)):
+            raise SpecError(
+                f"there are {len(labels)} dimension labels, {list(labels)}, but {rank} dimensions",
+                ("shape",),
+            )
+        data = metadata.fill_value.data
+        fill_value = None if data is None else field_fill_value(view, data)
+        return replace(_info(metadata, view), labels=labels, fill_value=fill_value)
 
     def layout(self, metadata: ZarrMetadata) -> ArrayLayout:
-        return array_layout(
-            metadata,
-            self._view_of(metadata),
-            separator=self.metadata.dimension_separator,
-            labels=self._labels(),
-            run_code=self.allow_pickle,
-        )
-
-    def resized(self, metadata: ZarrMetadata, shape: tuple[int, ...]) -> ZarrMetadata:
-        return replace(metadata, shape=shape[: len(metadata.shape)])
+        info, view = self.info_of(metadata), self.view_of(metadata)
+        fill = field_fill_value(view, metadata.fill_value.data)
+        chain = bound_chain(metadata, view, fill, run_code=self.allow_pickle)
+        keys = SeparatedKeys(len(metadata.shape), metadata.dimension_separator or self._separator)
+        return ArrayLayout.of(info, chain, keys, always_store=info.fill_value is None)
 
     def with_metadata(self, metadata: ZarrMetadata) -> Self:
-        view = self._view_of(metadata)
-        separator = self.metadata.dimension_separator or DEFAULT_SEPARATOR
-        return self.replace(
-            kvstore=self.store_spec(),
-            path="",
-            open_=None,
-            create=False,
-            delete_existing=False,
-            dtype=view.data_type,
-            rank=None,
-            schema_=None,
-            field=view.name or None,
-            metadata=metadata.constraints(separator),
-        )
+        separator = metadata.dimension_separator or self._separator
+        spec = super().with_metadata(metadata)
+        return spec.replace(metadata=spec.metadata.replace(dimension_separator=separator))
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         super().add_json(json, include_defaults)
@@ -281,20 +302,12 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
         if view is not None and self.metadata.dtype is not None:
             json.setdefault("dtype", view.data_type.to_json())
 
-    def _asked_dtype(self) -> DataType | None:
-        if self.dtype is not None:
-            return self.dtype
-        return None if self.schema_ is None else self.schema_.dtype
-
-    def _view_of(self, metadata: ZarrMetadata) -> ElementView:
-        try:
-            return metadata.view(self.field, asked=self._asked_dtype(), as_void=self.open_as_void)
-        except SpecError as error:
-            raise MismatchError(str(error)) from None
+    def stored_view(self, metadata: ZarrMetadata) -> ElementView:
+        return metadata.stored_view(self.field, asked=self.asked_type, as_void=self.open_as_void)
 
     def _known_view(self) -> ElementView | None:
         """What is opened of each element, as far as the constraints tell."""
-        asked = self._asked_dtype()
+        asked = self.asked_type
         if self.metadata.dtype is not None:
             return self.metadata.view(self.field, asked=asked, as_void=self.open_as_void)
         if self.field is not None or self.open_as_void:
@@ -310,3 +323,115 @@ class ZarrSpec(ChunkedSpec[ZarrMetadata]):
             return self.array_dimensions
         domain = None if self.schema_ is None else self.schema_.domain
         return None if domain is None else domain.labels
+
+
+def _info(stated: ZarrConstraints, view: ElementView, asked: Schema | None = None) -> ArrayInfo:
+    """What constraints say of an array of which each element is opened so.
+
+    Args:
+        stated: the constraints; a whole document is some.
+        view: what is opened.
+        asked: the schema constraints, which the fill value that is stated must satisfy.
+
+    Raises:
+        MismatchError: it does not.
+    """
+    rank = stated.rank
+    if rank is None and asked is not None and asked.rank is not None:
+        rank = max(asked.rank - len(view.inner_shape), 0)
+    fill_value = None
+    if asked is not None and isinstance(stated.fill_value, FillValue):
+        data = stated.fill_value.data
+        if data is not None:
+            _check_fill_value(asked, view, data)
+            fill_value = field_fill_value(view, data) if asked.fill_value is None else None
+    ordered = stated.order is not None and rank is not None
+    return ArrayInfo(
+        codec=CodecSpec(ZarrCodecSpec(compressor=stated.compressor, filters=stated.filters)),
+        data_type=view.data_type,
+        rank=stated.rank,
+        shape=stated.shape,
+        inner=view.inner_shape,
+        read_chunk=stated.chunks,
+        write_chunk=stated.chunks,
+        inner_order=inner_order(stated.order or "C", rank or 0) if ordered else None,
+        fill_value=fill_value,
+        one_grid=True,
+    )
+
+
+def _check_fill_value(asked: Schema, view: ElementView, data: bytes | None) -> None:
+    """Whether the fill value of whole elements is the one that the schema asks for.
+
+    Raises:
+        MismatchError: it is not.
+    """
+    wanted = asked_fill_value(asked, view.data_type, view.inner_shape)
+    if wanted is None:
+        return
+    if data is None:
+        raise MismatchError(
+            f"fill_value: the schema asks for {wanted.tolist()!r}, but the metadata has none (null)"
+        )
+    found = field_fill_value(view, data)
+    full = np.broadcast_to(wanted, found.shape)
+    same = (
+        full.tolist() == found.tolist()
+        if found.dtype.hasobject
+        else full.tobytes() == found.tobytes()
+    )
+    if not same:
+        raise MismatchError(
+            f"fill_value: the schema asks for {wanted.tolist()!r}, but the metadata has "
+            f"{found.tolist()!r}"
+        )
+
+
+def _refuse_units(asked: Schema) -> None:
+    if any(unit is not None for unit in asked.dimension_units or ()):
+        raise SpecError("dimension_units: zarr version 2 cannot store units; use driver zarr3")
+
+
+def _order(layout: ChunkLayout, rank: int, inner_rank: int) -> Literal["C", "F"]:
+    hard, soft = layout.inner_order, layout.inner_order_soft_constraint
+    wanted = soft if hard is None else hard
+    if wanted in (None, inner_order("C", rank, inner_rank)):
+        return "C"
+    if wanted == inner_order("F", rank, inner_rank):
+        return "F"
+    if layout.inner_order is not None:
+        raise SpecError(
+            f"chunk_layout.inner_order: {list(layout.inner_order)} is not possible, only "
+            f"{list(inner_order('C', rank, inner_rank))} and "
+            f"{list(inner_order('F', rank, inner_rank))}"
+        )
+    return "C"
+
+
+def _codec(asked: Schema) -> ZarrCodecSpec:
+    """The schema's codec constraints, of this driver."""
+    codec = ZarrCodecSpec()
+    if asked.codec is not None:
+        merged = CodecSpec(codec).merged(asked.codec).model
+        assert isinstance(merged, ZarrCodecSpec)
+        codec = merged
+    return codec
+
+
+def _new_fill_value(
+    asked: Schema, stated: ZarrConstraints, stored_type: StoredType, view: ElementView
+) -> FillValue:
+    if isinstance(stated.fill_value, FillValue):
+        data = stated.fill_value.data
+        if stored_type.holds_objects:
+            # Only now it is known which objects they are.
+            json = fill_value_json(stored_type, data)
+            try:
+                data = parse_fill_value(stored_type, json, view.data_type)
+            except SpecError as error:
+                raise error.inside("metadata", "fill_value") from None
+        _check_fill_value(asked, view, data)
+    else:
+        wanted = asked_fill_value(asked, view.data_type, view.inner_shape)
+        data = None if wanted is None else fill_value_of(stored_type, view, wanted)
+    return FillValue(stored_type, data)

@@ -11,8 +11,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import (
-    ShardedSpec,
+from tensorstore_py.plugin.codec import ShardedSpec
+from tensorstore_py.plugin.driver import (
     merge_codecs,
     parse_codec_json,
     parse_codec_list,
@@ -22,7 +22,7 @@ from tensorstore_py.plugin import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorstore_py.plugin import ArrayToArraySpec, CodecModel
+    from tensorstore_py.plugin.codec import ArrayToArraySpec, CodecModel
 
 __all__ = [
     "ChainLayout",
@@ -116,7 +116,7 @@ def chain_layout(codecs: Sequence[CodecModel], rank: int) -> ChainLayout:
         SpecError: a codec stands in the wrong place, or is for another rank.
 
     Example:
-        >>> from tensorstore_py.plugin import parse_codec_list
+        >>> from tensorstore_py.plugin.driver import parse_codec_list
         >>> transpose = {"name": "transpose", "configuration": {"order": [2, 0, 1]}}
         >>> chain_layout(parse_codec_list("zarr3", [transpose, "bytes"]), 3).inner_order
         (2, 0, 1)
@@ -152,7 +152,7 @@ def inner_shape(codecs: Sequence[CodecModel], rank: int) -> tuple[int, ...] | No
     """Sizes that must divide those of every chunk, 1 without shards; None if they are not known.
 
     Example:
-        >>> from tensorstore_py.plugin import parse_codec_list
+        >>> from tensorstore_py.plugin.driver import parse_codec_list
         >>> shards = {"name": "sharding_indexed", "configuration": {"chunk_shape": [4, 5]}}
         >>> inner_shape(parse_codec_list("zarr3", [shards]), 2)
         (4, 5)

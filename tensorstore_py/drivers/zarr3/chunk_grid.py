@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from tensorstore_py.drivers.zarr3.members import json_array, parse_extents
 from tensorstore_py.errors import SpecError, did_you_mean
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.driver import (
     ChainsByShape,
     ChunkGridModel,
     IrregularAxis,
@@ -30,7 +30,8 @@ from tensorstore_py.plugin import (
 )
 
 if TYPE_CHECKING:
-    from tensorstore_py.plugin import ChunkAxis, CodecChain
+    from tensorstore_py.plugin.codec import CodecChain
+    from tensorstore_py.plugin.driver import ChunkAxis
 
 __all__ = [
     "RectilinearGrid",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from tensorstore_py.errors import SpecError, did_you_mean
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.driver import (
     ChunkKeyEncodingModel,
     ChunkKeys,
     SeparatedKeys,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.chain import parse_codecs
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.driver import (
     BeforeValidator,
-    CodecModel,
     CodecSpecModel,
     JsonForm,
     codec_spec,

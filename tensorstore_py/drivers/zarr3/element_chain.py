@@ -18,7 +18,7 @@ import numpy as np
 from tensorstore_py.drivers.zarr3.chain import moves_elements_only, stored_endian
 from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.fill_value import byte_permutation, seen_fill_value, shows_bytes
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import (
     Array,
     ArrayToArraySpec,
     ArrayToBytes,
@@ -27,13 +27,10 @@ from tensorstore_py.plugin import (
     ChunkType,
     CodecChain,
     CodecModel,
-    ElementView,
-    FieldBytes,
     ShardedSpec,
-    bind_chain,
     size_error,
-    split_chain,
 )
+from tensorstore_py.plugin.driver import ElementView, FieldBytes, bind_chain, split_chain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import parse_number
+from tensorstore_py.plugin.driver import (
     ElementView,
     describe,
     dtype,
     freeze,
     normalised,
     number_to_json,
-    parse_number,
 )
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.driver import (
     HierarchyFormat,
     JsonObject,
     NodeDocuments,

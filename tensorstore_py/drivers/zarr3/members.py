@@ -7,10 +7,9 @@ starts inside that member.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import Level, Unit, describe, freeze
+from tensorstore_py.plugin.driver import Level, Unit, describe, freeze
 
 __all__ = [
     "json_array",
@@ -19,12 +18,9 @@ __all__ = [
     "parse_extents",
     "parse_shape",
     "parse_units",
-    "require",
     "with_units",
     "without_empty_units",
 ]
-
-T = TypeVar("T")
 
 _EXTENT = Level(0, 2**63 - 2)
 _MAX_RANK = 32
@@ -77,7 +73,7 @@ def with_units(attributes: Mapping[str, object], units: Sequence[Unit | None]) -
     """Attributes that state the units of the dimensions.
 
     Example:
-        >>> from tensorstore_py.plugin import Unit
+        >>> from tensorstore_py.plugin.driver import Unit
         >>> with_units({}, [Unit("4nm"), None])
         {'dimension_units': ('4 nm', None)}
     """
@@ -113,12 +109,6 @@ def parse_units(attributes: Mapping[str, object]) -> tuple[Unit | None, ...] | N
     except SpecError as error:
         raise error.inside(_UNITS) from None
     return tuple(units)
-
-
-def require(value: T | None) -> T:
-    """A value that is known to be there."""
-    assert value is not None
-    return value
 
 
 def parse_extents(json: object, bound: Level) -> tuple[int, ...]:

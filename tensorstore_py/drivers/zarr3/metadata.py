@@ -1,6 +1,6 @@
 """The `zarr.json` document of an array: as constraints that may leave any member open, and whole.
 
-`MetadataConstraints` is what a spec's `metadata` member may say; `Metadata` is one array's
+`Zarr3Constraints` is what a spec's `metadata` member may say; `Zarr3Metadata` is one array's
 document. Neither knows how chunks are read. A document written again loses nothing that was in
 it: attributes and members that may be ignored are carried along.
 """
@@ -8,22 +8,36 @@ it: attributes and members that may be ignored are carried along.
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorstore_py.drivers.zarr3.chain import parse_codecs, require_complete, stored_endian
-from tensorstore_py.drivers.zarr3.chunk_grid import chunk_grid_to_json, parse_chunk_grid
+from tensorstore_py.drivers.zarr3.chain import (
+    chain_layout,
+    check_codecs,
+    inner_shape,
+    is_sharded,
+    parse_codecs,
+    require_complete,
+    stored_endian,
+)
+from tensorstore_py.drivers.zarr3.chunk_grid import (
+    RegularGrid,
+    chunk_grid_to_json,
+    parse_chunk_grid,
+)
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
+from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
 from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.fill_value import (
     default_fill_value,
     fill_value_to_json,
     parse_fill_value,
+    same_bits,
+    seen_fill_value,
 )
 from tensorstore_py.drivers.zarr3.foreign import standard
 from tensorstore_py.drivers.zarr3.members import (
@@ -31,23 +45,27 @@ from tensorstore_py.drivers.zarr3.members import (
     parse_dimension_names,
     parse_shape,
     parse_units,
-    require,
     without_empty_units,
 )
-from tensorstore_py.errors import DataLossError, MismatchError, SpecError, did_you_mean
-from tensorstore_py.plugin import (
+from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
+from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.driver import (
+    ArrayInfo,
+    ArrayMetadata,
     ChunkGridModel,
-    CodecModel,
+    CodecSpec,
+    ElementView,
     Unit,
     codecs_to_json,
     describe,
     freeze,
     parse_codec_list,
-    parse_stored_json,
+    same_json,
+    same_rank,
     thaw,
 )
 
-__all__ = ["Metadata", "MetadataConstraints"]
+__all__ = ["Zarr3Constraints", "Zarr3Metadata"]
 
 FAMILY = "zarr3"
 _CONSTANT = {"zarr_format": 3, "node_type": "array"}
@@ -73,8 +91,8 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MetadataConstraints:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Zarr3Constraints:
     """What is said of a document; None and empty are unsaid.
 
     Attributes:
@@ -90,7 +108,7 @@ class MetadataConstraints:
         extra: members that readers may ignore.
 
     Example:
-        >>> MetadataConstraints.parse({"shape": [4, 6], "codecs": ["gzip"]}).to_json()
+        >>> Zarr3Constraints.parse({"shape": [4, 6], "codecs": ["gzip"]}).to_json()
         {'codecs': [{'name': 'gzip'}], 'node_type': 'array', 'shape': [4, 6]}
     """
 
@@ -106,7 +124,7 @@ class MetadataConstraints:
     extra: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, json: object) -> MetadataConstraints:
+    def parse(cls, json: object) -> Self:
         """The constraints for a `metadata` member.
 
         Raises:
@@ -125,7 +143,7 @@ class MetadataConstraints:
                 raise error.inside(name) from None
         _take_fill_value(json, members)
         stated = cls(**members, extra=extra)  # type: ignore[arg-type]
-        stated.check_rank()
+        _ = stated.rank
         if stated.shape is not None and stated.chunk_grid is not None:
             try:
                 stated.chunk_grid.check_reaches(stated.shape)
@@ -133,21 +151,27 @@ class MetadataConstraints:
                 raise error.inside("chunk_grid", "configuration") from None
         return stated
 
-    def check_rank(self) -> None:
-        """Raise `SpecError` unless all members have the same number of dimensions."""
-        first: tuple[str, int] | None = None
-        for name, rank in self._ranks():
-            if first is not None and rank != first[1]:
-                path: tuple[str, ...] = (name,)
-                if self.chunk_grid is not None and name == "chunk_grid":
-                    path = (name, "configuration", self.chunk_grid.sizes_member)
-                raise SpecError(f"{rank} dimensions, but {first[0]} has {first[1]}", path)
-            first = first or (name, rank)
-
     @property
     def rank(self) -> int | None:
-        """Number of dimensions, if a member tells."""
-        return next((rank for _, rank in self._ranks()), None)
+        """The number of dimensions that all members agree on, if one tells.
+
+        Raises:
+            SpecError: two differ; the path names the second.
+        """
+        sources = {
+            "shape": self.shape,
+            "dimension_names": self.dimension_names,
+            "chunk_grid": None if self.chunk_grid is None else self.chunk_grid.sizes,
+            "attributes": self.units,
+        }
+        ranks = {name: None if each is None else len(each) for name, each in sources.items()}
+        try:
+            return same_rank(ranks)
+        except SpecError as error:
+            if self.chunk_grid is None or error.path != ("chunk_grid",):
+                raise
+            path = ("chunk_grid", "configuration", self.chunk_grid.sizes_member)
+            raise SpecError(error.problem, path) from None
 
     @property
     def units(self) -> tuple[Unit | None, ...] | None:
@@ -195,30 +219,105 @@ class MetadataConstraints:
         return self.to_json(include_defaults)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MetadataConstraints):
+        if not isinstance(other, Zarr3Constraints):
             return NotImplemented
         return self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
         return hash(json_module.dumps(self.to_json()))
 
-    def _ranks(self) -> list[tuple[str, int]]:
-        sources = {
-            "shape": self.shape,
-            "dimension_names": self.dimension_names,
-            "chunk_grid": None if self.chunk_grid is None else self.chunk_grid.sizes,
-            "attributes": self.units,
-        }
-        return [(name, len(value)) for name, value in sources.items() if value is not None]
+    def info(self, view: ElementView | None, rank: int | None = None) -> ArrayInfo:
+        """What it says of the array.
+
+        Args:
+            view: what is opened of each element; None while that is unknown.
+            rank: number of dimensions, where no member tells; with those inside an element.
+
+        Raises:
+            SpecError: a codec stands in the wrong place, or is for another rank.
+        """
+        inner = () if view is None else view.inner_shape
+        outer = self.rank
+        if outer is None and rank is not None:
+            outer = max(rank - len(inner), 0)
+        order = None
+        read: Sequence[int | None] | None = None
+        write = None if self.chunk_grid is None else self.chunk_grid.shape
+        if self.codecs is not None and outer is not None:
+            order, read = chain_layout(self.codecs, outer)
+            if not is_sharded(self.codecs):
+                read = write
+        fill_value = None
+        if self.fill_value is not None and self.data_type is not None and view is not None:
+            endian = stored_endian(self.codecs or ())
+            fill_value = seen_fill_value(self.data_type, view, self.fill_value, endian)
+        return ArrayInfo(
+            codec=CodecSpec(Zarr3CodecSpec().replace(codecs=self.codecs)),
+            data_type=None if view is None else view.data_type,
+            rank=self.rank,
+            shape=self.shape,
+            labels=_labels(self.dimension_names),
+            inner=inner,
+            read_chunk=read,
+            write_chunk=write,
+            inner_order=order,
+            fill_value=fill_value,
+            units=self.units,
+        )
+
+    def check(self, found: Zarr3Metadata) -> None:
+        """Whether a document satisfies the constraints.
+
+        Raises:
+            MismatchError: it does not; names the member, what is stored and what was asked.
+        """
+        asked, stored = self.to_json(), found.to_json()
+        same = self._same_elements(found)
+        if self.chunk_grid is not None and self.chunk_grid.cuts_like(found.chunk_grid):
+            del asked["chunk_grid"]  # whatever it is called
+        for name in asked:
+            if name not in ("attributes", "codecs", *same) and asked[name] != stored.get(name):
+                raise _mismatch(name, stored.get(name), asked[name])
+        if self.codecs is not None:
+            try:
+                check_codecs(found.codecs, self.codecs)
+            except (MismatchError, SpecError) as error:
+                raise MismatchError(
+                    f"{_mismatch('codecs', stored['codecs'], asked['codecs'])}: {error}"
+                ) from None
+        for name, value in self.attributes.items():
+            present = found.attributes.get(name)
+            if name == "dimension_units":
+                self._check_units(found)
+            elif name not in found.attributes or not same_json(present, value):
+                raise _mismatch(f"attributes.{name}", present, value)
+
+    def _same_elements(self, found: Zarr3Metadata) -> list[str]:
+        """Members of which the same is said in another form, as by another name of a type."""
+        wanted, stored = self.data_type, found.data_type
+        if wanted is None or wanted.stored != stored.stored or wanted.view() != stored.view():
+            return []
+        same = self.fill_value is not None and same_bits(self.fill_value, found.fill_value)
+        return ["data_type", "fill_value"] if same else ["data_type"]
+
+    def _check_units(self, found: Zarr3Metadata) -> None:
+        stored = found.units
+        for dimension, unit in enumerate(self.units or ()):
+            present = None if stored is None else stored[dimension]
+            if unit is not None and unit != present:
+                path = f"attributes.dimension_units[{dimension}]"
+                raise _mismatch(path, None if present is None else str(present), str(unit))
 
 
-class Metadata(NamedTuple):
-    """One array's whole document; attributes as for `MetadataConstraints`.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Zarr3Metadata(Zarr3Constraints, ArrayMetadata):
+    """One array's whole document.
 
     Attributes:
         kept: what is no member of the format, and stays in the document; attributes, too.
     """
 
+    zarr_format: int = 3
     shape: tuple[int, ...]
     data_type: StoredType
     chunk_grid: ChunkGridModel
@@ -226,87 +325,83 @@ class Metadata(NamedTuple):
     fill_value: NDArray[np.generic]
     codecs: tuple[CodecModel, ...]
     dimension_names: tuple[str | None, ...]
-    attributes: Mapping[str, object]
-    extra: Mapping[str, object]
-    kept: Mapping[str, object] = MappingProxyType({})
+    kept: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, data: bytes) -> Metadata:
-        """The metadata for a stored document.
-
-        Raises:
-            MismatchError: the document of a group.
-            DataLossError: not JSON, or with text that is none.
-            SpecError: a member is missing, unknown or not possible; has the path to it.
-        """
-        try:
-            json = parse_stored_json(data)
-        except SpecError as error:
-            raise DataLossError(f"not a JSON document: {error}") from error
-        if not isinstance(json, dict):
-            raise SpecError(f"expected an object, but found {describe(json)}")
+    def of(cls, json: Mapping[str, object], kept: Mapping[str, object]) -> Self:
         if json.get("node_type") == "group":
             raise MismatchError(
                 "this is a group, not an array; open it with ts.Group.open, or one of its arrays "
                 "by its path"
             )
-        try:
-            return cls._of(json)
-        except SpecError:
-            put_right, kept = standard(json)
-            return cls._of(put_right)._replace(kept=kept)
-
-    @classmethod
-    def _of(cls, json: Mapping[str, object]) -> Metadata:
         for name in _REQUIRED:
             if name not in json:
                 raise SpecError("this member is required", (name,))
-        stated = MetadataConstraints.parse(json)
-        data_type = require(stated.data_type)
-        require_complete(require(stated.codecs), has_byte_order=data_type.has_byte_order)
-        fill_value = stated.fill_value
-        return cls(
-            shape=require(stated.shape),
-            data_type=data_type,
-            chunk_grid=require(stated.chunk_grid),
-            chunk_key_encoding=require(stated.chunk_key_encoding),
-            fill_value=default_fill_value(data_type) if fill_value is None else fill_value,
-            codecs=explicit_codecs(require(stated.codecs)),
-            dimension_names=stated.dimension_names or (None,) * len(require(stated.shape)),
-            attributes=without_empty_units(stated.attributes),
-            extra=stated.extra,
+        stated = Zarr3Constraints.parse(json)
+        data_type, codecs, shape = stated.data_type, stated.codecs, stated.shape
+        assert data_type is not None
+        assert codecs is not None
+        assert shape is not None
+        require_complete(codecs, has_byte_order=data_type.has_byte_order)
+        members = {each.name: getattr(stated, each.name) for each in fields(stated)}
+        if stated.fill_value is None:
+            members["fill_value"] = default_fill_value(data_type)
+        members["codecs"] = explicit_codecs(codecs)
+        members["dimension_names"] = stated.dimension_names or (None,) * len(shape)
+        members["attributes"] = without_empty_units(stated.attributes)
+        return cls(**members, kept=kept)
+
+    @classmethod
+    def standard(
+        cls, json: Mapping[str, object]
+    ) -> tuple[Mapping[str, object], Mapping[str, object]]:
+        return standard(json)
+
+    @property
+    def constraints(self) -> Zarr3Constraints:
+        return Zarr3Constraints(
+            **{each.name: getattr(self, each.name) for each in fields(Zarr3Constraints)}
         )
 
-    @property
-    def rank(self) -> int:
-        """Number of dimensions."""
-        return len(self.shape)
+    def form(self, view: ElementView) -> ArrayInfo:
+        """What `info` says of data type and domain: all that most who open an array look at."""
+        labels = _labels(self.dimension_names)
+        inner = view.inner_shape
+        return ArrayInfo(data_type=view.data_type, shape=self.shape, labels=labels, inner=inner)
 
-    @property
-    def chunk_shape(self) -> tuple[int | None, ...]:
-        """Shape of the chunks; None where they are of different sizes."""
-        return self.chunk_grid.shape
-
-    @property
-    def constraints(self) -> MetadataConstraints:
-        """The constraints that only this document satisfies."""
-        members = self._asdict()
-        del members["kept"]
-        return MetadataConstraints(zarr_format=3, **members)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Metadata) and self.serialize() == other.serialize()
-
-    def __hash__(self) -> int:
-        return hash(self.serialize())
+    def info(self, view: ElementView | None, rank: int | None = None) -> ArrayInfo:
+        info = super().info(view, rank)
+        return info if info.read_chunk is not None else replace(info, read_chunk=info.write_chunk)
 
     def serialize(self) -> bytes:
-        """The document to store."""
-        json = {**self.kept, **self.constraints.to_json()}
+        json = {**self.kept, **self.to_json()}
         if "attributes" in self.kept:
             json["attributes"] = {**thaw(self.attributes), **self.kept["attributes"]}  # type: ignore[dict-item]
         json["codecs"] = _as_stored(json["codecs"])
         return json_module.dumps(json, separators=(",", ":")).encode()
+
+    def resized(self, shape: tuple[int, ...]) -> Self:
+        shape = shape[: len(self.shape)]
+        grid = self.chunk_grid
+        if not isinstance(grid, RegularGrid):
+            # What is known to fit the codecs is what there is.
+            grid = grid.resized(shape, inner_shape(self.codecs, len(shape)) or grid.common)
+        return replace(self, shape=shape, chunk_grid=grid)
+
+
+def _labels(names: Sequence[str | None] | None) -> list[str] | None:
+    """Names as labels; None if there are none, or one name stands for two dimensions."""
+    if names is None:
+        return None
+    labels = [name or "" for name in names]
+    given = [label for label in labels if label]
+    return labels if len(set(given)) == len(given) else None
+
+
+def _mismatch(name: str, stored: object, asked: object) -> MismatchError:
+    return MismatchError(
+        f'metadata member "{name}": stored is {describe(stored)}, asked for was {describe(asked)}'
+    )
 
 
 def explicit_codecs(codecs: tuple[CodecModel, ...]) -> tuple[CodecModel, ...]:

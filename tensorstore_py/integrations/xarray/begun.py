@@ -1,4 +1,4 @@
-"""`read`: begin to read whatever is lazy in a dataset, all at once, before anybody waits for it.
+"""`read`: begin to read whatever is lazy in a dataset, all at once, before it is waited for.
 
 xarray loads one variable after the other. Here the layers above each array, which index and decode,
 are run as far as the array itself; they go on when the values are wanted.
@@ -101,7 +101,7 @@ class Begun(indexing.ExplicitlyIndexedNDArrayMixin):
         return self._values
 
     async def async_get_duck_array(self) -> Any:  # noqa: ANN401 - as above
-        """The same, for who waits otherwise."""
+        """The same, for callers that wait otherwise."""
         return self.get_duck_array()
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:  # noqa: ANN401 - as above

@@ -15,15 +15,14 @@ from xarray.conventions import decode_cf_variable
 from xarray.core.indexing import LazilyIndexedArray
 
 import tensorstore_py as ts
+from tensorstore_py.integrations.xarray.engine import stored_groups
 from tensorstore_py.integrations.xarray.lazy_array import LazyArray
-from tensorstore_py.integrations.xarray.opening import stored_groups
 from tensorstore_py.integrations.xarray.source import Source, shared_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-    from tensorstore_py.integrations.xarray.stored_group import StoredGroup
-    from tensorstore_py.integrations.xarray.stored_variable import StoredVariable
+    from tensorstore_py.integrations.xarray.stored_group import StoredGroup, StoredVariable
 
 __all__ = ["open_concatenated_zarrs"]
 
@@ -116,13 +115,7 @@ def _opened(sources: Sequence[Source], dropped: set[str]) -> list[StoredGroup]:
 
 
 class _Joined(AbstractDataStore):
-    """The variables of all groups, concatenated.
-
-    Args:
-        groups: the groups, open.
-        dim: the dimension.
-        ends: what closes what was opened for them.
-    """
+    """The variables of all groups, concatenated."""
 
     def __init__(
         self, groups: Sequence[StoredGroup], dim: str, ends: Sequence[Callable[[], object]]

@@ -75,7 +75,7 @@ class LazyArray(BackendArray):
     # What is read before it is asked for.
 
     def fetch(self) -> None:
-        """Begin to read all of it; the next who wants all takes it, others take parts of it."""
+        """Begin to read all of it; the next read of all takes it, other reads take parts of it."""
         self._begin_ahead(self._all())
 
     def fetch_ends(self) -> None:

@@ -1,7 +1,7 @@
 """`open_zarr`, with the name and the arguments that `xarray_tensorstore` has.
 
-Whoever used that changes one import. Fill values, scales and offsets of any kind are decoded, and
-what the engine takes is taken here, too.
+Programs that used that change one import. Fill values, scales and offsets of any kind are decoded,
+and what the engine takes is taken here, too.
 """
 
 from __future__ import annotations

@@ -8,12 +8,18 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import xarray as xr
 
 import tensorstore_py as ts
-from tensorstore_py.integrations.xarray.region import Region
 from tensorstore_py.integrations.xarray.writing_arrays import Delayed
-from tensorstore_py.integrations.xarray.writing_documents import Documents, Form, Node
+from tensorstore_py.integrations.xarray.writing_documents import (
+    Documents,
+    Form,
+    Node,
+    Place,
+    as_place,
+    below,
+    parents,
+)
 from tensorstore_py.integrations.xarray.writing_order import Writing
-from tensorstore_py.integrations.xarray.writing_place import Place, as_place, below, parents
-from tensorstore_py.integrations.xarray.writing_plan import Options, Planner, stored_name
+from tensorstore_py.integrations.xarray.writing_plan import Options, Planner, Region, stored_name
 
 __all__ = ["to_zarr"]
 
@@ -97,7 +103,7 @@ def to_zarr(
         ValueError, TypeError, KeyError: it cannot be written so; names the variable and says why.
         AlreadyExistsError: (also a `FileExistsError`) a group is there, and the mode is `"w-"`.
         NotFoundError: (also a `FileNotFoundError`) no group is there, and the mode is `"r+"`.
-        AbortedError: somebody else changed an array that was to be made longer.
+        AbortedError: another writer changed an array that was to be made longer.
 
     Example:
         >>> import numpy as np

@@ -15,8 +15,7 @@ import xarray as xr
 from xarray.backends.common import ArrayWriter
 
 import tensorstore_py as ts
-from tensorstore_py.integrations.xarray.writing_documents import Form, Json
-from tensorstore_py.integrations.xarray.writing_place import Place
+from tensorstore_py.integrations.xarray.writing_documents import Form, Json, Place
 
 __all__ = ["ArrayTarget", "Blocks", "UnderWay", "aligned", "open_assumed"]
 
@@ -59,16 +58,7 @@ def open_assumed(
 
 
 class ArrayTarget:
-    """An array that blocks are written to, by NumPy's slices; it travels as a spec.
-
-    Args:
-        store: the array.
-        rank: how many dimensions a user sees.
-
-    Attributes:
-        dtype: NumPy's, of what is stored.
-        shape: of the array.
-    """
+    """An array that blocks are written to, by NumPy's slices; it travels as a spec."""
 
     __slots__ = ("_opened", "_parts", "_rank", "_store", "dtype", "shape")
 
@@ -84,12 +74,7 @@ class ArrayTarget:
             self.dtype = np.dtype((self.dtype.type, store.shape[-1]))
 
     def write(self, region: tuple[slice, ...], values: Values) -> ts.WriteFutures:
-        """Write a block.
-
-        Args:
-            region: the positions.
-            values: of the region's shape.
-        """
+        """Write a block."""
         if self.dtype.hasobject and self.dtype.names is None:
             values = values.astype(object, copy=False)
         elif values.dtype != self.dtype:
@@ -175,13 +160,7 @@ class Blocks:
 def aligned(
     variable: xr.Variable, cells: tuple[int, ...], region: tuple[slice, ...]
 ) -> xr.Variable:
-    """A variable in blocks that end where cells of the array do, each cell in one block.
-
-    Args:
-        variable: in blocks.
-        cells: the shape of the array's chunks, or shards.
-        region: where it is written.
-    """
+    """A variable in blocks that end where cells of the array do, each cell in one block."""
     if variable.chunks is None:
         return variable
     chunks = {}

@@ -1,7 +1,7 @@
 """`Writing`: in which order a planned tree is stored, so that nothing half-written looks whole.
 
 Values come first, then the documents that make arrays of them, those of groups after those of what
-is in them, and consolidated metadata last. Who fails takes away what was made.
+is in them, and consolidated metadata last. A writer that fails removes what it made.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from tensorstore_py.integrations.xarray.writing_documents import (
     Form,
     Json,
     Node,
+    below,
+    parents,
     serialised,
 )
-from tensorstore_py.integrations.xarray.writing_place import below, parents
 from tensorstore_py.integrations.xarray.writing_plan import GroupPlan, Options
 
 __all__ = ["Writing"]
@@ -68,16 +69,11 @@ class Writing:
     ) -> Delayed:
         """Store everything; or all but blocks that are computed later.
 
-        Args:
-            groups: the tree's own group first.
-            compute: write blocks, too.
-            store_options: of the library of the blocks.
-
         Returns:
             What writes the blocks later; None: nothing is left.
 
         Raises:
-            AlreadyExistsError, AbortedError: somebody else was faster.
+            AlreadyExistsError, AbortedError: another writer was faster.
             TensorStoreError: the store failed.
         """
         self._prepare(groups)
@@ -98,7 +94,7 @@ class Writing:
     # Before.
 
     def _prepare(self, groups: Sequence[GroupPlan]) -> None:
-        """Make room: of any number of writers who make the same group one goes on."""
+        """Make room: of any number of writers that make the same group one goes on."""
         mode, path = self._options.mode, self._path
         if self._options.fresh or groups[0].found is None:
             self._make_parents()
@@ -122,7 +118,7 @@ class Writing:
     def _make_parents(self) -> None:
         key = self._form.group_key
         bare = self._form.group({})[key]
-        # If somebody else is faster, the group is there, which is what is wanted.
+        # If another writer is faster, the group is there, which is what is wanted.
         made = [
             self._documents.store(below(each, key), bare, condition=ABSENT)
             for each in parents(self._path)
@@ -175,8 +171,8 @@ class Writing:
                     where = below(group.path, key)
                     inner[where] = self._documents.store(where, value)
         self._documents.check(inner)
-        # Whoever else makes the same arrays longer begins with the same one, so that of two one
-        # gets all of them.
+        # Any other writer that makes the same arrays longer begins with the same one, so that of
+        # two one gets all of them.
         for keys in sorted(late)[:1], sorted(late)[1:]:
             self._documents.store_all({key: late[key] for key in keys})
 

@@ -2,13 +2,13 @@
 
 The lock belongs to the open file description (OFD on Linux, `flock` on other Unixes, a byte range
 on Windows), so it excludes other threads as well as other processes, and vanishes with its
-holder: a killed writer blocks nobody. The protocol is the reference's: create or open the lock
+holder: a killed writer blocks no other. The protocol is the reference's: create or open the lock
 file, lock it, then check that the path still names it, since the former holder renames or removes
 it. Only a file that passed this check may be written to. Nothing here knows of values.
 
 In a directory that others may write to, anything may be in the place of a lock file. What is no
 file of one name is refused, without waiting and without a change. A file that another user left is
-removed under its lock and made anew, since whoever owns it could change the value afterwards.
+removed under its lock and made anew, since its owner could change the value afterwards.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import time
 from typing import Final, Never
 
 from tensorstore_py.errors import FailedPreconditionError, UnavailableError
-from tensorstore_py.kvstores.file.access import what_it_is
 from tensorstore_py.kvstores.file.paths import WINDOWS
-from tensorstore_py.plugin import pause
+from tensorstore_py.kvstores.file.status import what_it_is
+from tensorstore_py.plugin.kvstore import pause
 
 __all__ = ["CREATE_FLAGS", "WRITE_FLAGS", "Backoff", "acquire", "check_lock_file", "try_lock"]
 
 _WRITE: Final = os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 #: Makes a new file, and never opens what is there.
 CREATE_FLAGS: Final = _WRITE | os.O_CREAT | os.O_EXCL
-#: Opens what is there, but neither follows a link nor waits until somebody reads from a pipe.
+#: Opens what is there, but neither follows a link nor waits for the reader of a pipe.
 WRITE_FLAGS: Final = (
     _WRITE
     | getattr(os, "O_NOFOLLOW", 0)

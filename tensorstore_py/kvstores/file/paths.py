@@ -13,7 +13,7 @@ import sys
 from typing import Final
 
 from tensorstore_py.errors import SpecError, UnsupportedError
-from tensorstore_py.plugin import decode_path, encode_path, root_url_rest
+from tensorstore_py.plugin.kvstore import decode_path, encode_path, root_url_rest
 
 __all__ = [
     "LOCK_SUFFIX",

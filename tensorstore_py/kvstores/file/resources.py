@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.http import RetriesModel
+from tensorstore_py.plugin.kvstore import (
     ConcurrencyModel,
     Duration,
     NonNegativeInt,
     ResourceModel,
-    RetriesModel,
     context_resource,
     describe,
 )
@@ -106,7 +106,7 @@ class FileIoMode(ResourceModel):
     """
 
     data_members: ClassVar[frozenset[str] | None] = frozenset({"mode"})
-    # A mapped file that somebody cuts short ends the process.
+    # A mapped file that another process cuts short ends this one.
     data_values: ClassVar[Mapping[str, frozenset[object]]] = {
         "mode": frozenset({"default", "direct"})
     }

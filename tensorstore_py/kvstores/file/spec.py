@@ -11,11 +11,11 @@ from typing import ClassVar
 from tensorstore_py.kvstores.file.paths import normal_path, path_from_url, path_to_url
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.store import FileStore
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     KvStoreSpec,
-    Places,
     Resource,
     ResourceField,
+    ThreadLimiter,
     field_validator,
     kvstore,
 )
@@ -42,7 +42,7 @@ class FileSpec(KvStoreSpec):
         "file_io_retries",
     })  # fmt: skip
 
-    file_io_concurrency: Resource[Places] = ResourceField("file_io_concurrency")
+    file_io_concurrency: Resource[ThreadLimiter] = ResourceField("file_io_concurrency")
     file_io_sync: Resource[bool] = ResourceField("file_io_sync")
     file_io_locking: Resource[FileIoLocking] = ResourceField("file_io_locking")
     file_io_mode: Resource[FileIoMode] = ResourceField("file_io_mode")

@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from tensorstore_py.errors import UnavailableError
-from tensorstore_py.kvstores.file.access import check_replaceable, keep_access, set_bits
-from tensorstore_py.kvstores.file.generations import Present
 from tensorstore_py.kvstores.file.locking import (
     CREATE_FLAGS,
     WRITE_FLAGS,
@@ -29,7 +27,8 @@ from tensorstore_py.kvstores.file.locking import (
 )
 from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX, WINDOWS
 from tensorstore_py.kvstores.file.resources import LockingMode
-from tensorstore_py.plugin import Buffer, Kept, Stretch, coalesced
+from tensorstore_py.kvstores.file.status import Present, check_replaceable, keep_access, set_bits
+from tensorstore_py.plugin.kvstore import Buffer, CopiedRange, Segment
 
 __all__ = [
     "Stage",
@@ -206,7 +205,7 @@ def write_all(fd: int, value: Buffer) -> None:
         written += os.write(fd, view[written:])
 
 
-def write_parts(fd: int, parts: Sequence[Stretch], kept_fd: int = -1) -> None:
+def write_parts(fd: int, parts: Sequence[Segment], kept_fd: int = -1) -> None:
     """Write all parts, one after the other, at the descriptor's position.
 
     Args:
@@ -218,8 +217,8 @@ def write_parts(fd: int, parts: Sequence[Stretch], kept_fd: int = -1) -> None:
         OSError: that file is shorter.
     """
     fresh: list[Buffer] = []
-    for part in coalesced(parts):
-        if not isinstance(part, Kept):
+    for part in parts:
+        if not isinstance(part, CopiedRange):
             fresh.append(part)
             continue
         _write_fresh(fd, fresh)
@@ -278,7 +277,7 @@ def make_parents(path: str, *, sync: bool) -> None:
         sync: make the new directories' names survive a power cut.
     """
     parent = os.path.dirname(path)
-    # Somebody may remove an emptied directory again before anything is in it.
+    # Another process may remove an emptied directory again before anything is in it.
     for _ in range(_MKDIR_ATTEMPTS):
         try:
             os.mkdir(parent)
@@ -314,7 +313,7 @@ def _create_when_absent(path: str, timeout_s: float) -> int:
 
 
 def _replace_when_unread(path: str, key: str) -> None:
-    """Rename on Windows, which refuses while somebody has the old file open."""
+    """Rename on Windows, which refuses while a reader has the old file open."""
     backoff = Backoff(_SHARING_TIMEOUT_S)
     while True:
         try:

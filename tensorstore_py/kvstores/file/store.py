@@ -12,10 +12,8 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Final, TypeVar
 
-from tensorstore_py.kvstores.file.generations import advance_mtime, generation_of, present_at
 from tensorstore_py.kvstores.file.paths import check_key
-from tensorstore_py.kvstores.file.reading import open_file
-from tensorstore_py.kvstores.file.reads import FileReads
+from tensorstore_py.kvstores.file.reading import FileReads, open_file
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import (
     Stage,
@@ -26,21 +24,27 @@ from tensorstore_py.kvstores.file.staging import (
     write_all,
     write_parts,
 )
+from tensorstore_py.kvstores.file.status import advance_mtime, generation_of, present_at
 from tensorstore_py.kvstores.file.tree import delete_tree
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
     Buffer,
+    BulkWrite,
     ByteRange,
-    Kept,
+    CopiedRange,
+    IoLock,
     KeyRange,
-    Places,
-    Stretch,
+    ReadModifyWrite,
+    Segment,
+    SegmentedWrite,
+    Splice,
+    ThreadLimiter,
     TimestampedStorageGeneration,
-    Turns,
-    Update,
+    joined,
+    update_each,
 )
 
 __all__ = ["FileStore"]
@@ -49,10 +53,10 @@ T = TypeVar("T")
 
 Outcomes = Sequence[TimestampedStorageGeneration | Exception]
 _STAGE_ATTEMPTS: Final = 100
-_TURNS: Final = Turns()
+_TURNS: Final = IoLock()
 
 
-class FileStore(FileReads):
+class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
     """Files of the local (or a mounted) file system.
 
     Args:
@@ -63,8 +67,6 @@ class FileStore(FileReads):
         concurrency: places for operations; each holds one while it runs.
     """
 
-    splices = True
-
     def __init__(
         self,
         *,
@@ -72,7 +74,7 @@ class FileStore(FileReads):
         locking: FileIoLocking | None = None,
         mode: FileIoMode | None = None,
         retries: FileIoRetries | None = None,
-        concurrency: Places | None = None,
+        concurrency: ThreadLimiter | None = None,
     ) -> None:
         super().__init__(mode=mode, retries=retries, concurrency=concurrency)
         locking = FileIoLocking() if locking is None else locking
@@ -87,18 +89,25 @@ class FileStore(FileReads):
         action = "delete" if value is None else "write"
         return self._stamped(action, key, partial(self._change, key, value, if_equal))
 
-    async def write_parts(
-        self, key: str, parts: Sequence[Buffer] | None, *, if_equal: bytes | None = None
+    async def write_segments(
+        self,
+        key: str,
+        segments: Sequence[Buffer],
+        *,
+        if_equal: bytes | None = None,
+        owned: bool = False,
     ) -> TimestampedStorageGeneration:
-        if parts is None or len(parts) == 1 or self._mode == "non_atomic":
-            return await super().write_parts(key, parts, if_equal=if_equal)
         check_key(key)
-        return self._stamped("write", key, partial(self._write, key, parts, if_equal))
+        if self._mode == "non_atomic":
+            change = partial(self._write_in_place, key, joined(segments), if_equal)
+        else:
+            change = partial(self._write, key, segments, if_equal)
+        return self._stamped("write", key, change)
 
     async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
-        # What waits for the disk, or copies much, keeps nobody from anything: it takes no turns.
+        # Writes that wait for the disk, or copy much, leave the interpreter to others: no I/O lock.
         short = len(keys) > 1 and not self._sync
-        with _TURNS.mine() if short else nullcontext(), self._places:
+        with _TURNS.acquire() if short else nullcontext(), self._places:
             for key, value in zip(keys, values, strict=True):
                 check_key(key)
                 try:
@@ -107,29 +116,31 @@ class FileStore(FileReads):
                     action = "delete" if value is None else "write"
                     self._retry(error, action, key, partial(self._change, key, value, None))
 
-    async def update_values(self, keys: Sequence[str], updates: Sequence[Update]) -> Outcomes:
-        if self._sync:  # what waits for the disk keeps nobody from anything
-            return await super().update_values(keys, updates)
-        with _TURNS.mine(), self._places:
+    async def update_values(
+        self, keys: Sequence[str], changes: Sequence[ReadModifyWrite]
+    ) -> Outcomes:
+        if self._sync:  # writes that wait for the disk leave the interpreter to others
+            return await update_each(self, keys, changes)
+        with _TURNS.acquire(), self._places:
             found = [_tried(partial(self._read, key, WHOLE, None, None)) for key in keys]
         made: list[Callable[[], bytes] | Exception] = []
-        for key, update, result in zip(keys, updates, found, strict=True):
+        for key, change, result in zip(keys, changes, found, strict=True):
             if isinstance(result, Exception):
                 made.append(result)
                 continue
             try:
                 there = result.state == "value"
-                value = await update.apply(result.value if there else None)
+                value = await change.apply(result.value if there else None)
             except Exception as error:  # noqa: BLE001 - it is that key's
                 made.append(error)
             else:
                 made.append(partial(self._change, key, value, result.stamp.generation))
-        with _TURNS.mine(), self._places:
+        with _TURNS.acquire(), self._places:
             changed = [each if isinstance(each, Exception) else _tried(each) for each in made]
         outcomes: list[TimestampedStorageGeneration | Exception] = []
-        for key, update, generation in zip(keys, updates, changed, strict=True):
+        for key, change, generation in zip(keys, changes, changed, strict=True):
             if isinstance(generation, OSError) or generation == UNKNOWN:  # it may work later
-                outcomes += await super().update_values([key], [update])
+                outcomes += await update_each(self, [key], [change])
             elif isinstance(generation, Exception):
                 outcomes.append(generation)
             else:
@@ -137,12 +148,11 @@ class FileStore(FileReads):
         return outcomes
 
     async def splice(
-        self, key: str, parts: Sequence[Stretch], *, if_equal: bytes
+        self, key: str, segments: Sequence[Segment], *, if_equal: bytes
     ) -> TimestampedStorageGeneration:
-        if self._mode == "non_atomic":
-            return await super().splice(key, parts, if_equal=if_equal)
         check_key(key)
-        return self._stamped("write", key, partial(self._write, key, parts, if_equal))
+        kind = self._splice_in_place if self._mode == "non_atomic" else self._write
+        return self._stamped("write", key, partial(kind, key, segments, if_equal))
 
     def _stamped(
         self, action: str, key: str, change: Callable[[], bytes]
@@ -170,7 +180,7 @@ class FileStore(FileReads):
             return self._write_in_place(key, value, if_equal)
         return self._write(key, (value,), if_equal)
 
-    def _write(self, key: str, parts: Sequence[Stretch], if_equal: bytes | None) -> bytes:
+    def _write(self, key: str, parts: Sequence[Segment], if_equal: bytes | None) -> bytes:
         stage = self._stage(key, create=if_equal in (None, UNKNOWN, NO_VALUE))
         if stage is None:
             return UNKNOWN
@@ -179,7 +189,7 @@ class FileStore(FileReads):
             if if_equal not in (None, UNKNOWN, present.generation):
                 return UNKNOWN
             stage.keep_access(key, present)
-            if any(isinstance(part, Kept) for part in parts):
+            if any(isinstance(part, CopiedRange) for part in parts):
                 if not _splice(stage.fd, key, parts, present.generation):
                     return UNKNOWN
             else:
@@ -214,6 +224,22 @@ class FileStore(FileReads):
         if self._sync:
             self._sync_name(key)
         return generation
+
+    def _splice_in_place(self, key: str, segments: Sequence[Segment], if_equal: bytes) -> bytes:
+        present = memoryview(b"")
+        if any(isinstance(segment, CopiedRange) for segment in segments):
+            result = self._read(key, WHOLE, if_equal, None)
+            if result.state != "value":
+                return UNKNOWN
+            present = memoryview(result.value)
+        found: list[Buffer] = []
+        for segment in segments:
+            if isinstance(segment, CopiedRange):
+                start, stop = ByteRange(segment.start, segment.stop).resolve(len(present))
+                found.append(present[start:stop])
+            else:
+                found.append(segment)
+        return self._write_in_place(key, joined(found), if_equal)
 
     def _delete(self, key: str, if_equal: bytes | None) -> bytes:
         locks = self._mode in ("os", "lockfile")
@@ -260,7 +286,7 @@ class FileStore(FileReads):
         return None
 
 
-def _splice(fd: int, key: str, parts: Sequence[Stretch], generation: bytes) -> bool:
+def _splice(fd: int, key: str, parts: Sequence[Segment], generation: bytes) -> bool:
     """Write parts, some of them of a key's file; False if it is of another generation.
 
     Raises:
@@ -270,9 +296,9 @@ def _splice(fd: int, key: str, parts: Sequence[Stretch], generation: bytes) -> b
     try:
         status = os.fstat(kept_fd)
         if generation_of(status) != generation:
-            return False  # somebody replaced it who has no regard for locks
+            return False  # a writer that ignores locks replaced it
         for part in parts:
-            if isinstance(part, Kept):
+            if isinstance(part, CopiedRange):
                 ByteRange(part.start, part.stop).resolve(status.st_size)
         write_parts(fd, parts, kept_fd)
         return True

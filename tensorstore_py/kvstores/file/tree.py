@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from tensorstore_py.errors import FailedPreconditionError, UnavailableError
 from tensorstore_py.kvstores.file.locking import acquire
 from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX
-from tensorstore_py.plugin import KeyRange, ListEntry, encode_key
+from tensorstore_py.plugin.kvstore import KeyRange, ListEntry, encode_key
 
 __all__ = ["delete_tree", "names_in", "walk"]
 
@@ -55,7 +55,7 @@ def delete_tree(key_range: KeyRange, *, break_locks: bool) -> None:
 
     Args:
         key_range: what to delete.
-        break_locks: remove lock files that nobody holds; False where existing is holding.
+        break_locks: remove lock files that no writer holds; False where existing is holding.
     """
     if not key_range.empty:
         _delete(_start(key_range), key_range, break_locks)

@@ -1,7 +1,9 @@
-"""The JSON of the fsspec store: where, and how it opens.
+"""The JSON of the fsspec store: where, what the file system is to know, and how it opens.
 
 Opening loads what fsspec has for the scheme, and sends nothing. A URL of another store's scheme
-(`s3://`) is fine in `url`, but by itself it means that other store.
+(`s3://`) is fine in `url`, but by itself it means that other store. All who are bound to the same
+options share the file systems, and so their connections. The invariant: secrets go in and are never
+printed.
 """
 
 from __future__ import annotations
@@ -10,26 +12,80 @@ from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from tensorstore_py.errors import SpecError, UnsupportedError
-from tensorstore_py.kvstores.fsspec.held_files import HeldFiles, protocol_of
-from tensorstore_py.kvstores.fsspec.options import FsspecFiles, FsspecStorageOptions
+from tensorstore_py.kvstores.fsspec.files import Files, HeldFiles, open_files, protocol_of
 from tensorstore_py.kvstores.fsspec.store import FsspecStore
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     AfterValidator,
     Held,
     JsonForm,
     KvStoreSpec,
+    OptionsModel,
     PlainValidator,
     Resource,
     ResourceField,
+    context_resource,
     decode_path,
     describe,
     encode_path,
     kvstore,
     model_validator,
     schemes_with_password,
+    thaw,
 )
 
-__all__ = ["FsspecSpec"]
+__all__ = [
+    "FsspecFiles",
+    "FsspecSpec",
+    "FsspecStorageOptions",
+]
+
+
+@context_resource("fsspec_storage_options")
+class FsspecStorageOptions(OptionsModel):
+    """Options of file systems, as fsspec calls them; secrets are never printed.
+
+    Example:
+        >>> FsspecStorageOptions.parse({"host": "ftp.lab.example", "password": "swordfish"})
+        FsspecStorageOptions({'host': 'ftp.lab.example'})
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+    harmless: ClassVar[frozenset[str]] = frozenset({
+        "account_name", "anon", "auto_mkdir", "block_size", "branch", "consistency", "encoding",
+        "endpoint_url", "host", "hostname", "max_concurrency", "org", "port", "profile", "project",
+        "region_name", "replication", "repo", "requester_pays", "sha", "timeout", "tls", "use_ssl",
+        "user", "username",
+    })  # fmt: skip
+
+    def create(self) -> FsspecFiles:
+        return FsspecFiles(self)
+
+
+class FsspecFiles:
+    """File systems, one for each URL.
+
+    Args:
+        options: what they are told.
+    """
+
+    def __init__(self, options: FsspecStorageOptions) -> None:
+        self.options = options
+        self._open: dict[str, Files] = {}
+
+    def open(self, url: str) -> Files:
+        """What is at a URL. Nothing is sent yet.
+
+        Raises:
+            UnsupportedError: the library, or one that it needs for that scheme, is not installed.
+        """
+        found = self._open.get(url)
+        if found is None:
+            values = thaw(dict(self.options.values))
+            assert isinstance(values, dict)
+            found = self._open.setdefault(url, open_files(url, values))
+        return found
+
 
 #: Those that are no other store's.
 _SCHEMES: Final = (
@@ -135,7 +191,7 @@ def _of_system(system: Any, url: str, use_conditional_write: bool | None) -> Fss
         url,
         hidden=FsspecStorageOptions.parse(told).hidden,
         use_conditional_write=bool(use_conditional_write),
-        place=None,
+        identity=None,
     )
 
 

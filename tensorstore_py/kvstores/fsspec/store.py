@@ -4,7 +4,11 @@ fsspec tells what it knows of a file and the file's data by two requests, and ha
 under a condition. So a read looks first and reads then: what it found may be newer than its
 generation, which at worst lets a condition fail; where a generation is asked for, it looks again
 afterwards. Conditions of writes are refused, unless the file system decides them, or the user said
-that nobody else writes; then writers of this process take turns.
+that no other process writes; then writers of this process exclude each other.
+
+A generation is whatever a file system tells that changes with a file: an ETag, a version or a
+checksum at best. Others only tell the time and the size, and two values of one size may have one
+time: who relies on it has to make sure that they do not.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from tensorstore_py.errors import (
@@ -24,34 +29,72 @@ from tensorstore_py.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from tensorstore_py.kvstores.fsspec.errors import class_of
 from tensorstore_py.kvstores.fsspec.files import Files
-from tensorstore_py.kvstores.fsspec.generations import generation_of, is_weak
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.http import coalesce
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
-    Attempts,
+    AtomicUpdate,
     Buffer,
     ByteRange,
-    Gate,
+    DirectoryListing,
+    KeyedLock,
     KeyRange,
     KvStore,
     ListEntry,
+    RangeRead,
+    ReadModifyWrite,
     ReadResult,
     RetryPolicy,
     TimestampedStorageGeneration,
-    Update,
     cause_of,
-    coalesce,
+    class_of,
+    conditional_update,
     encode_key,
     fan_out,
     holds,
     joined,
 )
 
-__all__ = ["FsspecStore"]
+__all__ = [
+    "FsspecStore",
+    "generation_of",
+    "is_weak",
+]
+
+_STRONG: Final = (
+    "ETag", "etag", "VersionId", "version_id", "generation", "metageneration", "content_md5",
+    "md5Hash", "md5", "checksum", "sha", "blob_id",
+)  # fmt: skip
+_WEAK: Final = (
+    "mtime", "LastModified", "last_modified", "lastModified", "updated", "modify", "modified",
+    "modification_time", "modificationTime", "time", "last_write_time", "created", "ino", "size",
+)  # fmt: skip
+
+
+def generation_of(info: Mapping[str, object]) -> bytes:
+    """Of a file.
+
+    Args:
+        info: what the file system tells of it.
+
+    Example:
+        >>> generation_of({"ETag": '"abc"', "size": 5}) == generation_of({"ETag": '"abc"'})
+        True
+        >>> generation_of({"mtime": 1.5, "size": 5}) == generation_of({"mtime": 1.5, "size": 6})
+        False
+    """
+    names = _WEAK if is_weak(info) else _STRONG
+    told = [(name, str(info[name])) for name in names if info.get(name) is not None]
+    return blake2b(repr(told).encode(), digest_size=16).digest()
+
+
+def is_weak(info: Mapping[str, object]) -> bool:
+    """Whether two values of a file may have the same generation."""
+    return not any(info.get(name) for name in _STRONG)
+
 
 Results = list[ReadResult]
 
@@ -63,10 +106,10 @@ _PAGE: Final = 256
 #: A value looks like the one before it until the clock of the file system moves on.
 _LOOKS_THE_SAME: Final = RetryPolicy(attempts=200, fruitless=200, initial_s=0.002, longest_s=0.1)
 #: Who writes in this process, by file; the one gate for threads, the other for tasks of the loop.
-_turns: Final = {inline: Gate(inline=inline) for inline in (False, True)}
+_turns: Final = {inline: KeyedLock(inline=inline) for inline in (False, True)}
 
 
-class FsspecStore(KvStore):
+class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
     """Files of a file system.
 
     Args:
@@ -75,7 +118,7 @@ class FsspecStore(KvStore):
         hidden: takes secrets out of what the library says.
         use_conditional_write: False: conditions are checked here, which is safe as long as no other
             process writes. None or True: the file system decides them, or they are refused.
-        place: see `KvStore`; by default what the URL says.
+        identity: see `KvStore`; by default what the URL says.
     """
 
     def __init__(
@@ -85,14 +128,14 @@ class FsspecStore(KvStore):
         *,
         hidden: Callable[[str], str] = str,
         use_conditional_write: bool | None = None,
-        place: str | None = "",
+        identity: str | None = "",
     ) -> None:
         self.inline = files.inline
-        self.place = f"fsspec:{url}" if place == "" else place
+        self.identity = f"fsspec:{url}" if identity == "" else identity
         self._files = files
         self._url = url
         self._hidden = hidden
-        # What is in this process's memory nobody else writes.
+        # No other process writes what is in the memory of this one.
         self._alone = use_conditional_write is False or files.protocol == "memory"
         self._weak = True
 
@@ -249,51 +292,37 @@ class FsspecStore(KvStore):
             f' say so by "use_conditional_write": false'
         )
 
-    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
-        if update.replaces or not self._alone:
-            return await super().update(key, update)
+    async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
+        if change.replaces or not self._alone:
+            return await conditional_update(self, key, change)
         async with self._turn(key):
-            # Whoever is alone need not rely on generations.
-            _, parts = await update.parts_in(self, key)
+            # The only writer need not rely on generations.
+            _, parts = await change.parts_in(self, key)
             value = None if parts is None else joined(parts)
             try:
                 return await self._replace(key, value, None)
             except Exception as error:  # noqa: BLE001 - raised as one of ours
                 raise self._typed(error, "write", key) from self._cause(error)
 
-    async def delete_range(self, key_range: KeyRange = ALL) -> None:
-        async def delete(key: str) -> None:
-            await self.write(key, None)
-
-        keys = []
-        async for entry in self.list(key_range):
-            keys.append(entry.key)
-            if len(keys) == _PAGE:
-                await fan_out(self.inline, keys, delete, count=len(keys), width=self.width)
-                keys = []
-        await fan_out(self.inline, keys, delete, count=len(keys), width=self.width)
-
     def _turn(self, key: str) -> AbstractAsyncContextManager[None]:
-        return _turns[self.inline].hold((self._url, key))
+        return _turns[self.inline].acquire((self._url, key))
 
     async def _replace(
         self, key: str, value: Buffer | None, condition: bytes | None
     ) -> TimestampedStorageGeneration:
-        """Write while nobody else does; two values never have the same generation."""
+        """Write while no other writer does; two values never have the same generation."""
         before = NO_VALUE
         if condition is not None or (self._weak and value is not None):
             info = await self._files.info(key)
             before = NO_VALUE if info is None else self._seen(info)
             if not holds(condition, before):
                 return TimestampedStorageGeneration.now(UNKNOWN)
-        attempts: Attempts | None = None
+        where = partial(self.describe_key, key)
+        attempts = _LOOKS_THE_SAME.begin("write", where, inline=self.inline)
         while True:
             stamp = await self._put(key, value)
             if stamp.generation != before or value is None:
                 return stamp
-            if attempts is None:
-                where = partial(self.describe_key, key)
-                attempts = _LOOKS_THE_SAME.begin("write", where, inline=self.inline)
             problem = UnavailableError(
                 f"cannot tell the new value of {self.describe_key(key)} from the one before it: "
                 f"the file system gave both one size and time in {attempts.failed + 1} attempts; "

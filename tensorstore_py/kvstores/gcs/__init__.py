@@ -1,12 +1,16 @@
-"""The Google Cloud Storage store."""
+"""The Google Cloud Storage store.
 
-from tensorstore_py.kvstores.gcs.resources import (
+Read `spec`, then `store`; `protocol` says what the service's answers mean, `uploads` how values are
+sent, `own_writes` what the writers of this process know of each other.
+"""
+
+from tensorstore_py.kvstores.gcs.spec import (
     GcsRateLimiter,
     GcsRequestConcurrency,
     GcsRequestRetries,
+    GcsSpec,
     GcsUserProject,
 )
-from tensorstore_py.kvstores.gcs.spec import GcsSpec
 from tensorstore_py.kvstores.gcs.store import GcsStore
 
 __all__ = [

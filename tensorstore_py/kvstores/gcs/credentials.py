@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
 from tensorstore_py.errors import PermissionDeniedError, TensorStoreError, UnavailableError
-from tensorstore_py.plugin import Gate, HttpSigner, offload
+from tensorstore_py.plugin.http import HttpSigner
+from tensorstore_py.plugin.kvstore import KeyedLock, offload
 
 if TYPE_CHECKING:
-    from tensorstore_py.plugin import HttpRequest, HttpResponse
+    from tensorstore_py.plugin.http import HttpRequest, HttpResponse
 
 __all__ = ["GcsSigner", "Grant", "Token"]
 
@@ -87,7 +88,7 @@ class Grant:
     ) -> None:
         self._source = source
         self._now = now
-        self._gate = Gate(inline=False)
+        self._gate = KeyedLock(inline=False)
         self._token: Token | None = None
         self._fetched_at = float("-inf")
         self._fresh_until = float("-inf")
@@ -113,10 +114,10 @@ class Grant:
 
         Raises:
             PermissionDeniedError: there are credentials, and they are refused.
-            UnavailableError: nobody could be asked for a token.
+            UnavailableError: no service could be asked for a token.
         """
         if self._now() >= self._fresh_until:
-            async with self._gate.hold(""):
+            async with self._gate.acquire(""):
                 if self._now() >= self._fresh_until:
                     await self._fetch()
         return None if self._token is None else self._token.text
@@ -130,7 +131,7 @@ class Grant:
         Returns:
             Whether there is another one.
         """
-        async with self._gate.hold(""):
+        async with self._gate.acquire(""):
             if self._fetched_at <= refused_at and self._token is not None:
                 self._token = None
                 await self._fetch()
@@ -226,7 +227,7 @@ class _Library:
 
 
 def _on_purpose() -> bool:
-    """Whether somebody has put credentials where they are looked for."""
+    """Whether there are credentials where they are looked for."""
     if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
         return True
     said = os.environ.get("CLOUDSDK_CONFIG")

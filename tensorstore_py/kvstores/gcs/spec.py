@@ -1,29 +1,29 @@
-"""The JSON of the Google Cloud Storage store: its members and its URL.
+"""The JSON of the Google Cloud Storage store: its members, its URL, and its context resources.
 
 Which bucket, and how to ask for it; opening sends nothing. Where the service is and who asks is up
-to the environment, see `places` and `credentials`.
+to the environment, see `urls` and `credentials`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from tensorstore_py.errors import SpecError
 from tensorstore_py.kvstores.gcs.credentials import Grant
-from tensorstore_py.kvstores.gcs.places import Bucket, Service
-from tensorstore_py.kvstores.gcs.resources import (
-    GcsRequestRetries,
-    GcsUserProject,
-)
 from tensorstore_py.kvstores.gcs.store import GcsStore
-from tensorstore_py.plugin import (
+from tensorstore_py.kvstores.gcs.urls import Bucket, Service
+from tensorstore_py.plugin.http import RateLimits, RateModel, RequestConcurrencyModel, RetriesModel
+from tensorstore_py.plugin.kvstore import (
+    BeforeValidator,
     KvStoreSpec,
-    Places,
-    Rates,
     Resource,
     ResourceField,
-    Slots,
+    ResourceModel,
+    Semaphore,
+    ThreadLimiter,
+    context_resource,
+    describe,
     encode_path,
     field_validator,
     kvstore,
@@ -31,7 +31,65 @@ from tensorstore_py.plugin import (
     split_bucket,
 )
 
-__all__ = ["GcsSpec"]
+__all__ = [
+    "GcsRateLimiter",
+    "GcsRequestConcurrency",
+    "GcsRequestRetries",
+    "GcsSpec",
+    "GcsUserProject",
+]
+
+
+@context_resource("gcs_request_concurrency")
+class GcsRequestConcurrency(RequestConcurrencyModel):
+    """How many requests to Google Cloud Storage run at a time.
+
+    Attributes:
+        limit: a number for this resource alone; `"shared"` is 32 for the whole process, or what
+            the environment variable `TENSORSTORE_GCS_REQUEST_CONCURRENCY` says.
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+    variable: ClassVar[str | None] = "TENSORSTORE_GCS_REQUEST_CONCURRENCY"
+
+
+@context_resource("gcs_request_retries")
+class GcsRequestRetries(RetriesModel):
+    """How to go on after a request to Google Cloud Storage failed in a way that may pass."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+
+@context_resource("experimental_gcs_rate_limiter")
+class GcsRateLimiter(RateModel):
+    """How many requests a second Google Cloud Storage is asked at most."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+    variable: ClassVar[str | None] = "TENSORSTORE_GCS_RATE_LIMITER_DOUBLING_TIME"
+
+
+def _text(json: object) -> str:
+    if not isinstance(json, str):
+        raise SpecError(f"expected a string, but found {describe(json)}")
+    return json
+
+
+@context_resource("gcs_user_project")
+class GcsUserProject(ResourceModel):
+    """Who pays for requests to buckets whose requesters pay.
+
+    Attributes:
+        project_id: the project; by default the bucket's owner pays.
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+    config_only: ClassVar[bool] = True
+
+    project_id: Annotated[str | None, BeforeValidator(_text)] = None
+
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", re.ASCII)
 _LINE_BREAK = re.compile(r"[\r\n]")
@@ -60,13 +118,13 @@ class GcsSpec(KvStoreSpec):
     })  # fmt: skip
 
     bucket: str
-    gcs_request_concurrency: Resource[Slots] = ResourceField("gcs_request_concurrency")
+    gcs_request_concurrency: Resource[Semaphore] = ResourceField("gcs_request_concurrency")
     gcs_request_retries: Resource[GcsRequestRetries] = ResourceField("gcs_request_retries")
     gcs_user_project: Resource[GcsUserProject] = ResourceField("gcs_user_project")
-    experimental_gcs_rate_limiter: Resource[Rates] | None = ResourceField(
+    experimental_gcs_rate_limiter: Resource[RateLimits] | None = ResourceField(
         "experimental_gcs_rate_limiter", optional=True
     )
-    data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
+    data_copy_concurrency: Resource[ThreadLimiter] = ResourceField("data_copy_concurrency")
 
     @field_validator("bucket")
     @classmethod

@@ -1,13 +1,13 @@
 """The Google Cloud Storage store: values in a bucket, by the JSON API.
 
 Conditions are the service's own generations, so reads, writes and deletes on condition are atomic
-for everybody. An operation is one request, but for large values (see `sessions`). What comes back
-wrong is found by checksums; if nothing comes back, the mark of a write tells what became of it.
+among all clients. An operation is one request, but for large values (see `uploads`). What comes
+back wrong is found by checksums; if nothing comes back, the mark of a write tells what became of
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -19,26 +19,20 @@ from tensorstore_py.errors import (
     UnavailableError,
 )
 from tensorstore_py.kvstores.gcs.credentials import GcsSigner, Grant
-from tensorstore_py.kvstores.gcs.dialect import GcsDialect
-from tensorstore_py.kvstores.gcs.generations import (
+from tensorstore_py.kvstores.gcs.own_writes import ObjectThrottle, OwnConditionalWrites
+from tensorstore_py.kvstores.gcs.protocol import (
     FOREIGN,
+    GcsDialect,
+    directory_parameters,
     generation_of,
     is_condition,
-    number_of,
-)
-from tensorstore_py.kvstores.gcs.listing import (
-    Page,
-    directory_parameters,
     json_object,
     listing_parameters,
+    number_of,
     parse_page,
 )
-from tensorstore_py.kvstores.gcs.names import check_key
-from tensorstore_py.kvstores.gcs.pacing import GcsPacer
-from tensorstore_py.kvstores.gcs.places import Bucket
-from tensorstore_py.kvstores.gcs.rivals import Rivals
-from tensorstore_py.kvstores.gcs.sessions import Settle, send_in_session
 from tensorstore_py.kvstores.gcs.uploads import (
+    Settle,
     checksum_of,
     in_one_piece,
     is_older,
@@ -46,44 +40,48 @@ from tensorstore_py.kvstores.gcs.uploads import (
     new_mark,
     replaces,
     resource,
+    send_in_session,
 )
-from tensorstore_py.plugin import (
+from tensorstore_py.kvstores.gcs.urls import Bucket, check_key
+from tensorstore_py.plugin.http import (
+    CoalescedReads,
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    HttpTiming,
+    Page,
+    PagedListing,
+    RateLimits,
+    RetriesModel,
+    http_date,
+    range_header,
+)
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
     Buffer,
     ByteRange,
-    HttpClient,
-    HttpRequest,
-    HttpResponse,
-    HttpTiming,
     KeyRange,
     KvStore,
     ListEntry,
-    Paging,
-    Rates,
     ReadResult,
-    RetriesModel,
     RetryPolicy,
-    Slots,
+    Semaphore,
+    ServerCopy,
     TimestampedStorageGeneration,
     encode_path,
     fan_out,
-    http_date,
     offload,
-    range_header,
-    read_coalesced,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    pass
 
 __all__ = ["GcsStore"]
 
 Described = dict[str, Any]
-Entries = list[ListEntry]
-Results = list[ReadResult]
 
 _HEADERS: Final = {
     "Accept": "*/*",
@@ -105,7 +103,7 @@ _LARGE: Final = 2**24
 _AT_ONCE: Final = 2**20
 
 
-class GcsStore(KvStore):
+class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore):
     """Values in a bucket.
 
     Args:
@@ -113,7 +111,7 @@ class GcsStore(KvStore):
         slots: how many requests at a time.
         retries: how often to try again.
         rates: how many requests a second; None for no limits.
-        grant: who we are; None for nobody.
+        grant: whose credentials are used; None for none.
         large_bytes: values above that size are sent in sessions.
         timing: the clock.
     """
@@ -124,9 +122,9 @@ class GcsStore(KvStore):
         self,
         bucket: Bucket,
         *,
-        slots: Slots,
+        slots: Semaphore,
         retries: RetriesModel,
-        rates: Rates | None = None,
+        rates: RateLimits | None = None,
         grant: Grant | None = None,
         large_bytes: int = _LARGE,
         timing: HttpTiming | None = None,
@@ -135,8 +133,8 @@ class GcsStore(KvStore):
         self.bucket = bucket
         self._large_bytes = large_bytes
         self._now = (HttpTiming() if timing is None else timing).now
-        self.place = place = f"gcs:{bucket.service.address}/{bucket.name}"
-        self._rivals = Rivals(place)
+        self.identity = f"gcs:{bucket.service.address}/{bucket.name}"
+        self._own_writes = OwnConditionalWrites(self.identity)
         signer = None if grant is None else GcsSigner(grant)
         self._client = HttpClient(
             slots=slots,
@@ -144,7 +142,7 @@ class GcsStore(KvStore):
             describe=self.describe_key,
             dialect=GcsDialect(signer),
             signer=signer,
-            pacer=GcsPacer(place, rates, timing),
+            throttle=ObjectThrottle(self.identity, rates, timing),
             timing=timing,
         )
 
@@ -179,7 +177,7 @@ class GcsStore(KvStore):
             return self._without_value(key, response, if_not_equal)
         generation = generation_of(response.headers.get("x-goog-generation"))
         if generation is not None:
-            self._rivals.seen(key, number_of(generation), response.time)
+            self._own_writes.seen(key, number_of(generation), response.time)
             stamp = TimestampedStorageGeneration(generation, response.time)
             return ReadResult("value", response.body, stamp)
         if not len(response.body) and not byte_range.is_whole:
@@ -206,7 +204,7 @@ class GcsStore(KvStore):
             return self._without_value(key, response, if_not_equal)
         said = cast(Described, response.parsed)
         stamp = TimestampedStorageGeneration(self._generation(said, key), response.time)
-        self._rivals.seen(key, number_of(stamp.generation), response.time)
+        self._own_writes.seen(key, number_of(stamp.generation), response.time)
         if not byte_range.is_whole:
             try:
                 start, stop = byte_range.resolve(int(str(said.get("size", ""))))
@@ -216,48 +214,20 @@ class GcsStore(KvStore):
                 return await self.read(key, byte_range, if_equal=stamp.generation)
         return ReadResult("value", b"", stamp)
 
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        async def read(byte_range: ByteRange) -> ReadResult:
-            return await self.read(key, byte_range)
+    def range_query(self, key_range: KeyRange) -> dict[str, str]:
+        return listing_parameters(key_range)
 
-        return await read_coalesced(read, ranges, width=self.width)
+    def directory_query(self, prefix: str) -> dict[str, str]:
+        return directory_parameters(prefix)
 
-    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
-        async for page in self._pages(key_range):
-            for entry in page:
-                yield entry
-
-    async def _pages(self, key_range: KeyRange) -> AsyncIterator[Entries]:
-        """The entries of a range, page by page; no more than one is held."""
-        if key_range.empty:
-            return
-        async for page in self._asked(listing_parameters(key_range)):
-            yield [entry for entry in page.entries if entry.key in key_range]
-
-    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
-        size = len(prefix)
-        async for page in self._asked(directory_parameters(prefix)):
-            for name in page.prefixes:
-                yield name[size:]
-            for entry in page.entries:
-                if len(entry.key) > size:
-                    yield entry.key[size:]
-
-    async def _asked(self, asked: dict[str, str]) -> AsyncIterator[Page]:
-        """The pages of an answer, each asked for when the one before it was looked at."""
-        prefix = asked.get("prefix", "")
+    async def page(self, query: dict[str, str], token: str | None, prefix: str) -> Page:
+        asked = {**query, "pageToken": token} if token else query
+        prefix = query.get("prefix", "")
         action = "list" if prefix else f"list {self.describe_key('')} at"
-        paging = Paging(self.describe_key(prefix))
-        while True:
-            url = self.bucket.listing(asked)
-            request = HttpRequest("GET", url, _HEADERS, action=action, key=prefix)
-            response = await self._client.send(request, {200}, parse=_page)
-            page = cast(Page, response.parsed)
-            paging.page([*page.prefixes, *(entry.key for entry in page.entries)], page.token)
-            yield page
-            if not page.token:
-                return
-            asked["pageToken"] = page.token
+        url = self.bucket.listing(asked)
+        request = HttpRequest("GET", url, _HEADERS, action=action, key=prefix)
+        response = await self._client.send(request, {200}, parse=_page)
+        return cast(Page, response.parsed)
 
     # Writing.
 
@@ -268,12 +238,12 @@ class GcsStore(KvStore):
         if not is_condition(if_equal):
             return await self._store(key, name, value, None)
         number = number_of(if_equal)
-        async with self._rivals.turn(key):
-            if number == FOREIGN or self._rivals.is_late(key, number):
+        async with self._own_writes.turn(key):
+            if number == FOREIGN or self._own_writes.is_late(key, number):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             stamp = await self._store(key, name, value, number)
             if stamp.generation != UNKNOWN:
-                self._rivals.replaced(key, number)
+                self._own_writes.replaced(key, number)
             return stamp
 
     async def _store(
@@ -299,24 +269,27 @@ class GcsStore(KvStore):
         mark = None if number is None else new_mark(number)
         said = resource(key, checksum, mark)
         query = "&fields=generation"
-        settle: Settle | None = None
+        resolve_ambiguous: Settle | None = None
         if number is not None and mark is not None:
             query += f"&ifGenerationMatch={number}"
-            settle = partial(self._whose, key, name, number, mark, self._now())
+            resolve_ambiguous = partial(self._whose, key, name, number, mark, self._now())
         if size > self._large_bytes:
             headers = {**_HEADERS, "Content-Type": "application/json; charset=UTF-8"}
             url = self.bucket.upload("resumable", query)
             begin = HttpRequest("POST", url, headers, said, action="write", key=key)
             address = self.bucket.service.address
             return await send_in_session(
-                self._client, begin, address, value, settle, parse=_described
+                self._client, begin, address, value, resolve_ambiguous, parse=_described
             )
         more, body = in_one_piece(said, value)
         url = self.bucket.upload("multipart", query)
         headers = {**_HEADERS, **more}
         request = HttpRequest("POST", url, headers, body, action="write", key=key)
         return await self._client.send(
-            request, _allowed(_WRITTEN, query), settle=settle, parse=_described
+            request,
+            _allowed(_WRITTEN, query),
+            resolve_ambiguous=resolve_ambiguous,
+            parse=_described,
         )
 
     async def _whose(
@@ -341,7 +314,7 @@ class GcsStore(KvStore):
             now = http_date(response.headers.get("Date"))
             age_s = self._now() - began
             if replaces(found, number) or (now is not None and is_older(said, now - age_s)):
-                return None  # where ours would have been is somebody else's
+                return None  # another client's write is where ours would have been
         raise AbortedError(
             f"cannot tell whether {self.describe_key(key)} was written: the answer was lost, and "
             f"by now it has been replaced; read it, and decide what is left to do"
@@ -364,7 +337,7 @@ class GcsStore(KvStore):
             # Whatever it is called: others may have made objects that we would not.
             await self._delete(entry.key, entry.key.encode(), None)
 
-        async for page in self._pages(key_range):
+        async for page in self.pages(key_range):
             await fan_out(False, page, delete, count=len(page), width=self.width)
 
     async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:
@@ -406,7 +379,7 @@ class GcsStore(KvStore):
             return ReadResult("missing", b"", stamp)
         if response.status == 304 and if_not_equal is not None:
             stamp.generation = if_not_equal
-            self._rivals.seen(key, number_of(if_not_equal), response.time)
+            self._own_writes.seen(key, number_of(if_not_equal), response.time)
         return ReadResult("unspecified", b"", stamp)
 
     def _generation(self, said: Described, key: str) -> bytes:

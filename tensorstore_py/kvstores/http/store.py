@@ -1,48 +1,183 @@
-"""The HTTP store: values that any web server has, to read.
+"""The HTTP store: values that any web server has, to read; its JSON, and its context resources.
 
 A read is one GET, never a HEAD: signed URLs allow one and not the other. Conditions go out as ETags
 and are checked again when the answer is here, since servers may ignore them.
+
+A generation is what a server says of a value: its ETag, else the date of its last change. The
+layout is the reference's: a zero byte and the text of a strong ETag. A date that is certain to
+change with the value will do, too; it cannot be sent as a condition, so it is compared here. The
+invariant: two values with the same generation are the same value, unless the server gives no sign
+at all, which is the generation `NO_SIGN`.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self
 
-from tensorstore_py.errors import UnsupportedError
-from tensorstore_py.kvstores.http.generations import etag_of, generation_of, is_unchanged
-from tensorstore_py.kvstores.http.resources import HttpRequestRetries
-from tensorstore_py.kvstores.http.urls import Place, check_key
-from tensorstore_py.plugin import (
+from tensorstore_py.errors import SpecError, UnsupportedError
+from tensorstore_py.kvstores.http.urls import BaseUrl, check_key, join, split_base
+from tensorstore_py.plugin.http import (
+    CoalescedReads,
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    RequestConcurrencyModel,
+    RetriesModel,
+    http_date,
+    range_header,
+    show_url,
+)
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
+    AfterValidator,
     Buffer,
     ByteRange,
-    HttpClient,
-    HttpRequest,
-    HttpResponse,
+    CachedRead,
+    DataCopyConcurrency,
     KeyRange,
     KvStore,
+    KvStoreSpec,
     ListEntry,
     ReadResult,
-    Slots,
+    Resource,
+    ResourceField,
+    Semaphore,
     TimestampedStorageGeneration,
+    context_resource,
+    field_validator,
     holds,
-    range_header,
-    read_coalesced,
-    show_url,
+    kvstore,
+    model_validator,
 )
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-__all__ = ["HttpStore"]
 
-Results = list[ReadResult]
+__all__ = [
+    "NO_SIGN",
+    "HttpRequestConcurrency",
+    "HttpRequestRetries",
+    "HttpSpec",
+    "HttpStore",
+    "check_header",
+    "etag_of",
+    "generation_of",
+    "is_unchanged",
+    "parse_headers",
+]
+
+
+@context_resource("http_request_concurrency")
+class HttpRequestConcurrency(RequestConcurrencyModel):
+    """How many requests to HTTP servers run at a time.
+
+    Attributes:
+        limit: a number for this resource alone; `"shared"` is 32 for the whole process, or what
+            the environment variable `TENSORSTORE_HTTP_REQUEST_CONCURRENCY` says.
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+    variable: ClassVar[str | None] = "TENSORSTORE_HTTP_REQUEST_CONCURRENCY"
+
+
+@context_resource("http_request_retries")
+class HttpRequestRetries(RetriesModel):
+    """How to go on after a request to an HTTP server failed in a way that may pass."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_BAD_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+def check_header(line: str) -> str:
+    """The line, if it can be sent.
+
+    Raises:
+        SpecError: it has no colon, no name, or characters that would end the line. The message
+            does not repeat the value, which may be secret.
+    """
+    name, colon, value = line.partition(":")
+    if not colon:
+        raise SpecError('expected "Name: value", but found no colon')
+    if _NAME.match(name) is None:
+        raise SpecError(f"expected a header name before the colon, but found {name!r}")
+    if _BAD_VALUE.search(value):
+        raise SpecError(f'the value of the header "{name}" has control characters in it')
+    return line
+
+
+def parse_headers(lines: Iterable[str]) -> dict[str, str]:
+    """Headers by name; of several with one name the last one, and none that are empty.
+
+    Example:
+        >>> parse_headers(["X-A: 1", "x-a: 2", "Empty:"])
+        {'x-a': '2'}
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        if value.strip():
+            found[name.lower()] = (name, value.strip())
+    return dict(found.values())
+
+
+#: The reference's, too: there is a value, and nothing is known of its version.
+NO_SIGN: Final = b"\x10"
+_BY_DATE: Final = b"\x01"
+_STRONG: Final = re.compile(r'\s*"([^"]+)"\s*\Z')
+#: What may go into a header between quotes.
+_SENDABLE: Final = re.compile(rb"\x00[\x20\x21\x23-\x7e]+\Z")
+
+
+def generation_of(headers: Mapping[str, str], size: int | None) -> bytes:
+    r"""The generation of a value.
+
+    Args:
+        headers: of a successful answer.
+        size: of the whole value, if it is known.
+
+    Example:
+        >>> generation_of({"ETag": '"5f-2"'}, 10), generation_of({"ETag": 'W/"5f"'}, 10)
+        (b'\x005f-2', b'\x10')
+    """
+    etag = _STRONG.match(headers.get("ETag", ""))
+    if etag is not None:
+        return b"\0" + etag[1].encode("utf-8", "surrogateescape")
+    text = headers.get("Last-Modified")
+    changed, now = http_date(text), http_date(headers.get("Date"))
+    # A date counts seconds: within the second of a change there may be another one.
+    if text is None or changed is None or now is None or now <= changed or size is None:
+        return NO_SIGN
+    return _BY_DATE + f"{changed:.0f}:{size}".encode()
+
+
+def etag_of(generation: bytes) -> str | None:
+    r"""The ETag to send as a condition; None if the generation is not made of one.
+
+    Example:
+        >>> etag_of(b"\x005f-2"), etag_of(b"\x10")
+        ('"5f-2"', None)
+    """
+    if _SENDABLE.match(generation) is None:
+        return None
+    return f'"{generation[1:].decode()}"'
+
+
+def is_unchanged(generation: bytes, if_not_equal: bytes | None) -> bool:
+    """Whether the generation proves that a caller who has `if_not_equal` need not be sent it."""
+    return generation == if_not_equal and generation not in (NO_SIGN, UNKNOWN)
+
 
 #: Without a value: by HTTP, 204 says that there is nothing to send, not that there is no value.
 _ANSWERS: Final = frozenset({200, 203, 206, 404, 410})
@@ -54,7 +189,7 @@ _BASE_HEADERS: Final = {
 }
 
 
-class HttpStore(KvStore):
+class HttpStore(CoalescedReads, CachedRead, KvStore):
     """Values below a URL.
 
     Args:
@@ -74,13 +209,13 @@ class HttpStore(KvStore):
         base_url: str,
         headers: Mapping[str, str] | None = None,
         *,
-        slots: Slots | None = None,
+        slots: Semaphore | None = None,
         retries: HttpRequestRetries | None = None,
         client: HttpClient | None = None,
     ) -> None:
-        slots = Slots(32) if slots is None else slots
+        slots = Semaphore(32) if slots is None else slots
         self.width = slots.limit
-        self._place = Place.of(base_url)
+        self._base = BaseUrl.of(base_url)
         given = {name.lower() for name in headers or {}}
         base = {name: value for name, value in _BASE_HEADERS.items() if name.lower() not in given}
         self._headers = {**base, **(headers or {})}
@@ -137,19 +272,13 @@ class HttpStore(KvStore):
             headers["If-None-Match"] = etag
             expected |= {304}
         check_key(key)
-        request = HttpRequest("GET", self._place.url(key), headers, key=key)
+        request = HttpRequest("GET", self._base.url(key), headers, key=key)
         response = await self._client.send(request, expected, byte_range)
         if byte_range.stop is None and response.size == byte_range.start > 0 == len(response.body):
             # Nothing is left there, which is said in an error that most servers give no version.
             nothing = ByteRange(byte_range.start, byte_range.start)
             return await self._read(key, nothing, staleness_bound, if_equal, if_not_equal)
         return _result(response, if_equal, if_not_equal)
-
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        async def read(byte_range: ByteRange) -> ReadResult:
-            return await self.read(key, byte_range)
-
-        return await read_coalesced(read, ranges, width=self.width)
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
@@ -161,17 +290,17 @@ class HttpStore(KvStore):
 
     def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
         raise UnsupportedError(
-            f"cannot list {show_url(self._place.url(''))}: HTTP has no listing; open what is there "
+            f"cannot list {show_url(self._base.url(''))}: HTTP has no listing; open what is there "
             f"by its path"
         )
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         raise UnsupportedError(
-            f"cannot delete at {show_url(self._place.url(''))}: the http store is read-only"
+            f"cannot delete at {show_url(self._base.url(''))}: the http store is read-only"
         )
 
     def describe_key(self, key: str) -> str:
-        return f'"{show_url(self._place.url(key))}"'
+        return f'"{show_url(self._base.url(key))}"'
 
 
 def _freshness(staleness_bound: float | None) -> str | None:
@@ -206,3 +335,55 @@ def _true_since(response: HttpResponse) -> float:
     """The time of an answer; of one that a cache kept, when it was new."""
     age = response.headers.get("Age", "")
     return response.time - (int(age) if age.isascii() and age.isdecimal() else 0)
+
+
+@kvstore("http", schemes=["http", "https"])
+class HttpSpec(KvStoreSpec):
+    """`{"driver": "http", "base_url": "https://host/data/"}`, or `https://host/data/`.
+
+    Attributes:
+        base_url: where; a query goes along with every request.
+        headers: extra headers, each `"Name: value"`.
+        http_request_concurrency: the limit on requests at a time.
+        http_request_retries: how often to try again.
+        data_copy_concurrency: accepted as the reference does; decoding has limits of its own.
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "http_request_concurrency", "http_request_retries", "data_copy_concurrency",
+    })  # fmt: skip
+
+    base_url: str
+    headers: tuple[Annotated[str, AfterValidator(check_header)], ...] = ()
+    http_request_concurrency: Resource[Semaphore] = ResourceField("http_request_concurrency")
+    http_request_retries: Resource[HttpRequestRetries] = ResourceField("http_request_retries")
+    data_copy_concurrency: Resource[DataCopyConcurrency] = ResourceField("data_copy_concurrency")
+
+    @field_validator("base_url")
+    @classmethod
+    def _check(cls, base_url: str) -> str:
+        split_base(base_url)
+        return base_url
+
+    @model_validator(mode="after")
+    def _normal(self) -> Self:
+        base_url, above = split_base(self.base_url)
+        object.__setattr__(self, "base_url", base_url)
+        object.__setattr__(self, "path", join(above, self.path))
+        return self
+
+    def open(self) -> HttpStore:
+        return HttpStore(
+            self.base_url,
+            parse_headers(self.headers),
+            slots=self.http_request_concurrency.value,
+            retries=self.http_request_retries.value,
+        )
+
+    def to_url(self) -> str:
+        return BaseUrl.of(self.base_url).url(self.path) if self.path else self.base_url
+
+    @classmethod
+    def from_url(cls, url: str) -> dict[str, object]:
+        base_url, path = split_base(url)
+        return {"driver": "http", "base_url": base_url, **({"path": path} if path else {})}

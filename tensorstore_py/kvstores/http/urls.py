@@ -10,9 +10,9 @@ import re
 from typing import NamedTuple
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import check_authority, decode_path, encode_path
+from tensorstore_py.plugin.kvstore import check_authority, decode_path, encode_path
 
-__all__ = ["Place", "check_key", "join", "split_base"]
+__all__ = ["BaseUrl", "check_key", "join", "split_base"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://?")
 _ENCODED_SLASH = re.compile(r"%2[fF][^/]*")
@@ -21,7 +21,7 @@ _NO_NAMES = frozenset({".", ".."})
 _UNSENDABLE = re.compile(r"[\x00-\x20\x7f]")
 
 
-class Place(NamedTuple):
+class BaseUrl(NamedTuple):
     """A base URL, ready to have keys put in.
 
     Attributes:
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     query: str
 
     @classmethod
-    def of(cls, base_url: str) -> Place:
+    def of(cls, base_url: str) -> BaseUrl:
         """The place for a base URL that `split_base` gave."""
         head, mark, query = base_url.partition("?")
         return cls(head, mark + query)
@@ -42,7 +42,7 @@ class Place(NamedTuple):
         """The URL of a whole key, percent-encoded.
 
         Example:
-            >>> Place.of("https://host?token=5").url("/a b")
+            >>> BaseUrl.of("https://host?token=5").url("/a b")
             'https://host/a%20b?token=5'
         """
         slash = "" if key.startswith("/") else "/"
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 
 def check_key(key: str) -> None:
-    """Whether a key stays below the base URL, whoever looks at it on the way.
+    """Whether a key stays below the base URL for every server and proxy on the way.
 
     Raises:
         SpecError: it may not.

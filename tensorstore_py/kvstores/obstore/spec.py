@@ -10,10 +10,9 @@ from typing import Annotated, ClassVar, Final
 from urllib.parse import urlsplit
 
 from tensorstore_py.errors import SpecError, UnsupportedError
-from tensorstore_py.kvstores.obstore.config import ObstoreClients
-from tensorstore_py.kvstores.obstore.held_clients import HeldClients, is_client
+from tensorstore_py.kvstores.obstore.clients import HeldClients, ObstoreClients, is_client
 from tensorstore_py.kvstores.obstore.store import ObstoreStore
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     AfterValidator,
     Held,
     JsonForm,

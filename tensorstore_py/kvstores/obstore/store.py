@@ -18,31 +18,34 @@ from tensorstore_py.errors import (
     TensorStoreError,
     UnsupportedError,
 )
-from tensorstore_py.kvstores.obstore.config import ObstoreClients, check_process
-from tensorstore_py.kvstores.obstore.errors import (
+from tensorstore_py.kvstores.obstore.clients import ObstoreClients, check_process
+from tensorstore_py.kvstores.obstore.protocol import (
     class_of,
-    first_line,
+    generation_of,
+    get_options,
     says_missing,
     says_unable,
 )
-from tensorstore_py.kvstores.obstore.generations import generation_of, get_options
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.http import CoalescedReads
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
     Buffer,
     ByteRange,
-    Gate,
+    DirectoryListing,
+    KeyedLock,
     KeyRange,
     KvStore,
     ListEntry,
     ReadResult,
+    ServerCopy,
     TimestampedStorageGeneration,
     cause_of,
+    first_line,
     holds,
     offload,
-    read_coalesced,
 )
 
 if TYPE_CHECKING:
@@ -50,15 +53,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ObstoreStore"]
 
-Results = list[ReadResult]
 
 _PAGE: Final = 1000
 _BAD_KEY: Final = re.compile(r"(^|/)(\.{0,2})(/|$)")
 #: Who checks a condition here and then writes, key by key.
-_turns: Final = Gate(inline=False)
+_turns: Final = KeyedLock(inline=False)
 
 
-class ObstoreStore(KvStore):
+class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
     """Objects below a URL.
 
     Args:
@@ -82,7 +84,7 @@ class ObstoreStore(KvStore):
         self._clients = clients
         self._url = url
         self._service_decides = use_conditional_write is not False
-        self.place = None if is_held or url.startswith("memory:") else f"obstore:{url}"
+        self.identity = None if is_held or url.startswith("memory:") else f"obstore:{url}"
 
     def describe_key(self, key: str) -> str:
         between = "" if self._url.endswith("/") else "/"
@@ -160,12 +162,6 @@ class ObstoreStore(KvStore):
             return await self.read(key, byte_range, if_equal=stamp.generation)
         return ReadResult("value", b"", stamp)
 
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        async def read(byte_range: ByteRange) -> ReadResult:
-            return await self.read(key, byte_range)
-
-        return await read_coalesced(read, ranges, width=self.width)
-
     async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
         if key_range.empty:
             return
@@ -204,7 +200,7 @@ class ObstoreStore(KvStore):
             return await self._store(key, value, None)
         if value is not None and self._service_decides:
             return await self._store(key, value, condition)
-        async with _turns.hold((self._url, key)):
+        async with _turns.acquire((self._url, key)):
             if condition is not None:
                 present = await self._look(key)
                 if present.stamp.generation != condition:
@@ -263,7 +259,7 @@ class ObstoreStore(KvStore):
         except Exception as error:  # noqa: BLE001 - raised as one of ours
             if not says_missing(error):
                 raise self._typed(error, "delete", keys[0]) from self._cause(error)
-            for key in keys:  # somebody deleted one of them meanwhile
+            for key in keys:  # another process deleted one of them meanwhile
                 await self._store(key, None, None)
 
     async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:

@@ -1,4 +1,8 @@
-"""The S3 store: values in buckets of AWS, and of everything that speaks its language."""
+"""The S3 store: values in buckets of AWS, and of everything that speaks its language.
+
+Read `spec`, then `store` (reads, listings) and `writes`; `bucket` sends requests, `signing` proves
+who sends them, `dialect` says what answers mean.
+"""
 
 from tensorstore_py.kvstores.s3.resources import (
     AwsCredentials,

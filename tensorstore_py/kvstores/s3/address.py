@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote_from_bytes
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import check_authority
+from tensorstore_py.plugin.kvstore import check_authority
 
 __all__ = [
     "DEFAULT_REGION",

@@ -21,20 +21,17 @@ from tensorstore_py.kvstores.s3.address import (
 )
 from tensorstore_py.kvstores.s3.dialect import S3Dialect, error_code, stated_region
 from tensorstore_py.kvstores.s3.resources import AwsCredentials, S3RequestRetries
-from tensorstore_py.kvstores.s3.signer import S3Signer
-from tensorstore_py.plugin import (
-    WHOLE,
-    Buffer,
-    ByteRange,
+from tensorstore_py.kvstores.s3.signing import S3Signer
+from tensorstore_py.plugin.http import (
     HttpClient,
-    HttpPacer,
     HttpRequest,
     HttpResponse,
+    HttpThrottle,
     HttpTiming,
-    Rates,
-    Slots,
+    RateLimits,
     show_url,
 )
+from tensorstore_py.plugin.kvstore import WHOLE, Buffer, ByteRange, Semaphore
 
 __all__ = ["S3Bucket"]
 
@@ -73,9 +70,9 @@ class S3Bucket:
         address: Address | None,
         credentials: AwsCredentials,
         *,
-        slots: Slots,
+        slots: Semaphore,
         retries: S3RequestRetries,
-        rates: Rates | None = None,
+        rates: RateLimits | None = None,
         requester_pays: bool = False,
         timing: HttpTiming | None = None,
     ) -> None:
@@ -87,7 +84,7 @@ class S3Bucket:
         self._signer = S3Signer(credentials, region)
         secure = address is None or address.base.startswith("https:")
 
-        pacer = HttpPacer(rates)
+        pacer = HttpThrottle(rates)
 
         def client(signer: S3Signer | None) -> HttpClient:
             return HttpClient(
@@ -96,7 +93,7 @@ class S3Bucket:
                 describe=self.describe,
                 dialect=S3Dialect(trusts_line=secure),
                 signer=signer,
-                pacer=pacer,
+                throttle=pacer,
                 timing=timing,
             )
 
@@ -127,7 +124,7 @@ class S3Bucket:
         query: str = "",
         body: Buffer | None = None,
         byte_range: ByteRange = WHOLE,
-        settle: Callable[[], Awaitable[HttpResponse | None]] | None = None,
+        resolve_ambiguous: Callable[[], Awaitable[HttpResponse | None]] | None = None,
         parse: Callable[[HttpResponse], object] | None = None,
     ) -> HttpResponse:
         """The answer to a request about a key, or about the bucket.
@@ -141,7 +138,7 @@ class S3Bucket:
             query: encoded, and in the order of the names.
             body: what to send.
             byte_range: what a `Range` among the headers asks for.
-            settle: see `HttpClient.send`.
+            resolve_ambiguous: see `HttpClient.send`.
             parse: see `HttpClient.send`.
 
         Raises:
@@ -154,7 +151,7 @@ class S3Bucket:
         statuses = _or_moved(expected)
         for _ in range(_HOPS):
             response = await self._client.send(
-                request, statuses, byte_range, settle=settle, parse=parse
+                request, statuses, byte_range, resolve_ambiguous=resolve_ambiguous, parse=parse
             )
             status = response.status
             if status < 300 or status not in _MOVED:

@@ -1,8 +1,13 @@
-"""What the answers of S3 mean: error codes in XML, checksums in headers.
+"""What the answers of S3 mean: error codes in XML, checksums in headers, ETags.
 
-Codes say more than statuses, and are looked at first. An answer to `HEAD` has no code. The
-invariant: of an error's text only the code and the message are repeated, since the rest may hold
-what was signed.
+Codes say more than statuses, and are looked at first. An answer to `HEAD` has no code. Of the text
+of an error only code and message are repeated, since the rest may hold what was signed.
+
+XML is taken as a whole, closed by its last tag, or refused: what is missing of a cut document would
+look like nothing. So is one that declares types or entities, which services never do. Names are
+compared without their namespace, which servers leave out or change.
+
+A generation has the reference's layout: a zero byte, and the ETag with its quotes.
 """
 
 from __future__ import annotations
@@ -11,7 +16,8 @@ import re
 from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
+from xml.etree import ElementTree as ET
 
 from tensorstore_py.errors import (
     DataLossError,
@@ -22,10 +28,119 @@ from tensorstore_py.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from tensorstore_py.kvstores.s3.xml_answer import XmlElement, first_text, parse_xml
-from tensorstore_py.plugin import HttpDialect, HttpRequest, HttpResponse, HttpVerdict
+from tensorstore_py.plugin.http import HttpDialect, HttpRequest, HttpResponse, HttpVerdict
 
-__all__ = ["DAMAGED_CODES", "S3Dialect", "error_code", "stated_region"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tensorstore_py.plugin.kvstore import Buffer
+
+
+__all__ = [
+    "DAMAGED_CODES",
+    "S3Dialect",
+    "XmlElement",
+    "error_code",
+    "etag_of",
+    "first_text",
+    "generation_of",
+    "local_name",
+    "named",
+    "parse_xml",
+    "quoted",
+    "stated_region",
+]
+
+XmlElement = ET.Element
+
+_DECLARATIONS: Final = ("<!DOCTYPE", "<!ENTITY")
+
+
+def parse_xml(body: Buffer, *roots: str) -> XmlElement:
+    """The root of a document.
+
+    Args:
+        body: all of it. Long operations send blanks before it.
+        roots: what the root may be called; any name by default.
+
+    Raises:
+        DataLossError: it is not whole, no XML in UTF-8, has declarations, or another root.
+
+    Example:
+        >>> local_name(parse_xml(b'<A xmlns="urn:x"><B>1</B></A>'))
+        'A'
+        >>> parse_xml(b"<A><B>1</B>")
+        Traceback (most recent call last):
+        ...
+        tensorstore_py.errors.DataLossError: the server's answer is no whole XML document (...)
+    """
+    try:
+        # Text and not bytes: a parser would try other encodings, in which the words look different.
+        text = bytes(body).decode().strip()
+        if any(word in text for word in _DECLARATIONS):
+            raise DataLossError("the server's answer is XML that declares types or entities")
+        root = ET.fromstring(text)  # noqa: S314 - as above
+    except (ET.ParseError, ValueError) as error:
+        raise DataLossError(f"the server's answer is no whole XML document ({error})") from None
+    if roots and local_name(root) not in roots:
+        raise DataLossError(
+            f"the server's answer is about <{local_name(root)[:40]}> instead of <{roots[0]}>"
+        )
+    return root
+
+
+def local_name(element: XmlElement) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def named(root: XmlElement, name: str) -> str:
+    """The tag of what is called `name` in the document of a root: with the root's namespace."""
+    space, brace, _ = root.tag.rpartition("}")
+    return f"{space}{brace}{name}"
+
+
+def first_text(root: XmlElement, name: str) -> str | None:
+    """The text of the first element of that name, wherever it is; None if there is none."""
+    found: Iterator[XmlElement] = (each for each in root.iter() if local_name(each) == name)
+    first = next(found, None)
+    return None if first is None else (first.text or "")
+
+
+_ETAG: Final = re.compile(rb'\x00("[\x20\x21\x23-\x7e\x80-\xff]*")\Z')
+
+
+def quoted(etag: str) -> str:
+    """The ETag as HTTP has it.
+
+    Example:
+        >>> quoted("5f-2"), quoted('"5f-2"')
+        ('"5f-2"', '"5f-2"')
+    """
+    etag = etag.strip()
+    return etag if etag.startswith('"') else f'"{etag}"'
+
+
+def generation_of(etag: str) -> bytes:
+    r"""The generation of a value with an ETag.
+
+    Example:
+        >>> generation_of('"5f-2"')
+        b'\x00"5f-2"'
+    """
+    return b"\0" + quoted(etag).encode("utf-8", "surrogateescape")
+
+
+def etag_of(generation: bytes) -> str | None:
+    r"""The ETag, with its quotes; None if no value can have that generation.
+
+    Example:
+        >>> etag_of(b'\x00"5f-2"'), etag_of(b"other")
+        ('"5f-2"', None)
+    """
+    found = _ETAG.match(generation)
+    return None if found is None else found[1].decode("utf-8", "surrogateescape")
+
 
 #: What an error is called, and errors of services for credentials.
 _ERRORS_IN: Final = ("Error", "ErrorResponse")

@@ -11,14 +11,8 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from tensorstore_py.errors import SpecError, did_you_mean
-from tensorstore_py.plugin import (
-    RateModel,
-    RequestConcurrencyModel,
-    ResourceModel,
-    RetriesModel,
-    context_resource,
-    describe,
-)
+from tensorstore_py.plugin.http import RateModel, RequestConcurrencyModel, RetriesModel
+from tensorstore_py.plugin.kvstore import ResourceModel, context_resource, describe
 
 __all__ = ["AwsCredentials", "S3RateLimiter", "S3RequestConcurrency", "S3RequestRetries"]
 

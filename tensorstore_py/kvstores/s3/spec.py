@@ -19,13 +19,13 @@ from tensorstore_py.kvstores.s3.resources import (
     S3RequestRetries,
 )
 from tensorstore_py.kvstores.s3.store import S3Store
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.http import RateLimits
+from tensorstore_py.plugin.kvstore import (
     KvStoreSpec,
-    Places,
-    Rates,
     Resource,
     ResourceField,
-    Slots,
+    Semaphore,
+    ThreadLimiter,
     encode_path,
     field_validator,
     kvstore,
@@ -78,12 +78,12 @@ class S3Spec(KvStoreSpec):
     requester_pays: bool = False
     use_conditional_write: bool | None = None
     aws_credentials: Resource[AwsCredentials] = ResourceField("aws_credentials")
-    s3_request_concurrency: Resource[Slots] = ResourceField("s3_request_concurrency")
+    s3_request_concurrency: Resource[Semaphore] = ResourceField("s3_request_concurrency")
     s3_request_retries: Resource[S3RequestRetries] = ResourceField("s3_request_retries")
-    experimental_s3_rate_limiter: Resource[Rates] | None = ResourceField(
+    experimental_s3_rate_limiter: Resource[RateLimits] | None = ResourceField(
         "experimental_s3_rate_limiter", optional=True
     )
-    data_copy_concurrency: Resource[Places] = ResourceField("data_copy_concurrency")
+    data_copy_concurrency: Resource[ThreadLimiter] = ResourceField("data_copy_concurrency")
 
     @field_validator("bucket")
     @classmethod

@@ -7,52 +7,48 @@ are read together. What writes is in `writes`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from tensorstore_py.errors import OutOfRangeError, SpecError
 from tensorstore_py.kvstores.s3.address import encode
-from tensorstore_py.kvstores.s3.batches import BatchDeletes
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
-from tensorstore_py.kvstores.s3.dialect import error_code
-from tensorstore_py.kvstores.s3.generations import etag_of
+from tensorstore_py.kvstores.s3.dialect import XmlElement, error_code, etag_of, parse_xml
 from tensorstore_py.kvstores.s3.listing import (
-    Page,
+    BatchDeletes,
     directory_query,
     first_query,
     next_query,
     parse_page,
 )
 from tensorstore_py.kvstores.s3.writes import S3Writes, stored_generation
-from tensorstore_py.kvstores.s3.xml_answer import XmlElement, parse_xml
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.http import (
+    CoalescedReads,
+    HttpResponse,
+    Page,
+    PagedListing,
+    range_header,
+)
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
     Buffer,
     ByteRange,
-    HttpResponse,
     KeyRange,
     KvStore,
-    ListEntry,
-    Paging,
     ReadResult,
+    ServerCopy,
     TimestampedStorageGeneration,
-    encode_key,
     holds,
-    range_header,
-    read_coalesced,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    pass
 
 __all__ = ["S3Store"]
 
-Entries = list[ListEntry]
 Keys = list[str]
-Results = list[ReadResult]
 
 _READ: Final = frozenset({200, 206, 404})
 _LISTED: Final = frozenset({200})
@@ -61,7 +57,7 @@ _COPIED: Final = frozenset({200, 400, 403, 404, 405, 501})
 _LONGEST_KEY: Final = 1024
 
 
-class S3Store(KvStore):
+class S3Store(CoalescedReads, PagedListing[str], ServerCopy, KvStore):
     """Values in a bucket.
 
     Args:
@@ -120,46 +116,18 @@ class S3Store(KvStore):
             response = await self._writes.look(key)  # no bytes of a value that has none
         return _result(response, if_equal, if_not_equal)
 
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        async def read(byte_range: ByteRange) -> ReadResult:
-            return await self.read(key, byte_range)
+    def range_query(self, key_range: KeyRange) -> str:
+        return first_query(key_range)
 
-        return await read_coalesced(read, ranges, width=self.width)
+    def directory_query(self, prefix: str) -> str:
+        return directory_query(prefix)
 
-    async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
-        async for page in self._pages(key_range):
-            for entry in page:
-                yield entry
-
-    async def _pages(self, key_range: KeyRange) -> AsyncIterator[Entries]:
-        """The entries of a range, a page at a time."""
-        if key_range.empty:
-            return
-        last = key_range.exclusive_max
-        async for page in self._asked(first_query(key_range)):
-            yield [entry for entry in page.entries if entry.key in key_range]
-            if last and page.entries and encode_key(page.entries[-1].key) >= last:
-                return
-
-    async def _asked(self, first: str) -> AsyncIterator[Page]:
-        """The pages of an answer, each asked for when the one before it was looked at."""
-        paging = Paging(self.describe_key(""))
-        query: str | None = first
-        while query is not None:
-            response = await self._bucket.send(
-                "GET", "", {}, _LISTED, action="list", query=query, parse=_page
-            )
-            page = cast(Page, response.parsed)
-            paging.page([*page.prefixes, *(entry.key for entry in page.entries)], page.token)
-            yield page
-            query = None if page.token is None else next_query(first, page.token)
-
-    async def list_directory(self, prefix: str) -> AsyncIterator[str]:
-        size = len(prefix)
-        async for page in self._asked(directory_query(prefix)):
-            for key in (*page.prefixes, *(entry.key for entry in page.entries)):
-                if len(key) > size:
-                    yield key[size:]
+    async def page(self, query: str, token: str | None, prefix: str) -> Page:
+        asked = next_query(query, token) if token else query
+        response = await self._bucket.send(
+            "GET", "", {}, _LISTED, action="list", query=asked, parse=_page
+        )
+        return cast(Page, response.parsed)
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
@@ -181,7 +149,7 @@ class S3Store(KvStore):
 
         running: asyncio.Task[None] | None = None
         try:
-            async for page in self._pages(key_range):
+            async for page in self.pages(key_range):
                 if running is not None:
                     await running
                 running = asyncio.create_task(delete([entry.key for entry in page]))
@@ -192,7 +160,7 @@ class S3Store(KvStore):
                 running.cancel()
 
     async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:
-        """Copy within the service; see `KvStore.copy_to`."""
+        """Copy within the service; see the function `copy_value`."""
         if not isinstance(target, S3Store) or not await _is_one_service(self, target):
             return False
         _check_key(target_key)

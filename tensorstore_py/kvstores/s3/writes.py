@@ -1,35 +1,270 @@
-"""How values get into a bucket and out of it: plainly, in parts, and under conditions.
+"""How values get into a bucket: plainly, in parts, and under conditions.
 
 The invariant: of two conditional writers of one generation at most one is told that it succeeded,
 also where the answer to its write got lost. Every conditional write has a mark of its own for that,
 since two writers may write the same bytes; where it does not tell any more, an error says so.
+
+AWS heeds conditions. Of another server it is found out before the first conditional write, which
+has to be refused if it cannot hold. Some only understand ETags without quotes. What is too large
+for one request goes in parts, which are views of the value; it is there whole or not at all.
 """
 
 from __future__ import annotations
 
+import asyncio
+import enum
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
+from xml.sax.saxutils import escape
 
-from tensorstore_py.errors import AbortedError, UnsupportedError
+from tensorstore_py.errors import (
+    AbortedError,
+    DataLossError,
+    FailedPreconditionError,
+    TensorStoreError,
+    UnsupportedError,
+)
+from tensorstore_py.kvstores.s3.address import encode
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
-from tensorstore_py.kvstores.s3.conditions import Quotes, ServerConditions, conditions_of
-from tensorstore_py.kvstores.s3.generations import etag_of, generation_of
-from tensorstore_py.kvstores.s3.multipart import LARGE_BYTES, PART_BYTES, put_parts
-from tensorstore_py.kvstores.s3.signer import checksum_header
-from tensorstore_py.plugin import (
+from tensorstore_py.kvstores.s3.dialect import error_code, etag_of, generation_of, named, parse_xml
+from tensorstore_py.kvstores.s3.signing import checksum_header
+from tensorstore_py.plugin.http import HttpResponse
+from tensorstore_py.plugin.kvstore import (
     NO_VALUE,
     UNKNOWN,
     Buffer,
     ByteRange,
-    Gate,
-    HttpResponse,
+    KeyedLock,
     TimestampedStorageGeneration,
+    fan_out,
     holds,
 )
 
-__all__ = ["S3Writes", "stored_generation"]
+__all__ = [
+    "LARGE_BYTES",
+    "PART_BYTES",
+    "Quotes",
+    "S3Writes",
+    "ServerConditions",
+    "conditions_of",
+    "put_parts",
+    "stored_generation",
+]
+
+#: An ETag that no value has: it is no MD5, nor what any server makes.
+_IMPOSSIBLE: Final = '"00000000000000000000000000000000-0"'
+_PROBE_REFUSED: Final = frozenset({404, 409, 412})
+_NOT_UNDERSTOOD: Final = frozenset({400, 405, 501})
+
+
+class Quotes(enum.Enum):
+    """How a server wants ETags in `If-Match` of a write.
+
+    Attributes:
+        UNKNOWN: as they are, until one is refused that is right.
+        KEPT: as they are.
+        DROPPED: without their quotes.
+    """
+
+    UNKNOWN = enum.auto()
+    KEPT = enum.auto()
+    DROPPED = enum.auto()
+
+
+class ServerConditions:
+    """What is known of one server; shared by all stores that talk to it.
+
+    Attributes:
+        heeded: whether it heeds conditions of writes; None as long as that is not known.
+        quotes: how it wants ETags.
+    """
+
+    __slots__ = ("heeded", "quotes")
+
+    def __init__(self) -> None:
+        self.heeded: bool | None = None
+        self.quotes = Quotes.UNKNOWN
+
+    def if_match(self, etag: str) -> str:
+        """What to send for an ETag."""
+        return etag.strip('"') if self.quotes is Quotes.DROPPED else etag
+
+    async def require(self, bucket: S3Bucket, key: str) -> None:
+        """Make sure that the server heeds conditions.
+
+        Args:
+            bucket: of the server.
+            key: about to be written; a name beside it is tried out.
+
+        Raises:
+            UnsupportedError: it does not.
+        """
+        if self.heeded is None:
+            self.heeded = (await bucket.address()).is_aws or await _tried_out(bucket, key)
+        if not self.heeded:
+            raise UnsupportedError(
+                f"cannot write {bucket.describe(key)} under a condition: the server has no "
+                f"conditional writes, so that two writers could undo each other's work; if there "
+                f'is only one, say so by "use_conditional_write": false'
+            )
+
+
+_known: dict[str, ServerConditions] = {}
+
+
+def conditions_of(base: str) -> ServerConditions:
+    """What is known of the server of a bucket's URL."""
+    return _known.setdefault(base, ServerConditions())
+
+
+async def _tried_out(bucket: S3Bucket, key: str) -> bool:
+    """Whether a write that cannot be right is refused; nothing is stored if it is."""
+    scratch = f"{key[:400]}.{secrets.token_hex(8)}.tensorstore-condition-test"
+    headers = {"If-Match": _IMPOSSIBLE}
+    statuses = _PROBE_REFUSED | _NOT_UNDERSTOOD | {200}
+    response: HttpResponse = await bucket.send(
+        "PUT", scratch, headers, statuses, action="test conditional writes at", body=b""
+    )
+    if response.status == 200:
+        await bucket.send("DELETE", scratch, {}, _DELETED, action="delete")
+        return False
+    return response.status in _PROBE_REFUSED
+
+
+#: Values of more bytes than this go in parts.
+LARGE_BYTES: Final = 2**27
+PART_BYTES: Final = 2**25
+#: S3's.
+_MOST_PARTS: Final = 10_000
+_WIDTH: Final = 8
+_DONE: Final = frozenset({200})
+_DISCARDED: Final = frozenset({200, 204, 404})
+_ABORT_S: Final = 10.0
+
+
+async def put_parts(
+    bucket: S3Bucket,
+    key: str,
+    body: Buffer,
+    headers: Mapping[str, str],
+    conditions: Mapping[str, str],
+    expected: frozenset[int],
+    resolve_ambiguous: Callable[[], Awaitable[HttpResponse | None]],
+    part_bytes: int = PART_BYTES,
+) -> HttpResponse:
+    """Write a value in parts; the answer is that to putting them together.
+
+    Args:
+        bucket: where.
+        key: the whole key.
+        body: the value, flat.
+        headers: of the value.
+        conditions: headers of the last request.
+        expected: the statuses of the last request that the caller deals with.
+        resolve_ambiguous: looks whether what is stored now is this write's, after a lost answer.
+        part_bytes: how large a part is.
+    """
+    size = max(part_bytes, -(-len(body) // _MOST_PARTS))
+    response = await bucket.send(
+        "POST", key, headers, _DONE, action="write", query="uploads=", parse=_begun
+    )
+    upload = f"uploadId={encode(str(response.parsed), '')}"
+    view = memoryview(body)
+    etags = [""] * -(-len(body) // size)
+
+    async def send(number: int) -> None:
+        part = view[number * size : (number + 1) * size]
+        query = f"partNumber={number + 1}&{upload}"
+        sent = await bucket.send(
+            "PUT", key, {}, _DONE, action="write", query=query, body=part, parse=_part_etag
+        )
+        etags[number] = str(sent.parsed)
+
+    try:
+        await fan_out(False, range(len(etags)), send, count=len(etags), width=_WIDTH)
+        response = await bucket.send(
+            "POST",
+            key,
+            conditions,
+            expected | {404},
+            action="write",
+            query=upload,
+            body=_listed(etags),
+            resolve_ambiguous=resolve_ambiguous,
+            parse=_whole_etag,
+        )
+        if error_code(response) == "NoSuchUpload":
+            resolved = await resolve_ambiguous() if response.ambiguous else None
+            if resolved is None:
+                raise FailedPreconditionError(
+                    f"cannot write {bucket.describe(key)}: somebody discarded its parts; write "
+                    f"again"
+                )
+            return resolved
+    except BaseException:
+        await _abort(bucket, key, upload)
+        raise
+    if response.status not in (200, 201):
+        await _abort(bucket, key, upload)
+    return _with_etag(response)
+
+
+def _begun(response: HttpResponse) -> str:
+    """The name of the upload that an answer says was begun."""
+    root = parse_xml(response.body, "InitiateMultipartUploadResult")
+    found = root.findtext(named(root, "UploadId"))
+    if not found:
+        raise DataLossError("the server began no upload")
+    return found
+
+
+def _part_etag(response: HttpResponse) -> str:
+    """The ETag of a part, by which it is put together with others."""
+    found = response.headers.get("ETag")
+    if not found:
+        raise DataLossError("the server does not say the ETag of a part")
+    return found
+
+
+def _whole_etag(response: HttpResponse) -> str | None:
+    """The ETag of the value that parts were put together to; None if the answer does not say."""
+    root = parse_xml(response.body, "CompleteMultipartUploadResult")
+    found = root.findtext(named(root, "ETag"))
+    return found.strip() if found else None
+
+
+def _listed(etags: list[str]) -> bytes:
+    parts = [
+        f"<Part><PartNumber>{number}</PartNumber><ETag>{escape(etag)}</ETag></Part>"
+        for number, etag in enumerate(etags, 1)
+    ]
+    return (
+        f'<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+        f"{''.join(parts)}</CompleteMultipartUpload>"
+    ).encode()
+
+
+async def _abort(bucket: S3Bucket, key: str, upload: str) -> None:
+    """Discard the parts; that this fails changes nothing about what went wrong."""
+    try:
+        async with asyncio.timeout(_ABORT_S):
+            await bucket.send("DELETE", key, {}, _DISCARDED, action="discard", query=upload)
+    except (TensorStoreError, TimeoutError):
+        return
+
+
+def _with_etag(response: HttpResponse) -> HttpResponse:
+    """The answer, with the ETag that its text has as the header that it is elsewhere."""
+    etag = response.parsed
+    if not isinstance(etag, str) or "ETag" in response.headers:
+        return response
+    changed = HttpResponse(response.status, {**response.headers, "ETag": etag}, time=response.time)
+    changed.ambiguous = response.ambiguous
+    changed.lost = response.lost
+    return changed
+
 
 _WRITTEN: Final = frozenset({200, 201, 204})
 _REFUSED: Final = frozenset({404, 412})
@@ -85,7 +320,7 @@ class S3Writes:
         self._large_bytes = large_bytes
         self._part_bytes = part_bytes
         self._conditions: ServerConditions | None = None
-        self._gate = Gate(inline=False)
+        self._gate = KeyedLock(inline=False)
 
     async def put(self, key: str, value: Buffer) -> TimestampedStorageGeneration:
         """Write a value, whatever is there."""
@@ -105,7 +340,7 @@ class S3Writes:
             return _refused(time.time())  # no value of S3's has such a generation
         if self._declared is not False:
             return await self._put_under_condition(key, _flat(value), if_equal)
-        async with self._gate.hold(key):
+        async with self._gate.acquire(key):
             found = await self.look(key)
             if not holds(if_equal, stored_generation(found)):
                 return _refused(found.time)
@@ -118,7 +353,7 @@ class S3Writes:
         """
         if if_equal != NO_VALUE and etag_of(if_equal) is None:
             return _refused(time.time())
-        async with self._gate.hold(key):
+        async with self._gate.acquire(key):
             found = await self.look(key)
             if not holds(if_equal, stored_generation(found)):
                 return _refused(found.time)
@@ -169,7 +404,7 @@ class S3Writes:
         expected = _WRITTEN | _REFUSED if conditions else _WRITTEN
         mark = _Mark(conditions)
 
-        async def settle() -> HttpResponse | None:
+        async def resolve_ambiguous() -> HttpResponse | None:
             found = await self.look(key)
             mark.seen = found.headers.get(_MARK, "")
             return found if mark.seen == mark.text else None
@@ -188,7 +423,7 @@ class S3Writes:
                 {_MARK: mark.text},
                 conditions,
                 expected,
-                settle,
+                resolve_ambiguous,
                 self._part_bytes,
             )
         else:
@@ -197,7 +432,13 @@ class S3Writes:
             if conditions:
                 headers[_MARK] = mark.text
             response = await self._bucket.send(
-                "PUT", key, headers, expected, action="write", body=body, settle=settle
+                "PUT",
+                key,
+                headers,
+                expected,
+                action="write",
+                body=body,
+                resolve_ambiguous=resolve_ambiguous,
             )
         if response.status in _REFUSED and response.lost and not mark.is_others_turn:
             raise AbortedError(

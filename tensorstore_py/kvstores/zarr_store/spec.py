@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.kvstores.zarr_store.loop import zarr_abc
-from tensorstore_py.kvstores.zarr_store.store import ZarrStore
-from tensorstore_py.plugin import (
+from tensorstore_py.kvstores.zarr_store.store import ZarrStore, zarr_abc
+from tensorstore_py.plugin.kvstore import (
     Held,
     JsonForm,
     KvStoreSpec,

@@ -1,53 +1,132 @@
 """Keys and values of a store object of zarr-python.
 
 Such stores have no versions of their values, and no writes under a condition but "if there is
-nothing". So a generation is made from a whole value; a part has none. Writers of this process take
-turns at each key of an object, so that conditions hold among them; of what others write between the
-look and the write, only the creation of the same key is noticed.
+nothing". So a generation is made from a whole value; a part has none. Writers of this process
+exclude each other at each key of an object, so that conditions hold among them; of what others
+write between the look and the write, only the creation of the same key is noticed.
+
+zarr-python runs all stores in one loop of its own, and what they open (sockets, locks) belongs
+there. That loop has no public name: a store that zarr-python is asked to look into is told.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tensorstore_py.errors import (
+    FailedPreconditionError,
+    NotFoundError,
     OutOfRangeError,
     PermissionDeniedError,
     SpecError,
+    TensorStoreError,
     UnsupportedError,
 )
-from tensorstore_py.kvstores.zarr_store.errors import typed
-from tensorstore_py.kvstores.zarr_store.loop import opened, zarr_abc, zarr_loop
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.http import read_coalesced
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
+    AtomicUpdate,
     Buffer,
     ByteRange,
-    Gate,
+    DirectoryListing,
+    KeyedLock,
     KeyRange,
     KvStore,
     ListEntry,
+    RangeRead,
+    ReadModifyWrite,
     ReadResult,
     TimestampedStorageGeneration,
-    Update,
+    class_of,
+    conditional_update,
     content_generation,
     fan_out,
+    first_line,
     holds,
     in_other_loop,
     joined,
-    read_coalesced,
+    offload,
 )
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from zarr.abc.store import Store
 
-__all__ = ["ZarrStore"]
+
+__all__ = [
+    "ZarrStore",
+    "opened",
+    "zarr_abc",
+    "zarr_loop",
+]
+
+#: What builtin errors mean here besides what they mean everywhere.
+_ERRORS: Final[Mapping[type[Exception], type[TensorStoreError]]] = {
+    FileNotFoundError: NotFoundError,
+    ValueError: FailedPreconditionError,
+}
+
+
+#: The loop, and the process that it runs in.
+_found: list[tuple[asyncio.AbstractEventLoop, int]] = []
+
+
+def zarr_abc() -> ModuleType:
+    """The module that says what a store of zarr-python is.
+
+    Raises:
+        UnsupportedError: zarr-python 3 is not installed.
+    """
+    try:
+        return import_module("zarr.abc.store")
+    except ImportError:
+        raise UnsupportedError(
+            "stores of zarr-python need version 3 of it: pip install 'tensorstore-py[zarr]'"
+        ) from None
+
+
+async def opened(store: Store) -> None:
+    """Open a store object, where it is not open yet; some can do nothing before."""
+    await import_module("zarr.storage").StorePath.open(store, "", mode=None)
+
+
+async def zarr_loop() -> asyncio.AbstractEventLoop:
+    """The loop, which starts when it is first asked for."""
+    if _found:
+        loop, process = _found[0]
+        if process == os.getpid() and not loop.is_closed():
+            return loop
+    # zarr-python is asked on a thread that may wait for it.
+    loop = await offload(False, _told_by_zarr)
+    _found[:] = [(loop, os.getpid())]
+    return loop
+
+
+def _told_by_zarr() -> asyncio.AbstractEventLoop:
+    told: list[asyncio.AbstractEventLoop] = []
+    memory: Any = import_module("zarr.storage").MemoryStore
+
+    class Listener(memory):  # type: ignore[misc]
+        """An empty store that notes in which loop it is asked."""
+
+        async def get(self, *arguments: object, **options: object) -> None:
+            told.append(asyncio.get_running_loop())
+
+    with suppress(FileNotFoundError):
+        import_module("zarr").open_group(Listener(), mode="r", zarr_format=3)
+    return told[0]
+
 
 T = TypeVar("T")
 Page = list[str]
@@ -56,10 +135,10 @@ Results = list[ReadResult]
 _PAGE: Final = 1000
 _BAD_KEY: Final = re.compile(r"(^|/)(\.{0,2})(/|$)")
 #: Who writes in this process, by object and key.
-_turns: Final = Gate(inline=False)
+_turns: Final = KeyedLock(inline=False)
 
 
-class ZarrStore(KvStore):
+class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
     """What an object has.
 
     Args:
@@ -70,11 +149,17 @@ class ZarrStore(KvStore):
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.writable = store.supports_writes and not store.read_only
-        self.listable = store.supports_listing
         self._is_open = False
         said = str(store)
         self._shown = said if "://" in said and "\n" not in said else type(store).__name__
+
+    @property
+    def writable(self) -> bool:
+        return self._store.supports_writes and not self._store.read_only
+
+    @property
+    def listable(self) -> bool:
+        return self._store.supports_listing
 
     def describe_key(self, key: str) -> str:
         return f'"{self._shown.rstrip("/")}/{key}"'
@@ -109,7 +194,7 @@ class ZarrStore(KvStore):
         return found
 
     async def _read_part(self, key: str, byte_range: ByteRange) -> ReadResult:
-        """A part, whose generation nobody knows."""
+        """A part, whose generation is not known."""
         stamp = TimestampedStorageGeneration.now(UNKNOWN)
         if byte_range.start != byte_range.stop:
             value = await self._get(key, byte_range)
@@ -205,7 +290,7 @@ class ZarrStore(KvStore):
         condition = None if if_equal == UNKNOWN else if_equal
         data = None if value is None else bytes(value)
         try:
-            async with _turns.hold((id(self._store), key)):
+            async with _turns.acquire((id(self._store), key)):
                 return await self._write(key, data, condition)
         except Exception as error:
             raise self._typed(error, "delete" if value is None else "write", key) from error
@@ -213,12 +298,12 @@ class ZarrStore(KvStore):
     async def _write(
         self, key: str, value: bytes | None, condition: bytes | None
     ) -> TimestampedStorageGeneration:
-        """Write while nobody else of this process does."""
+        """Write while no other writer of this process does."""
         if condition == NO_VALUE and value is not None:
             if await self._exists(key):
                 return TimestampedStorageGeneration.now(UNKNOWN)
             await self._set(key, value, create=True)
-            created = await self._get(key) == value  # else somebody was faster
+            created = await self._get(key) == value  # else another process was faster
             return TimestampedStorageGeneration.now(
                 content_generation(value) if created else UNKNOWN
             )
@@ -230,12 +315,12 @@ class ZarrStore(KvStore):
             await self._delete(key)
         return TimestampedStorageGeneration.now(content_generation(value))
 
-    async def update(self, key: str, update: Update) -> TimestampedStorageGeneration:
-        if update.replaces:
-            return await super().update(key, update)
+    async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
+        if change.replaces:
+            return await conditional_update(self, key, change)
         _check_key(key)
-        async with _turns.hold((id(self._store), key)):
-            _, parts = await update.parts_in(self, key)
+        async with _turns.acquire((id(self._store), key)):
+            _, parts = await change.parts_in(self, key)
             value = None if parts is None else bytes(joined(parts))
             self._check_writable(key, value)
             try:
@@ -253,11 +338,7 @@ class ZarrStore(KvStore):
                 raise self._typed(error, "delete", directory) from error
             return
 
-        async def delete(key: str) -> None:
-            await self.write(key, None)
-
-        keys = [entry.key async for entry in self.list(key_range)]
-        await fan_out(False, keys, delete, count=len(keys), width=self.width)
+        await super().delete_range(key_range)
 
     async def _exists(self, key: str) -> bool:
         return await self._call(lambda: self._store.exists(key))
@@ -300,7 +381,9 @@ class ZarrStore(KvStore):
         where = self.describe_key(key)
         if isinstance(error, OutOfRangeError):
             return OutOfRangeError(f"cannot {action} {where}: {error}")
-        return typed(error, action, where)
+        if isinstance(error, TensorStoreError):
+            return error
+        return class_of(error, _ERRORS)(f"cannot {action} {where}: {first_line(error)}")
 
 
 def _is_all(value: Buffer, byte_range: ByteRange) -> bool:

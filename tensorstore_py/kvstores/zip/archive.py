@@ -3,38 +3,153 @@
 Finding the directory takes one request, or two if it is large. After that an entry takes one, on
 the condition that the archive is still the one that the directory belongs to: so no look ahead is
 needed, and a replaced archive is noticed. All who have an archive open share one such object.
+
+A `Directory` is a snapshot: it belongs to one generation of the archive and does not change, but
+for the time at which it was last known to be current.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
 from tensorstore_py.errors import DataLossError, OutOfRangeError, UnsupportedError
-from tensorstore_py.kvstores.zip.directory import Directory
 from tensorstore_py.kvstores.zip.methods import STORED, unpack
 from tensorstore_py.kvstores.zip.records import (
     LOCAL_SIZE,
     TAIL_SIZE,
     Entry,
+    end_records,
     find_end,
     parse_central,
 )
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.kvstore import (
     CONFLICTS,
+    NO_VALUE,
     WHOLE,
     Buffer,
     ByteRange,
-    Gate,
+    KeyedLock,
     KvStore,
-    Places,
     ReadResult,
+    ThreadLimiter,
     offload,
+    read_ranges,
 )
 
-__all__ = ["Archive", "Fetched"]
+__all__ = [
+    "Archive",
+    "Directory",
+    "Fetched",
+]
+
+#: What an entry takes in memory beside its texts, about.
+_SHARE: Final = 512
+
+
+class Directory:
+    """See the head of this file.
+
+    Args:
+        entries: all there are, also those that are no values.
+        start: where the directory begins, and so where entries may be appended.
+        comment: of the archive.
+        generation: of the archive.
+        time: when it was last known to be current, in s since 1970.
+        before: how many bytes stand before the archive: a program that unpacks it, maybe.
+        placed: whether that is certain.
+
+    Attributes:
+        keys: the entries that are values; of several with one name the last.
+        doubted: whether nothing here is to be believed, since something does stand before it.
+        data_starts: where the data of entries begins, by their offsets, as far as that was seen.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        start: int,
+        *,
+        comment: bytes = b"",
+        generation: bytes = NO_VALUE,
+        time: float,
+        before: int = 0,
+        placed: bool = True,
+    ) -> None:
+        self.entries = list(entries)
+        self.start = start
+        self.comment = comment
+        self.generation = generation
+        self.time = time
+        self.before = before
+        self.placed = placed
+        self.doubted = False
+        self.keys: dict[str, Entry] = {}
+        for entry in self.entries:
+            key = entry.key
+            if key and not key.endswith("/"):
+                self.keys[key] = entry
+        self.data_starts: dict[int, int] = {}
+        self._offsets = sorted({entry.offset for entry in self.entries})
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory, about."""
+        return _SHARE + sum(_SHARE + 2 * len(entry.name) for entry in self.entries)
+
+    def generation_of(self, key: str) -> bytes:
+        """Of the value of a key; `NO_VALUE` if there is none."""
+        entry = self.keys.get(key)
+        return NO_VALUE if entry is None else entry.generation
+
+    def end_of(self, entry: Entry) -> int:
+        """Where an entry ends at the latest: where the next one or the directory begins.
+
+        Raises:
+            DataLossError: it is not large enough to hold what the directory says.
+        """
+        later = bisect_right(self._offsets, entry.offset)
+        end = self._offsets[later] if later < len(self._offsets) else self.start
+        end = min(end, self.start)
+        if entry.offset + LOCAL_SIZE + len(entry.name) + entry.packed > end:
+            raise DataLossError("it reaches into the next entry, or out of the archive")
+        return end
+
+    def guessed_start(self, entry: Entry) -> int:
+        """Where the data of an entry begins, if it is packed as tight as most are."""
+        known = self.data_starts.get(entry.offset)
+        if known is not None:
+            return known
+        least = entry.offset + LOCAL_SIZE + len(entry.name)
+        extra = self.end_of(entry) - entry.packed - least
+        if entry.described_later or extra > 0xFFFF:
+            extra = len(entry.extra)
+        return least + extra
+
+    def waste(self, kept: Iterable[Entry]) -> int:
+        """How many bytes before the directory belong to no entry of `kept`, about."""
+        sizes = {each.offset: LOCAL_SIZE + len(each.name) + len(each.extra) + each.packed
+                 for each in kept}  # fmt: skip
+        return self.start - self.before - sum(sizes.values())
+
+    def first(self, data: bytes) -> int:
+        """Where entries begin in what stands before the directory.
+
+        A program in front may be counted by the offsets, and so not in `before`. What was left by
+        deleted entries is none.
+        """
+        if data[self.before : self.before + 4] == b"PK\3\4" or not self._offsets:
+            return self.before
+        return min(self._offsets[0], self.start)
+
+    def tail(self) -> bytes:
+        """The directory and the end of the archive."""
+        central = b"".join(entry.central_header() for entry in self.entries)
+        return central + end_records(len(self.entries), len(central), self.start, self.comment)
+
 
 #: How much longer than in the directory an entry's extra fields may be without a second request.
 _SLACK = 96
@@ -63,7 +178,7 @@ class Archive:
         self.key = key
         self._keep = keep
         self._directory: Directory | None = None
-        self._gate = Gate(inline=base.inline)
+        self._gate = KeyedLock(inline=base.inline)
 
     def describe(self) -> str:
         """How to name the archive to a person."""
@@ -81,7 +196,7 @@ class Archive:
         Raises:
             DataLossError: this is no archive, or a damaged one; names it.
         """
-        async with self._gate.hold(None):
+        async with self._gate.acquire(None):
             known = self._directory
             if known is None or known.time < time_s or known.doubted:
                 known = self.learn(await self._look_up(known))
@@ -97,7 +212,7 @@ class Archive:
         return directory
 
     async def fetch(
-        self, directory: Directory, entry: Entry, ranges: Sequence[ByteRange], places: Places
+        self, directory: Directory, entry: Entry, ranges: Sequence[ByteRange], places: ThreadLimiter
     ) -> Fetched | None:
         """Parts of the value of an entry; None if the archive was replaced meanwhile.
 
@@ -135,7 +250,7 @@ class Archive:
         except (DataLossError, UnsupportedError) as error:
             raise type(error)(self._complaint(entry, error)) from error
 
-    async def place(self, directory: Directory) -> bool:
+    async def locate(self, directory: Directory) -> bool:
         """Make sure where the directory of the archive begins; False to look it up again."""
         if directory.placed:
             return True
@@ -143,7 +258,7 @@ class Archive:
         if result is None:
             return False
         end = find_end(bytes(result.value))
-        directory.placed = end.place == end.size
+        directory.placed = end.position == end.size
         directory.doubted = not directory.placed
         return directory.placed
 
@@ -185,12 +300,12 @@ class Archive:
         tail = bytes(result.value)
         try:
             end = find_end(tail)
-            place = end.place - end.size
+            place = end.position - end.size
             # Where the directory says that it is, and where it is, differ by what stands before.
             shift = place - end.offset if whole else 0
             if shift < 0 or (whole and place < 0):
                 raise DataLossError("it is truncated: its directory would begin before it does")
-            central = tail[max(0, place) : end.place]
+            central = tail[max(0, place) : end.position]
             if place < 0:
                 missing = await self.base.read(
                     self.key,
@@ -255,7 +370,7 @@ class Archive:
             ]  # fmt: skip
             wanted = [ByteRange(start + low, start + high) for low, high in spans]
             try:
-                results = await self.base.read_ranges(self.key, [*header, *wanted])
+                results = await read_ranges(self.base, self.key, [*header, *wanted])
             except OutOfRangeError:
                 await self._check_changed(directory)
                 return None

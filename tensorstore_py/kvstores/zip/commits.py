@@ -13,22 +13,21 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from tensorstore_py.kvstores.zip.archive import Archive
-from tensorstore_py.kvstores.zip.directory import Directory
+from tensorstore_py.kvstores.zip.archive import Archive, Directory
 from tensorstore_py.kvstores.zip.methods import Packed
-from tensorstore_py.kvstores.zip.names import encode_name
-from tensorstore_py.kvstores.zip.records import Entry, ntfs_times
-from tensorstore_py.plugin import (
+from tensorstore_py.kvstores.zip.records import Entry, encode_name, ntfs_times
+from tensorstore_py.plugin.kvstore import (
     CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     ByteRange,
+    CopiedRange,
     Forkable,
-    Gate,
-    Kept,
+    KeyedLock,
     KeyRange,
     Mutex,
     holds,
+    splice,
 )
 
 __all__ = ["Change", "Commits"]
@@ -130,7 +129,7 @@ class _Draft:
 
 
 class Commits(Forkable):
-    """Everybody who changes one archive in this process.
+    """All writers of one archive in this process.
 
     Args:
         archive: which.
@@ -139,7 +138,7 @@ class Commits(Forkable):
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._inline = archive.base.inline
-        self._gate = Gate(inline=self._inline)
+        self._gate = KeyedLock(inline=self._inline)
         self._mutex = Mutex()
         self._waiting: list[Change] = []
         super().__init__()
@@ -160,7 +159,7 @@ class Commits(Forkable):
         if self._inline:
             await self._take_turn(change)
         else:
-            # Others may have put their changes with ours: whoever is cancelled leaves them be.
+            # Others may have put their changes with ours: a cancelled writer leaves them be.
             turn = asyncio.ensure_future(self._take_turn(change))
             try:
                 await asyncio.shield(turn)
@@ -173,7 +172,7 @@ class Commits(Forkable):
             raise change.error
 
     async def _take_turn(self, change: Change) -> None:
-        async with self._gate.hold(None):
+        async with self._gate.acquire(None):
             if change.done:
                 return
             with self._mutex:
@@ -184,7 +183,7 @@ class Commits(Forkable):
                 for each in batch:
                     each.error = error
             except BaseException:
-                # Whoever is interrupted does not take the others' changes along.
+                # An interrupted writer does not take the others' changes along.
                 with self._mutex:
                     self._waiting[:0] = [each for each in batch if each is not change]
                 raise
@@ -218,30 +217,32 @@ class Commits(Forkable):
     async def _store(self, draft: _Draft, now: float) -> Directory | None:
         """Replace the archive; None if it is not the one any more that the draft began as."""
         old, kept = draft.base, draft.kept()
-        if not await self._archive.place(old):
+        if not await self._archive.locate(old):
             return None
         base, key = self._archive.base, self._archive.key
         pack_anew = old.waste(kept) * _WASTEFUL > old.start - old.before
         pieces: list[bytes] = []
-        entries, place = kept, old.start
+        entries, position = kept, old.start
         if pack_anew:
             whole = await self._read_entries(old)
             if whole is None:
                 return None
-            pieces, entries, place = _moved(whole, old, kept)
+            pieces, entries, position = _moved(whole, old, kept)
         for name, packed in draft.data.items():
-            entry = draft.entries[name]._replace(offset=place)
+            entry = draft.entries[name]._replace(offset=position)
             head = entry.local_header()
             pieces += (head, packed.data)
-            place += len(head) + len(packed.data)
+            position += len(head) + len(packed.data)
             entries.append(entry)
         entries.sort(key=lambda entry: entry.name)
-        new = Directory(entries, place, comment=old.comment, before=old.before, time=now)
+        new = Directory(entries, position, comment=old.comment, before=old.before, time=now)
         tail = b"".join((*pieces, new.tail()))
         if pack_anew or not old.start:
             stamp = await base.write(key, tail, if_equal=old.generation)
         else:
-            stamp = await base.splice(key, (Kept(0, old.start), tail), if_equal=old.generation)
+            stamp = await splice(
+                base, key, (CopiedRange(0, old.start), tail), if_equal=old.generation
+            )
         if stamp.generation == UNKNOWN:
             return None
         new.generation = stamp.generation
@@ -256,8 +257,8 @@ class Commits(Forkable):
 
 def _moved(whole: bytes, old: Directory, kept: list[Entry]) -> tuple[list[bytes], list[Entry], int]:
     """What is kept of an archive, packed tight: its pieces, where its entries are now, its size."""
-    place = old.first(whole)
-    pieces, entries = [whole[:place]], []
+    position = old.first(whole)
+    pieces, entries = [whole[:position]], []
     moved: dict[int, int] = {}
     for entry in sorted(kept, key=lambda entry: entry.offset):
         if entry.offset not in moved:
@@ -265,11 +266,11 @@ def _moved(whole: bytes, old: Directory, kept: list[Entry]) -> tuple[list[bytes]
             end += entry.packed
             if entry.described_later:
                 end = min(end + _LONGEST_DESCRIPTION, old.end_of(entry))
-            moved[entry.offset] = place
+            moved[entry.offset] = position
             pieces.append(whole[entry.offset : end])
-            place += len(pieces[-1])
+            position += len(pieces[-1])
         entries.append(entry._replace(offset=moved[entry.offset]))
-    return pieces, entries, place
+    return pieces, entries, position
 
 
 def _dos_time(now_s: float) -> int:

@@ -15,11 +15,10 @@ from functools import cache
 from typing import Final, NamedTuple, cast
 
 from tensorstore_py.errors import DataLossError, ResourceExhaustedError, UnsupportedError
-from tensorstore_py.plugin import (
+from tensorstore_py.plugin.codec import BytesToBytes, BytesToBytesSpec
+from tensorstore_py.plugin.kvstore import (
     OPAQUE,
     Buffer,
-    BytesToBytes,
-    BytesToBytesSpec,
     decode_streams,
     parse_codec_json,
 )

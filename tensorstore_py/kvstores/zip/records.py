@@ -3,18 +3,107 @@
 An archive ends with a directory of its entries and a record that says where that begins. In large
 archives a second such record with wider numbers (zip64) stands before the last. Nothing here knows
 where the bytes come from; errors say what is wrong and leave it to the caller to name the archive.
+
+Names are UTF-8 where they say so (bit 11), or where they happen to be: the reference writes UTF-8
+and does not say so. All others are in code page 437, as the format's own specification has it.
 """
 
 from __future__ import annotations
 
 import struct
+from binascii import crc32
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from tensorstore_py.errors import DataLossError, UnsupportedError
-from tensorstore_py.kvstores.zip.names import fields, key_of
+from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
 
-__all__ = ["LOCAL_SIZE", "TAIL_SIZE", "End", "Entry", "end_records", "find_end", "parse_central"]
+__all__ = [
+    "LOCAL_SIZE",
+    "TAIL_SIZE",
+    "UTF8",
+    "End",
+    "Entry",
+    "encode_name",
+    "end_records",
+    "find_end",
+    "key_of",
+    "parse_central",
+]
+
+#: The flag of names in UTF-8.
+UTF8: Final = 0x800
+_UNICODE_PATH: Final = 0x7075
+_LONGEST: Final = 0xFFFF
+
+
+def key_of(name: bytes, flags: int, extra: bytes) -> str:
+    r"""The key that a name stands for.
+
+    Args:
+        name: as stored.
+        flags: of the entry.
+        extra: its extra fields, one of which may have the name once more, in UTF-8.
+
+    Example:
+        >>> key_of("é".encode(), 0, b""), key_of(b"\x82", 0, b"")
+        ('é', 'é')
+    """
+    if name.isascii():
+        return name.decode("ascii")
+    if flags & UTF8:
+        return name.decode("utf-8", "surrogateescape")
+    for kind, data in fields(extra):
+        belongs = data[1:5] == crc32(name).to_bytes(4, "little")
+        if kind == _UNICODE_PATH and data[:1] == b"\1" and belongs:
+            return data[5:].decode("utf-8", "surrogateescape")
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        return name.decode("cp437")
+
+
+def encode_name(key: str) -> tuple[bytes, int]:
+    r"""The name for a new entry, and its flags.
+
+    Raises:
+        SpecError: no entry can have that name; names the key.
+
+    Example:
+        >>> encode_name("a/b"), encode_name("é")
+        ((b'a/b', 0), (b'\xc3\xa9', 2048))
+    """
+    if not key or key.endswith("/"):
+        raise SpecError(
+            f'a zip archive has no value under the key "{key}": names that are empty or end in "/" '
+            "are directories; use another key"
+        )
+    try:
+        name = key.encode("utf-8")
+    except UnicodeEncodeError:
+        shown = key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        raise SpecError(
+            f'a zip archive cannot have the key "{shown}": names are text; use another key'
+        ) from None
+    if "\0" in key or len(name) > _LONGEST:
+        raise SpecError(
+            f'a zip archive cannot have the key "{key[:80]}": names have no NUL and at most '
+            f"{_LONGEST} bytes; use another key"
+        )
+    return name, 0 if name.isascii() else UTF8
+
+
+def fields(extra: bytes) -> list[tuple[int, bytes]]:
+    """The extra fields by their numbers, as far as they are well-formed."""
+    found, position = [], 0
+    while position + 4 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, position)
+        position += 4
+        if position + size > len(extra):
+            break
+        found.append((kind, extra[position : position + size]))
+        position += size
+    return found
+
 
 _END: Final = struct.Struct("<4s4H2IH")
 _LOCATOR: Final = struct.Struct("<4sIQI")
@@ -38,14 +127,14 @@ class End(NamedTuple):
     """What the end of an archive says.
 
     Attributes:
-        place: where the directory ends, in the bytes that were searched.
+        position: where the directory ends, in the bytes that were searched.
         entries: how many there are.
         size: of the directory, in bytes.
         offset: of the directory, from the first byte of the archive.
         comment: of the archive.
     """
 
-    place: int
+    position: int
     entries: int
     size: int
     offset: int
@@ -184,35 +273,35 @@ def find_end(tail: bytes) -> End:
         DataLossError: these are not the last bytes of an archive.
         UnsupportedError: it is one part of several.
     """
-    place = _place_of_end(tail)
-    _, disk, disk_of_directory, here, count, size, offset, length = _END.unpack_from(tail, place)
-    comment = tail[place + _END.size : place + _END.size + length]
+    position = _position_of_end(tail)
+    _, disk, disk_of_directory, here, count, size, offset, length = _END.unpack_from(tail, position)
+    comment = tail[position + _END.size : position + _END.size + length]
     if _WORD in (disk, here, count) or _LONG in (size, offset):
-        before = place - _LOCATOR.size
+        before = position - _LOCATOR.size
         if before >= 0 and tail[before : before + 4] == b"PK\6\7":
-            place = tail.rfind(b"PK\6\6", 0, before)
-            if place < 0 or place + _END64.size > before:
+            position = tail.rfind(b"PK\6\6", 0, before)
+            if position < 0 or position + _END64.size > before:
                 raise DataLossError("the zip64 end record is missing")
             _, _, _, _, disk, disk_of_directory, here, count, size, offset = _END64.unpack_from(
-                tail, place
+                tail, position
             )
     if disk or disk_of_directory or here != count:
         raise UnsupportedError("it is one part of an archive of several parts; join them")
     if size < count * _CENTRAL.size:
         raise DataLossError(f"a directory of {size} bytes cannot have {count} entries")
-    return End(place, count, size, offset, comment)
+    return End(position, count, size, offset, comment)
 
 
-def _place_of_end(tail: bytes) -> int:
-    place = len(tail)
+def _position_of_end(tail: bytes) -> int:
+    position = len(tail)
     lenient = -1
-    while (place := tail.rfind(b"PK\5\6", 0, place)) >= 0:
-        if place + _END.size <= len(tail):
-            length = int.from_bytes(tail[place + 20 : place + 22], "little")
-            if place + _END.size + length == len(tail):
-                return place
-            if place + _END.size + length < len(tail) and lenient < 0:
-                lenient = place  # followed by what does not belong to the archive
+    while (position := tail.rfind(b"PK\5\6", 0, position)) >= 0:
+        if position + _END.size <= len(tail):
+            length = int.from_bytes(tail[position + 20 : position + 22], "little")
+            if position + _END.size + length == len(tail):
+                return position
+            if position + _END.size + length < len(tail) and lenient < 0:
+                lenient = position  # followed by what does not belong to the archive
     if lenient < 0:
         raise DataLossError(
             "its end is missing: it is truncated, still being written, or no zip archive"
@@ -231,27 +320,27 @@ def parse_central(data: bytes, count: int, shift: int) -> list[Entry]:
     Raises:
         DataLossError: it is damaged.
     """
-    entries, place = [], 0
+    entries, position = [], 0
     for number in range(count):
-        if data[place : place + 4] != b"PK\1\2" or place + _CENTRAL.size > len(data):
+        if data[position : position + 4] != b"PK\1\2" or position + _CENTRAL.size > len(data):
             raise DataLossError(f"the directory is damaged at entry {number} of {count}")
         (
             _, made, _, flags, method, time, date, crc, packed, size, name_size, extra_size,
             comment_size, _, internal, external, offset,
-        ) = _CENTRAL.unpack_from(data, place)  # fmt: skip
-        name_end = place + _CENTRAL.size + name_size
+        ) = _CENTRAL.unpack_from(data, position)  # fmt: skip
+        name_end = position + _CENTRAL.size + name_size
         extra_end = name_end + extra_size
         if extra_end + comment_size > len(data):
             raise DataLossError(f"the directory is damaged at entry {number} of {count}")
-        name = data[place + _CENTRAL.size : name_end]
+        name = data[position + _CENTRAL.size : name_end]
         extra = data[name_end:extra_end]
         if _LONG in (packed, size, offset):
             extra, (size, packed, offset) = _widened(extra, (size, packed, offset))
-        place = extra_end + comment_size
+        position = extra_end + comment_size
         entries.append(
             Entry(
                 name, flags, method, date << 16 | time, crc, packed, size, extra,
-                (internal, external, made), data[extra_end:place], offset + shift,
+                (internal, external, made), data[extra_end:position], offset + shift,
             )
         )  # fmt: skip
     return entries

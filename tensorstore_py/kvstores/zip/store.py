@@ -1,8 +1,9 @@
-"""The zip store: the entries of an archive as keys and values.
+"""The zip store: the entries of an archive in a value of another store as keys and values.
 
 What it answers is what the archive has at that time: an entry is read on the condition that the
 archive was not replaced, and that there is no such entry is not said before the archive was looked
-at again.
+at again. Opening asks nothing of the other store. All who open one archive through one cache pool
+share what is known of it. `auto` knows an archive by its first bytes.
 """
 
 from __future__ import annotations
@@ -10,36 +11,48 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from tensorstore_py.errors import DataLossError, OutOfRangeError, UnsupportedError
-from tensorstore_py.kvstores.zip.archive import Archive, Fetched
+from tensorstore_py.kvstores.zip.archive import Archive, Directory, Fetched
 from tensorstore_py.kvstores.zip.commits import Change, Commits
-from tensorstore_py.kvstores.zip.directory import Directory
 from tensorstore_py.kvstores.zip.methods import Packed, pack
-from tensorstore_py.kvstores.zip.names import encode_name
-from tensorstore_py.plugin import (
+from tensorstore_py.kvstores.zip.records import encode_name
+from tensorstore_py.plugin.kvstore import (
     ALL,
     CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
-    Attempts,
     Buffer,
     ByteRange,
+    CachedRead,
     ChunkCache,
     KeyRange,
     KvStore,
+    KvStoreField,
+    KvStoreSpec,
     ListEntry,
-    Places,
+    RangeRead,
     ReadResult,
+    Resource,
+    ResourceField,
+    ThreadLimiter,
     TimestampedStorageGeneration,
+    WholeRewrite,
+    adapter_url_rest,
     encode_key,
+    encode_path,
     holds,
+    kvstore,
     offload,
 )
 
-__all__ = ["SharedArchive", "ZipStore"]
+__all__ = [
+    "SharedArchive",
+    "ZipSpec",
+    "ZipStore",
+]
 
 Compression = Literal["store", "deflate", "zstd", "xz"]
 Results = list[ReadResult]
@@ -51,7 +64,7 @@ class SharedArchive:
     Args:
         base: where the archive is.
         key: of the archive there.
-        cache: where it is kept when nobody has it open any more.
+        cache: where it is kept when no store has it open any more.
         name: what it is kept under.
     """
 
@@ -75,7 +88,7 @@ class _Kept(NamedTuple):
     size_bytes: int
 
 
-class ZipStore(KvStore):
+class ZipStore(RangeRead, CachedRead, WholeRewrite, KvStore):
     """See the head of this file.
 
     Args:
@@ -84,25 +97,22 @@ class ZipStore(KvStore):
         places: for compressing and decompressing; each holds one while it runs.
     """
 
-    atomic = True
-    rewritten = True
-
     def __init__(
         self,
         shared: SharedArchive,
         compression: Compression = "deflate",
-        places: Places | None = None,
+        places: ThreadLimiter | None = None,
     ) -> None:
-        self._shared = shared  # as long as somebody has it, others find it
+        self._shared = shared  # as long as one store has it, others find it
         self._archive = shared.archive
         self._commits = shared.commits
         self._compression = compression
-        self._places = Places(64) if places is None else places
+        self._places = ThreadLimiter(64) if places is None else places
         base = self._archive.base
         self.inline = base.inline
         self.width = base.width
-        if base.place is not None:
-            self.place = f"{base.place}|{self._archive.key}|zip"
+        if base.identity is not None:
+            self.identity = f"{base.identity}|{self._archive.key}|zip"
 
     async def read(
         self,
@@ -139,7 +149,7 @@ class ZipStore(KvStore):
     ) -> Results:
         """Parts of the value as it was at `since` or later, in s since 1970."""
         directory = await self._archive.latest()
-        attempts: Attempts | None = None
+        attempts = CONFLICTS.begin("read", partial(self.describe_key, key), inline=self.inline)
         while True:
             entry = directory.keys.get(key)
             generation = NO_VALUE if entry is None else entry.generation
@@ -154,9 +164,6 @@ class ZipStore(KvStore):
                 else:
                     if found is not None:
                         return _values(found, generation)
-                    if attempts is None:
-                        where = partial(self.describe_key, key)
-                        attempts = CONFLICTS.begin("read", where, inline=self.inline)
                     await attempts.lost(directory.generation)
                     since = time.time()
             elif fresh:
@@ -175,7 +182,7 @@ class ZipStore(KvStore):
         generation = UNKNOWN if change.failed is not None else change.generations[key]
         return TimestampedStorageGeneration(generation, change.time)
 
-    async def write_together(
+    async def write_batch(
         self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
     ) -> str | None:
         packed = {key: await self._packed(key, value) for key, value in values.items()}
@@ -213,3 +220,52 @@ def _values(found: Fetched, generation: bytes) -> Results:
         ReadResult("value", value, TimestampedStorageGeneration(generation, found.time))
         for value in found.values
     ]
+
+
+#: What a local file header begins with, and what an archive without entries does.
+_SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+@kvstore("zip", schemes=["zip"])
+class ZipSpec(KvStoreSpec):
+    """`{"driver": "zip", "base": "file:///a.zip", "path": "inner/"}`, or `file:///a.zip|zip:inner/`.
+
+    Attributes:
+        base: the archive: a store whose path is its key.
+        compression: how new entries are compressed.
+        cache_pool: where the directory of the archive is kept.
+        data_copy_concurrency: how many threads compress and decompress.
+
+    Example:
+        >>> ZipSpec.from_url("zip:inner/")
+        {'driver': 'zip', 'path': 'inner/'}
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "base", "compression", "cache_pool", "data_copy_concurrency",
+    })  # fmt: skip
+
+    base: KvStoreField
+    compression: Literal["store", "deflate", "zstd", "xz"] = "deflate"
+    cache_pool: Resource[ChunkCache] = ResourceField("cache_pool")
+    data_copy_concurrency: Resource[ThreadLimiter] = ResourceField("data_copy_concurrency")
+
+    @classmethod
+    def detects(cls, head: bytes) -> bool:
+        return head.startswith(_SIGNATURES)
+
+    def open(self) -> ZipStore:
+        cache, where = self.cache_pool.value, self.base
+        scope = cache.scope(where.path, where, "zip")
+        shared = cache.companion(
+            scope, lambda: SharedArchive(where.open(), where.path, cache, (scope, "directory"))
+        )
+        return ZipStore(shared, self.compression, self.data_copy_concurrency.value)
+
+    def to_url(self) -> str:
+        return f"{self.base.to_url()}|zip:{encode_path(self.path)}"
+
+    @classmethod
+    def from_url(cls, url: str) -> dict[str, object]:
+        path = adapter_url_rest(url, "zip")
+        return {"driver": "zip", "path": path} if path else {"driver": "zip"}

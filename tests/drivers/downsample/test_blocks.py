@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tensorstore_py._index import IndexDomain
+from tensorstore_py import IndexDomain
 from tensorstore_py.drivers.downsample.blocks import (
     base_box,
     block_extents,

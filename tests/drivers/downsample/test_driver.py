@@ -73,14 +73,19 @@ def test_views_of_the_smaller_array(stores, factors, index):
 
 def test_every_chunk_is_read_once(stores, monkeypatch):
     reads: Counter[str] = Counter()
-    plain = MemoryStore.read
 
-    async def read(self, key, *arguments, **options):
-        reads[key] += 1
-        return await plain(self, key, *arguments, **options)
+    def counted(name):
+        plain = getattr(MemoryStore, name)
+
+        async def read(self, key, *arguments, **options):
+            reads[key] += 1
+            return await plain(self, key, *arguments, **options)
+
+        monkeypatch.setattr(MemoryStore, name, read)
 
     smaller = ts.downsample(stores[ts], [2, 3], "mean")
-    monkeypatch.setattr(MemoryStore, "read", read)
+    for name in ("read", "read_parts"):  # of the last row of chunks half is wanted
+        counted(name)
     smaller.read().result()
     chunks = {f"a/c/{row}/{column}": 1 for row in range(3) for column in range(3)}
     assert reads == chunks

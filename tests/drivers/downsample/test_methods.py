@@ -3,7 +3,7 @@ import pytest
 import tensorstore as reference
 
 import tensorstore_py as ts
-from tensorstore_py._api.json_source import as_json_array
+from tensorstore_py._api.source import as_json_array
 from tensorstore_py.drivers.downsample.methods import METHODS, check_method, reduced
 
 NAMES = [

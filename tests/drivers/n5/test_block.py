@@ -6,7 +6,8 @@ import pytest
 
 from tensorstore_py.drivers.n5.block import BlockCodec
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.plugin import ArrayToBytes, ChunkType, CodecChain, parse_codec_json
+from tensorstore_py.plugin.codec import ArrayToBytes, ChunkType, CodecChain
+from tensorstore_py.plugin.driver import parse_codec_json
 from tensorstore_py.testing.codecs import CodecSuite
 
 VALUES = np.array([[1, 4], [2, 5], [3, 6]], "uint16")

@@ -2,7 +2,7 @@ import pytest
 
 from tensorstore_py.drivers.n5.codec_spec import N5CodecSpec, compression_json, parse_compression
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import CodecSpec
+from tensorstore_py.plugin.driver import CodecSpec
 
 BLOSC = {"type": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tensorstore_py.drivers.n5.foreign import standard
+from tensorstore_py.drivers.n5.metadata import N5Metadata
+
+standard = N5Metadata.standard
 
 
 def test_what_keeps_to_the_format_is_not_touched() -> None:

@@ -1,8 +1,7 @@
 from jsonschema import Draft202012Validator
 
 import tensorstore_py as ts
-from tensorstore_py.drivers.n5.json_form import METADATA_FORM
-from tensorstore_py.drivers.n5.metadata import MetadataConstraints
+from tensorstore_py.drivers.n5.metadata import METADATA_FORM, N5Constraints
 
 DOCUMENT = {
     "axes": ["x", "y"],
@@ -18,7 +17,7 @@ DOCUMENT = {
 def test_the_form_lists_the_members_that_the_parser_knows() -> None:
     properties = METADATA_FORM["properties"]
     assert isinstance(properties, dict)
-    fields = MetadataConstraints.model_fields
+    fields = N5Constraints.model_fields
 
     assert set(properties) == set(DOCUMENT)
     assert set(properties) == {fields[name].alias or name for name in fields} - {"extra"}

@@ -252,7 +252,7 @@ def test_transactions() -> None:
 def test_what_the_library_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     compression = {"type": "blosc", "cname": "zstd", "clevel": 5, "shuffle": 1}
     asked = N5Spec.parse(spec({**METADATA, "compression": compression}))
-    from tensorstore_py.codecs.blosc import codec as blosc
+    from tensorstore_py.codecs import blosc
 
     library = blosc._library()
     monkeypatch.setattr(blosc, "_library", lambda: library._replace(compressors=("lz4",)))

@@ -1,7 +1,7 @@
 import numpy as np
 
-from tensorstore_py.drivers.stack.cells import NOBODY, cells
-from tensorstore_py.plugin import RegularAxis
+from tensorstore_py.drivers.stack.driver import NOBODY, cells
+from tensorstore_py.plugin.driver import RegularAxis
 
 FAR = 2**62
 

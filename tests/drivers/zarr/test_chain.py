@@ -8,7 +8,7 @@ from tensorstore_py.drivers.zarr.chain import bound_chain, inner_order
 from tensorstore_py.drivers.zarr.fill_value import field_fill_value
 from tensorstore_py.drivers.zarr.metadata import ZarrMetadata
 from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
-from tensorstore_py.plugin import CodecChain
+from tensorstore_py.plugin.codec import CodecChain
 
 DOCUMENT: dict[str, object] = {
     "zarr_format": 2,
@@ -26,9 +26,9 @@ ZLIB = {"id": "zlib", "level": 1}
 
 
 def chain(*, run_code: bool = False, field: str | None = None, **members: object) -> CodecChain:
-    metadata = ZarrMetadata.parse(json.dumps({**DOCUMENT, **members}).encode())
-    view = metadata.view(field)
-    fill = field_fill_value(view, metadata.fill_value)
+    metadata = ZarrMetadata.read(json.dumps({**DOCUMENT, **members}).encode())
+    view = metadata.stored_view(field)
+    fill = field_fill_value(view, metadata.fill_value.data)
     return bound_chain(metadata, view, fill, run_code=run_code)
 
 
@@ -158,7 +158,9 @@ def test_what_runs_code_is_bound_only_if_that_is_allowed() -> None:
 
 def test_a_library_that_is_missing_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pcodec", None)
-    __import__("importlib").import_module("tensorstore_py.codecs.pcodec")._library.cache_clear()
+    __import__("importlib").import_module(
+        "tensorstore_py.codecs.pcodec_zfpy"
+    )._library.cache_clear()
 
     with pytest.raises(UnsupportedError, match=r"^filters\[0\]: .*tensorstore-py\[codecs\]"):
         chain(dtype="<i2", filters=[{"id": "pcodec"}])

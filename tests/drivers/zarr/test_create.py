@@ -1,10 +1,10 @@
 import pytest
 
-from tensorstore_py.drivers.zarr.create import check_fill_value, implied_schema, new_metadata
 from tensorstore_py.drivers.zarr.data_type import StoredType
-from tensorstore_py.drivers.zarr.metadata import MetadataConstraints
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import Schema, dtype
+from tensorstore_py.plugin.driver import dtype
+from tests.drivers.formats import created as made
+from tests.drivers.formats import known, opened
 
 ONE = [["x", "<u2", [2, 3]]]
 PAIR = [["x", "<u2", [2, 3]], ["y", ">f4"]]
@@ -12,8 +12,7 @@ BLOSC = {"blocksize": 0, "clevel": 5, "cname": "lz4", "id": "blosc", "shuffle": 
 
 
 def created(schema: object, metadata: object = None, field: str | None = None) -> dict:
-    constraints = MetadataConstraints.parse(metadata or {})
-    return new_metadata(Schema(schema), constraints, field).to_json()
+    return made("zarr", schema, metadata or {}, **({} if field is None else {"field": field}))
 
 
 def asked(*shape: int, **parts: object) -> dict:
@@ -66,7 +65,7 @@ def test_read_and_write_chunks_are_one() -> None:
     torn = {"read_chunk": {"shape": [4, 5]}, "write_chunk": {"shape": [8, 5]}}
 
     assert created(asked(10, 20, chunk_layout=layout))["chunks"] == [4, 5]
-    with pytest.raises(MismatchError, match="read and write chunks are the same"):
+    with pytest.raises(SpecError, match="read and write chunks are the same"):
         created(asked(10, 20, chunk_layout=torn))
 
 
@@ -96,7 +95,7 @@ def test_inner_dimensions_stay_innermost() -> None:
     turned = created({"chunk_layout": {"inner_order": [1, 0, 2, 3]}}, metadata)
 
     assert turned["order"] == "F"
-    with pytest.raises(SpecError, match=r"only \[0, 1, 2, 3\] and \[1, 0, 2, 3\]"):
+    with pytest.raises(SpecError, match=r"inside an element, .*come last"):
         created({"chunk_layout": {"inner_order": [3, 2, 1, 0]}}, metadata)
 
 
@@ -140,7 +139,7 @@ def test_a_field_s_fill_value_is_broadcast(value: object, written: str) -> None:
     ("metadata", "value", "problem"),
     [
         ({"dtype": "<u2"}, -1, "expected an integer from 0 to 65535"),
-        ({"dtype": "<u2"}, [1, 2], r"shape \[2\] does not broadcast"),
+        ({"dtype": "<u2"}, [1, 2], r"an array of shape \[2\]"),
         ({"dtype": "<u2", "fill_value": None}, 7, r"asks for 7, but the metadata has none"),
         ({"dtype": "<u2", "fill_value": 8}, 7, "asks for 7, but the metadata has 8"),
         ({"dtype": ONE}, [7, 8], r"shape \[2\] does not broadcast"),
@@ -193,7 +192,7 @@ def test_what_is_missing_or_impossible_is_named(schema: dict, metadata: dict, pr
     ],
 )
 def test_contradictions_are_refused(schema: dict, metadata: dict) -> None:
-    with pytest.raises(MismatchError):
+    with pytest.raises((MismatchError, SpecError)):
         created(schema, metadata)
 
 
@@ -203,9 +202,7 @@ def test_a_field_needs_a_data_type_with_fields() -> None:
 
 
 def test_metadata_implies_a_schema() -> None:
-    constraints = MetadataConstraints.parse({"shape": [10], "chunks": [5], "dtype": ONE})
-
-    schema = implied_schema(Schema(), constraints, StoredType.parse(ONE).view("x"))
+    schema = known("zarr", {}, {"shape": [10], "chunks": [5], "dtype": ONE}, field="x")
 
     assert schema.to_json() == {
         "chunk_layout": {
@@ -221,16 +218,14 @@ def test_metadata_implies_a_schema() -> None:
 
 
 def test_without_a_type_the_rank_is_unknown() -> None:
-    constraints = MetadataConstraints.parse({"shape": [10]})
-
-    assert implied_schema(Schema(), constraints, None).rank is None
-    assert implied_schema(Schema(rank=1), constraints, None).domain is not None
+    assert known("zarr", {}, {"shape": [10]}).rank is None
+    assert known("zarr", {"rank": 1}, {"shape": [10]}).domain is not None
 
 
 def test_a_stored_fill_value_is_compared_by_value() -> None:
-    field = StoredType.parse(">u2").view()
+    document = created(asked(3), {"dtype": ">u2", "fill_value": 1})
 
-    check_fill_value(Schema(), field, None)
-    check_fill_value(Schema(dtype="uint16", fill_value=1), field, b"\x00\x01")
+    opened("zarr", document, schema={"fill_value": 1})
+    opened("zarr", {**document, "fill_value": None}, schema={})
     with pytest.raises(MismatchError, match="asks for 2, but the metadata has 1"):
-        check_fill_value(Schema(dtype="uint16", fill_value=2), field, b"\x00\x01")
+        opened("zarr", document, schema={"fill_value": 2})

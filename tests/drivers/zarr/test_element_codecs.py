@@ -3,14 +3,8 @@ import pytest
 
 from tensorstore_py.drivers.zarr.element_codecs import FilteredElements, SerializedElements
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.plugin import (
-    OPAQUE,
-    ArrayToArraySpec,
-    ArrayToBytes,
-    ArrayToBytesSpec,
-    ChunkType,
-    parse_codec_json,
-)
+from tensorstore_py.plugin.codec import ArrayToArraySpec, ArrayToBytes, ArrayToBytesSpec, ChunkType
+from tensorstore_py.plugin.driver import OPAQUE, parse_codec_json
 
 CHUNK = ChunkType((2, 3), np.dtype(">i2"), np.zeros((), ">i2"))
 VALUES = np.array([[5, 6, 8], [8, 7, -1]], ">i2")

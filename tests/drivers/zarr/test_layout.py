@@ -4,9 +4,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from tensorstore_py.drivers.zarr.layout import array_layout
 from tensorstore_py.drivers.zarr.metadata import ZarrMetadata
-from tensorstore_py.plugin import ArrayLayout
+from tensorstore_py.drivers.zarr.spec import ZarrSpec
+from tensorstore_py.plugin.driver import ArrayLayout
 
 DOCUMENT: dict[str, object] = {
     "zarr_format": 2,
@@ -28,9 +28,10 @@ def bound(
     labels: tuple[str, ...] | None = None,
     **members: object,
 ) -> ArrayLayout:
-    metadata = ZarrMetadata.parse(json.dumps({**DOCUMENT, **members}).encode())
-    chosen = metadata.view(field)
-    return array_layout(metadata, chosen, separator=separator, labels=labels)
+    metadata = ZarrMetadata.read(json.dumps({**DOCUMENT, **members}).encode())
+    asked = {} if separator is None else {"dimension_separator": separator}
+    spec = ZarrSpec.parse({"kvstore": "memory://", "metadata": asked}).replace(field=field)
+    return spec.replace(array_dimensions=labels or False).layout(metadata)
 
 
 def test_the_schema_is_that_of_the_documentation() -> None:

@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from tensorstore_py.drivers.zarr.metadata import MetadataConstraints, ZarrMetadata
+from tensorstore_py.drivers.zarr.metadata import ZarrConstraints, ZarrMetadata
 from tensorstore_py.errors import MismatchError, SpecError
+from tests.drivers.formats import opened
 
 DOCUMENT = {
     "zarr_format": 2,
@@ -18,7 +19,7 @@ DOCUMENT = {
 
 
 def parse(**changes: object) -> ZarrMetadata:
-    return ZarrMetadata.parse(json.dumps({**DOCUMENT, **changes}).encode())
+    return ZarrMetadata.read(json.dumps({**DOCUMENT, **changes}).encode())
 
 
 def test_a_document_reads_back_as_it_was() -> None:
@@ -28,15 +29,14 @@ def test_a_document_reads_back_as_it_was() -> None:
         b'"zarr_format":2}'
     )
 
-    metadata = ZarrMetadata.parse(text)
+    metadata = ZarrMetadata.read(text)
 
     assert metadata.serialize() == text
-    assert metadata == ZarrMetadata.parse(text)
-    assert hash(metadata) == hash(ZarrMetadata.parse(text))
+    assert metadata == ZarrMetadata.read(text)
 
 
 def test_a_separator_is_only_written_where_one_was() -> None:
-    assert parse().separator is None
+    assert parse().dimension_separator is None
     assert "dimension_separator" not in parse().to_json()
     assert parse(dimension_separator=".").to_json()["dimension_separator"] == "."
 
@@ -58,7 +58,7 @@ def test_every_member_is_required(name: str) -> None:
     document = {key: DOCUMENT[key] for key in DOCUMENT if key != name}
 
     with pytest.raises(SpecError, match=f"^{name}: this member is required"):
-        ZarrMetadata.parse(json.dumps(document).encode())
+        ZarrMetadata.read(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_every_member_is_required(name: str) -> None:
         ("zarr_format", "2", "^zarr_format: expected 2"),
         ("shape", 10, "^shape: expected an array"),
         ("shape", [10, -1], r"^shape\[1\]: "),
-        ("shape", None, "^shape: null is not possible"),
+        ("shape", None, "^shape: expected an array"),
         ("shape", [2] * 33, "^shape: expected at most 32 dimensions"),
         ("chunks", [5, 0], r"^chunks\[1\]: "),
         ("chunks", [5], "^chunks: has 1 dimensions, but the shape has 2"),
@@ -93,7 +93,7 @@ def test_an_unknown_filter_is_refused_by_name() -> None:
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[]"])
 def test_what_is_no_document_is_refused(data: bytes) -> None:
     with pytest.raises(SpecError, match=r"this is no JSON|expected an object"):
-        ZarrMetadata.parse(data)
+        ZarrMetadata.read(data)
 
 
 @pytest.mark.parametrize(
@@ -111,28 +111,25 @@ def test_what_is_no_document_is_refused(data: bytes) -> None:
     ],
 )
 def test_constraints_print_what_was_said(given: dict, written: dict) -> None:
-    assert MetadataConstraints.parse(given).to_json() == written
+    assert ZarrConstraints.parse(given).to_json() == written
 
 
 def test_constraints_know_no_other_members() -> None:
     with pytest.raises(SpecError, match=r"^chunk: no such member"):
-        MetadataConstraints.parse({"chunk": [1]})
+        ZarrConstraints.parse({"chunk": [1]})
 
 
 def test_a_fill_value_needs_its_type() -> None:
     with pytest.raises(SpecError, match=r'^fill_value: .* together with "dtype"'):
-        MetadataConstraints.parse({"fill_value": 0})
+        ZarrConstraints.parse({"fill_value": 0})
     with pytest.raises(SpecError, match=r'^dtype: "<u3"'):
-        MetadataConstraints.parse({"fill_value": 0, "dtype": "<u3"})
+        ZarrConstraints.parse({"fill_value": 0, "dtype": "<u3"})
 
 
 def test_a_complete_document_satisfies_its_own_constraints() -> None:
     metadata = parse(dtype="<f4", fill_value="NaN")
-    constraints = metadata.constraints(".")
 
-    constraints.check(metadata)
-
-    assert constraints.to_json() == {**metadata.to_json(), "dimension_separator": "."}
+    assert metadata.constraints.to_json() == metadata.to_json()
 
 
 @pytest.mark.parametrize(
@@ -148,14 +145,11 @@ def test_a_complete_document_satisfies_its_own_constraints() -> None:
     ],
 )
 def test_a_constraint_that_does_not_hold_is_named(asked: dict, stored: str, wanted: str) -> None:
-    constraints = MetadataConstraints.parse(asked)
-    metadata = parse(dimension_separator=".")
-
     with pytest.raises(
         MismatchError, match=f'"{list(asked)[-1]}" is {stored} in the stored .*asks for {wanted}'
     ):
-        constraints.check(metadata)
+        opened("zarr", {**DOCUMENT, "dimension_separator": "."}, metadata=asked)
 
 
 def test_any_separator_fits_a_document_without_one() -> None:
-    MetadataConstraints.parse({"dimension_separator": "/"}).check(parse())
+    opened("zarr", DOCUMENT, metadata={"dimension_separator": "/"})

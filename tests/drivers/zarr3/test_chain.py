@@ -14,7 +14,7 @@ from tensorstore_py.drivers.zarr3.chain import (
     stored_endian,
 )
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import codecs_to_json
+from tensorstore_py.plugin.driver import codecs_to_json
 
 
 def transpose(*order: int) -> dict:

@@ -2,7 +2,7 @@ import pytest
 import tensorstore as reference
 
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin import CodecSpec
+from tensorstore_py.plugin.driver import CodecSpec
 
 GZIP = {"name": "gzip", "configuration": {"level": 3}}
 SHARDS = {"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3]}}

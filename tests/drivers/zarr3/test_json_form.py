@@ -1,7 +1,7 @@
 from jsonschema import Draft202012Validator
 
 from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
-from tensorstore_py.drivers.zarr3.metadata import MetadataConstraints
+from tensorstore_py.drivers.zarr3.metadata import Zarr3Constraints
 
 DOCUMENT = {
     "zarr_format": 3,
@@ -21,7 +21,7 @@ DOCUMENT = {
 def test_the_form_lists_the_members_that_the_parser_knows():
     assert set(METADATA_FORM["properties"]) == set(DOCUMENT)
     for name, value in DOCUMENT.items():
-        MetadataConstraints.parse({"data_type": "uint8", name: value})
+        Zarr3Constraints.parse({"data_type": "uint8", name: value})
 
 
 def test_the_form_tells_grids_apart():

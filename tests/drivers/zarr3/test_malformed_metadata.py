@@ -229,7 +229,7 @@ def test_what_is_no_document_is_named(name: str) -> None:
 
     assert type(error) is DataLossError
     assert str(error).startswith(f"Error reading {KEY}: ")
-    assert "not a JSON document" in str(error) or "expected an object" in str(error)
+    assert "this is no JSON" in str(error) or "expected an object" in str(error)
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENT if name not in OPTIONAL])

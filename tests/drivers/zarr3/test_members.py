@@ -7,12 +7,11 @@ from tensorstore_py.drivers.zarr3.members import (
     parse_extents,
     parse_shape,
     parse_units,
-    require,
     with_units,
     without_empty_units,
 )
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin import Level, Unit
+from tensorstore_py.plugin.driver import Level, Unit
 
 
 def test_values() -> None:
@@ -21,7 +20,6 @@ def test_values() -> None:
     assert parse_attributes({"a": [1, None]}) == {"a": (1, None)}
     assert parse_units({"a": 1}) is None
     assert parse_units({"dimension_units": ["4nm", None]}) == (Unit(4, "nm"), None)
-    assert require(5) == 5
     assert parse_extents([3, 2], Level(2, 3)) == (3, 2)
     assert json_array([]) == []
 

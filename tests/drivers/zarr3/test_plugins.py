@@ -23,9 +23,21 @@ from typing import Annotated
 
 import numpy as np
 
-from tensorstore_py.plugin import (
-    ArrayToArray, ArrayToArraySpec, BytesToBytes, BytesToBytesSpec, ChunkGridModel,
-    ChunkKeyEncodingModel, ChunkKeys, IrregularAxis, Level, chunk_grid, chunk_key_encoding, codec,
+from tensorstore_py.plugin.codec import (
+    ArrayToArray,
+    ArrayToArraySpec,
+    BytesToBytes,
+    BytesToBytesSpec,
+    codec,
+)
+from tensorstore_py.plugin.driver import (
+    ChunkGridModel,
+    ChunkKeyEncodingModel,
+    ChunkKeys,
+    IrregularAxis,
+    Level,
+    chunk_grid,
+    chunk_key_encoding,
 )
 
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py._runtime.inline import run_inline
 from tensorstore_py.errors import MismatchError, NotFoundError, SpecError
 from tests.chunked.stores import counting, opened, pool
 from tests.chunked.views import look_up, views
 from tests.drivers.zarr3.test_chunk_grid import CUT, MALFORMED, expanded, rectilinear
+from tests.runtime.processes import run_inline
 
 SIZES = ([2, 3, [4, 2]], 5, [[1, 3], 7])
 SHAPE = [13, 11, 10]

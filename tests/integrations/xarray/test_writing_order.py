@@ -208,7 +208,7 @@ def test_who_comes_while_a_group_is_written_finds_it() -> None:
 
 def test_who_is_overtaken_writes_nothing() -> None:
     class Late(Noting):
-        """Somebody else makes the group right after this one has looked."""
+        """Another process makes the group right after this one has looked."""
 
         looks = 0
 

@@ -156,7 +156,7 @@ class TestRetries:
     @pytest.fixture
     def slept(self, monkeypatch):
         slept: list[float] = []
-        monkeypatch.setattr("tensorstore_py.kvstores.file.reads.pause", slept.append)
+        monkeypatch.setattr("tensorstore_py.kvstores.file.reading.pause", slept.append)
         return slept
 
     @pytest.fixture

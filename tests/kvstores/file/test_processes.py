@@ -12,7 +12,7 @@ from tensorstore_py.testing import drive
 
 OURS = """
 import sys
-from tensorstore_py._runtime.inline import run_inline
+from tensorstore_py._runtime.execution import run_inline
 from tensorstore_py.kvstores.file import FileStore, store as module
 store = FileStore(sync=False)
 read = lambda key: run_inline(store.read(key))

@@ -11,7 +11,7 @@ from tensorstore_py.kvstores.file.staging import (
     write_all,
     write_parts,
 )
-from tensorstore_py.plugin import Kept, Stretch
+from tensorstore_py.plugin.kvstore import CopiedRange, Segment
 
 
 @pytest.fixture
@@ -147,14 +147,14 @@ def test_a_part_of_a_file_is_copied(monkeypatch, tmp_path, how):
 
 def test_what_is_kept_stands_between_what_is_new(tmp_path):
     (tmp_path / "a").write_bytes(b"0123456789")
-    parts: list[Stretch] = [
+    parts: list[Segment] = [
         b"ab",
         b"c",
-        Kept(2, 4),
-        Kept(4, 7),
+        CopiedRange(2, 4),
+        CopiedRange(4, 7),
         memoryview(b"d"),
-        Kept(0, 1),
-        Kept(9, 9),
+        CopiedRange(0, 1),
+        CopiedRange(9, 9),
     ]
     with open(tmp_path / "a", "rb") as kept, open(tmp_path / "b", "wb") as file:
         write_parts(file.fileno(), parts, kept.fileno())

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import tensorstore as reference
 
-from tensorstore_py._interface.update import Replace, Update
+from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Replace
 from tensorstore_py.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -16,20 +16,20 @@ from tensorstore_py.errors import (
     SpecError,
     UnavailableError,
 )
-from tensorstore_py.kvstores.file import FileStore, reads
+from tensorstore_py.kvstores.file import FileStore, reading
 from tensorstore_py.kvstores.file import store as store_module
-from tensorstore_py.kvstores.file.generations import present_at
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import write_parts
-from tensorstore_py.plugin import (
+from tensorstore_py.kvstores.file.status import present_at
+from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
     ByteRange,
+    CopiedRange,
     Duration,
-    Kept,
-    Places,
-    Stretch,
+    Segment,
+    ThreadLimiter,
 )
 from tensorstore_py.testing import KvStoreSuite, drive
 
@@ -184,7 +184,7 @@ class TestFileStore(FileSuite):
         second = drive(
             store,
             lambda: store.splice(
-                prefix + "a", (b"head", Kept(4, 10**6), b"tail"), if_equal=first.generation
+                prefix + "a", (b"head", CopiedRange(4, 10**6), b"tail"), if_equal=first.generation
             ),
         )
 
@@ -282,7 +282,7 @@ class TestFileStore(FileSuite):
             drive(store, lambda: store.write_values(keys, [b"1", b"new", b"2"]))
 
         assert os.listdir(prefix) == ["a"]
-        assert store._places.free == store._places.limit
+        assert store._places.available == store._places.limit
 
     def test_several_writes_that_wait_for_nothing_are_made_in_turns(
         self, store, prefix, monkeypatch
@@ -294,7 +294,7 @@ class TestFileStore(FileSuite):
             taken.append("turn")
             return nullcontext()
 
-        monkeypatch.setattr(turns, "mine", mine)
+        monkeypatch.setattr(turns, "acquire", mine)
 
         drive(store, lambda: store.write_values([prefix + "a", prefix + "b"], [b"1", b"2"]))
         assert taken == ["turn"]
@@ -409,7 +409,7 @@ class TestRetries:
     @pytest.fixture
     def slept(self, monkeypatch):
         slept: list[float] = []
-        monkeypatch.setattr(reads, "pause", slept.append)
+        monkeypatch.setattr(reading, "pause", slept.append)
         return slept
 
     @staticmethod
@@ -506,7 +506,7 @@ class TestRetries:
         assert slept == []
 
 
-class Append(Update):
+class Append(ReadModifyWrite):
     """Adds to the end of what is there, and calls `first` the first time."""
 
     def __init__(self, tail, first=lambda: None):
@@ -519,7 +519,7 @@ class Append(Update):
         return bytes(stored or b"") + self.tail
 
 
-class Broken(Update):
+class Broken(ReadModifyWrite):
     async def apply(self, stored):
         raise ValueError(bytes(stored or b""))
 
@@ -539,9 +539,9 @@ def shown(folder):
 class TestUpdatingSeveral:
     @pytest.fixture
     def store(self, mode, sync):
-        store = FileStore(sync=sync, locking=locking(mode), concurrency=Places(3))
+        store = FileStore(sync=sync, locking=locking(mode), concurrency=ThreadLimiter(3))
         yield store
-        assert store._places.free == 3
+        assert store._places.available == 3
 
     def update(self, store, folder, updates):
         keys = [f"{folder}/{name}" for name in updates]
@@ -621,7 +621,7 @@ class TestUpdatingSeveral:
             return usual(key)
 
         monkeypatch.setattr(of, name, unreliable)
-        monkeypatch.setattr(reads, "pause", lambda _: None)
+        monkeypatch.setattr(reading, "pause", lambda _: None)
         return left
 
     def test_a_trouble_that_passes_is_none(self, store, tmp_path, failing):
@@ -661,7 +661,7 @@ class TestUpdatingSeveral:
 
     def test_nobody_is_kept_out_while_they_are_worked_out(self, store, tmp_path):
         free = []
-        look = lambda: free.append(store._places.free)  # noqa: E731
+        look = lambda: free.append(store._places.available)  # noqa: E731
 
         self.update(store, tmp_path, {"a": Append(b"1", look), "b": Append(b"2", look)})
 
@@ -693,9 +693,9 @@ class TestUpdatingSeveral:
 class TestSplicing:
     @pytest.fixture
     def store(self, mode, sync):
-        store = FileStore(sync=sync, locking=locking(mode), concurrency=Places(3))
+        store = FileStore(sync=sync, locking=locking(mode), concurrency=ThreadLimiter(3))
         yield store
-        assert store._places.free == 3
+        assert store._places.available == 3
 
     def splice(self, store, folder, parts, if_equal=None):
         key = f"{folder}/a"
@@ -707,7 +707,7 @@ class TestSplicing:
         put(f"{tmp_path}/a", VALUE)
 
         generation = self.splice(
-            store, tmp_path, [b"new", Kept(2, 5), memoryview(b"!"), Kept(9, 10)]
+            store, tmp_path, [b"new", CopiedRange(2, 5), memoryview(b"!"), CopiedRange(9, 10)]
         )
 
         assert shown(tmp_path) == {"a": b"new234!9"}
@@ -716,7 +716,7 @@ class TestSplicing:
 
     def test_of_parts_that_change_places(self, store, tmp_path):
         put(f"{tmp_path}/a", VALUE)
-        parts = [Kept(place, place + 1) for place in range(9, -1, -1)]
+        parts = [CopiedRange(place, place + 1) for place in range(9, -1, -1)]
 
         assert self.splice(store, tmp_path, parts) != UNKNOWN
         assert shown(tmp_path) == {"a": VALUE[::-1]}
@@ -724,7 +724,7 @@ class TestSplicing:
     def test_again_and_again(self, store, tmp_path):
         put(f"{tmp_path}/a", b"")
         for number in range(20):
-            self.splice(store, tmp_path, [b"%d" % (number % 10), Kept(0, number)])
+            self.splice(store, tmp_path, [b"%d" % (number % 10), CopiedRange(0, number)])
 
         assert shown(tmp_path) == {"a": b"9876543210" * 2}
 
@@ -734,7 +734,7 @@ class TestSplicing:
         before = drive(store, lambda: store.read(f"{tmp_path}/a")).stamp.generation
         put(f"{tmp_path}/a", theirs)
 
-        assert self.splice(store, tmp_path, [b"new", Kept(0, 10)], before) == UNKNOWN
+        assert self.splice(store, tmp_path, [b"new", CopiedRange(0, 10)], before) == UNKNOWN
         assert shown(tmp_path) == ({} if theirs is None else {"a": theirs})
 
     def test_what_is_replaced_meanwhile_is_never_mixed_in(self, store, tmp_path, monkeypatch):
@@ -752,12 +752,13 @@ class TestSplicing:
             return found
 
         monkeypatch.setattr(store_module, "present_at", replaced)
-        self.splice(store, tmp_path, [b"new", Kept(3, 10)], before)
+        self.splice(store, tmp_path, [b"new", CopiedRange(3, 10)], before)
 
         assert shown(tmp_path)["a"] in (b"new" + VALUE[3:], b"theirs, as long")
 
     def test_where_no_directory_is_none_is_made(self, store, tmp_path):
-        generation = self.splice(store, tmp_path / "d", [b"new", Kept(0, 1)], b"some generation")
+        parts = [b"new", CopiedRange(0, 1)]
+        generation = self.splice(store, tmp_path / "d", parts, b"some generation")
 
         assert generation == UNKNOWN
         assert shown(tmp_path) == {}
@@ -771,7 +772,7 @@ class TestSplicing:
         put(f"{tmp_path}/a", VALUE)
 
         with pytest.raises(OutOfRangeError, match=r"\[5, 11\)"):
-            self.splice(store, tmp_path, [b"new", Kept(5, 11), b"more"])
+            self.splice(store, tmp_path, [b"new", CopiedRange(5, 11), b"more"])
 
         assert shown(tmp_path) == {"a": VALUE}
 
@@ -783,7 +784,7 @@ class TestSplicing:
 
 def test_a_trouble_while_it_splices_may_pass(tmp_path, monkeypatch):
     slept: list[float] = []
-    monkeypatch.setattr(reads, "pause", slept.append)
+    monkeypatch.setattr(reading, "pause", slept.append)
     store = FileStore(sync=False, retries=FileIoRetries(max_retries=1))
     stamp = drive(store, lambda: store.write(f"{tmp_path}/a", VALUE))
     failures = [5]
@@ -794,7 +795,7 @@ def test_a_trouble_while_it_splices_may_pass(tmp_path, monkeypatch):
             raise OSError(failures.pop(), "the device failed")
 
     monkeypatch.setattr(store_module, "write_parts", unreliable)
-    parts: list[Stretch] = [b"new", Kept(2, 4)]
+    parts: list[Segment] = [b"new", CopiedRange(2, 4)]
     drive(store, lambda: store.splice(f"{tmp_path}/a", parts, if_equal=stamp.generation))
 
     assert shown(tmp_path) == {"a": b"new23"}

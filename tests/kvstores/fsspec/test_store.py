@@ -8,7 +8,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 import tensorstore_py as ts
 from tensorstore_py.kvstores.fsspec import FsspecStore
 from tensorstore_py.kvstores.fsspec.files import Files, open_files
-from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange
+from tensorstore_py.kvstores.fsspec.store import generation_of, is_weak
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, ByteRange
 from tensorstore_py.testing import CountedWaits, FaultServer, KvStoreSuite, WebValues, drive
 from tests.kvstores.s3.fake_s3 import FakeS3
 
@@ -242,3 +243,24 @@ def test_values_on_a_web_server():
         assert store["/a b"] == b"0123456789"
         assert store.read("/a b", byte_range=slice(-3, None)).result().value == b"789"
         assert "/nothing" not in store
+
+
+@pytest.mark.parametrize("name", ["ETag", "etag", "generation", "content_md5", "sha"])
+def test_what_is_strong_is_enough(name):
+    info = {name: "x", "mtime": 1, "size": 5}
+
+    assert not is_weak(info)
+    assert generation_of(info) == generation_of({name: "x", "mtime": 2})
+    assert generation_of(info) != generation_of({name: "y", "mtime": 1, "size": 5})
+
+
+@pytest.mark.parametrize("name", ["mtime", "LastModified", "modify", "created", "ino", "size"])
+def test_all_that_is_weak_is_used(name):
+    info = {"mtime": 1, "size": 5, "ETag": ""}
+
+    assert is_weak(info)
+    assert generation_of(info) != generation_of({**info, name: 7})
+
+
+def test_what_changes_without_the_value_is_not_used():
+    assert generation_of({"mtime": 1, "atime": 1}) == generation_of({"mtime": 1, "atime": 2})

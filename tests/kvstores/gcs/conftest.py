@@ -6,7 +6,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.gcs import GcsStore
-from tensorstore_py.kvstores.gcs.pacing import GcsPacer
+from tensorstore_py.kvstores.gcs.own_writes import ObjectThrottle
 
 #: Quick to try again, and to give up.
 QUICK = {"max_retries": 4, "initial_delay": "1ms", "max_delay": "2ms"}
@@ -22,8 +22,8 @@ def _alone(monkeypatch, tmp_path):
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path / "nothing"))
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     # Objects that were written too fast in one test are not waited for in the next.
-    monkeypatch.setattr(GcsPacer, "_busy", {})
-    monkeypatch.setattr(GcsPacer, "GAP_S", 0.002)
+    monkeypatch.setattr(ObjectThrottle, "_busy", {})
+    monkeypatch.setattr(ObjectThrottle, "GAP_S", 0.002)
 
 
 @pytest.fixture

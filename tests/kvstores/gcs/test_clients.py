@@ -11,7 +11,7 @@ import tensorstore as reference
 from google.api_core.exceptions import PreconditionFailed
 
 import tensorstore_py as ts
-from tensorstore_py.plugin import NO_VALUE, UNKNOWN
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN
 from tests.servers.google_client import google_client
 
 VALUE = bytes(range(256)) * 40

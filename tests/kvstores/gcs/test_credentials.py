@@ -9,7 +9,7 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py.errors import PermissionDeniedError, UnavailableError
 from tensorstore_py.kvstores.gcs.credentials import GcsSigner, Grant, Token
-from tensorstore_py.plugin import HttpRequest, HttpResponse
+from tensorstore_py.plugin.http import HttpRequest, HttpResponse
 from tensorstore_py.testing import FaultServer, Reply
 from tensorstore_py.testing.fault_server import status
 

@@ -16,7 +16,7 @@ from tensorstore_py.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from tensorstore_py.plugin import NO_VALUE, UNKNOWN
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN
 from tensorstore_py.testing import Fault
 from tensorstore_py.testing.fault_server import (
     CLOSE,

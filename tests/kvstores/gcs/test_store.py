@@ -12,6 +12,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 import tensorstore_py as ts
+from tensorstore_py._interface.read_modify_write import update
 from tensorstore_py.errors import (
     AbortedError,
     DataLossError,
@@ -21,9 +22,9 @@ from tensorstore_py.errors import (
     UnavailableError,
 )
 from tensorstore_py.kvstores.gcs import GcsStore
-from tensorstore_py.kvstores.gcs.pacing import GcsPacer
+from tensorstore_py.kvstores.gcs.own_writes import ObjectThrottle
 from tensorstore_py.kvstores.gcs.uploads import MARK, new_mark
-from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KeyRange, Paging, Update
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, ByteRange, KeyRange, ReadModifyWrite
 from tensorstore_py.testing import CountedWaits, Fault, FaultServer, KvStoreSuite, Reply, drive
 from tensorstore_py.testing.fault_server import RESET, applied_then, flipped, shortened, status
 
@@ -232,7 +233,7 @@ class TestWriting:
             (store / "a/").list().result()
 
 
-class _Append(Update):
+class _Append(ReadModifyWrite):
     """Adds a byte; counts how often."""
 
     def __init__(self):
@@ -358,7 +359,7 @@ class TestLostAnswers:
         server.requests.clear()
 
         with CountedWaits():
-            drive(store.store, lambda: store.store.update("a", _Append()))
+            drive(store.store, lambda: update(store.store, "a", _Append()))
 
         assert len(server.requests) <= 4
 
@@ -372,12 +373,12 @@ class TestLostAnswers:
             return await RESET.act(exchange)
 
         server.plan = lambda each: Fault("lost", overwrite) if each.method == "POST" else None
-        update = _Append()
+        change = _Append()
 
         with pytest.raises(AbortedError, match="gs://bucket/a"):
-            drive(kv().store, lambda: kv().store.update("a", update))
+            drive(kv().store, lambda: update(kv().store, "a", change))
 
-        assert update.made == 9
+        assert change.made == 9
 
     def test_who_gives_up_lets_the_next_writer_in(self, server, kv):
         arrived = threading.Event()
@@ -591,7 +592,7 @@ class TestWhoPays:
 
 class TestLimits:
     def test_writes_of_a_busy_object_are_paced(self, server, kv, monkeypatch):
-        monkeypatch.setattr(GcsPacer, "GAP_S", 0.02)
+        monkeypatch.setattr(ObjectThrottle, "GAP_S", 0.02)
         server.api.buckets.pace_s = 0.015
         store = kv(gcs_request_retries={"max_retries": 32, "initial_delay": "1ms"})
 
@@ -611,7 +612,7 @@ class TestLimits:
             await waited(0)
 
         monkeypatch.setattr("time.monotonic", lambda: clock[0])
-        monkeypatch.setattr("tensorstore_py._runtime.rates.asyncio.sleep", sleep)
+        monkeypatch.setattr("tensorstore_py._runtime.limiters.asyncio.sleep", sleep)
         limits = ts.Context({"experimental_gcs_rate_limiter": {"read_rate": 4, "write_rate": 2}})
         store = ts.KvStore.open(
             {"driver": "gcs", "bucket": "bucket",
@@ -719,7 +720,7 @@ class TestWholeAnswers:
         [
             (lambda number: {"items": [{"name": f"{number}"}], "nextPageToken": "same"}, 2),
             (lambda number: {"items": [{"name": "a"}], "nextPageToken": f"{number}"}, 2),
-            (lambda number: {"nextPageToken": f"{number}"}, Paging.MOST_EMPTY + 1),
+            (lambda number: {"nextPageToken": f"{number}"}, 101),
         ],
         ids=["same token", "same page", "empty"],
     )

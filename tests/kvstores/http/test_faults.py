@@ -13,15 +13,14 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._net.digests import crc32c
-from tensorstore_py._runtime.start import start
 from tensorstore_py.errors import (
     DataLossError,
     FailedPreconditionError,
     PermissionDeniedError,
     UnavailableError,
 )
-from tensorstore_py.plugin import ByteRange
+from tensorstore_py.plugin.http import crc32c
+from tensorstore_py.plugin.kvstore import ByteRange
 from tensorstore_py.testing import Fault, WebValues
 from tensorstore_py.testing.fault_server import (
     CLOSE,
@@ -41,6 +40,7 @@ from tensorstore_py.testing.fault_server import (
     unframed,
     with_length,
 )
+from tests.runtime.processes import start
 
 SMALL = bytes(range(256)) * 3
 LARGE = bytes(range(251)) * 8192

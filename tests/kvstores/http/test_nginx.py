@@ -7,7 +7,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.errors import PermissionDeniedError
-from tensorstore_py.plugin import KvStore
+from tensorstore_py.plugin.kvstore import KvStore
 from tensorstore_py.testing import KvStoreReadSuite
 
 

@@ -5,6 +5,16 @@ import tensorstore as reference
 
 import tensorstore_py as ts
 from tensorstore_py.errors import SpecError
+from tensorstore_py.kvstores.http.store import (
+    NO_SIGN,
+    check_header,
+    etag_of,
+    generation_of,
+    is_unchanged,
+    parse_headers,
+)
+from tensorstore_py.kvstores.http.urls import BaseUrl, check_key, join, split_base
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN
 
 SPECS = [
     {"base_url": "http://h"},
@@ -188,3 +198,211 @@ def test_no_key_leads_out_of_the_base_url(key):
     with pytest.raises(ts.SpecError, match=r'"\." and "\.\."'):
         store.read(key).result()
     assert (store / key).url.startswith("http://127.0.0.1:9/data/")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("bad", "no colon"),
+        (":x", "header name"),
+        ("A B: c", "'A B'"),
+        ("Ä: b", "header name"),
+        ("A: b\r\nC: d", '"A" has control'),
+        ("A: \0", "control"),
+    ],
+)
+def test_refuses_what_cannot_be_sent(line, problem):
+    with pytest.raises(SpecError, match=problem):
+        check_header(line)
+
+
+@pytest.mark.parametrize("line", ["a:b", "A:", "A: é", "X-Y_z: a: b", "A: \t1"])
+def test_accepts_the_rest_as_it_is(line):
+    assert check_header(line) == line
+
+
+def test_an_error_does_not_repeat_the_value():
+    with pytest.raises(SpecError) as error:
+        check_header("Authorization: s3cret\n")
+
+    assert "s3cret" not in str(error.value)
+
+
+def test_the_last_one_of_a_name_counts_and_empty_ones_do_not():
+    lines = ["X-A: 1", "B:", "x-a:  2 ", "Authorization: Bearer a:b"]
+
+    assert parse_headers(lines) == {"x-a": "2", "Authorization": "Bearer a:b"}
+
+
+def test_shared_limits_are_one_for_the_process():
+    first, second = ts.Context(), ts.Context()
+    name = "http_request_concurrency"
+    assert first[name].value is second[name].value
+    assert first[name].value.limit == 32
+    assert ts.Context({name: {"limit": 3}})[name].value.limit == 3
+    assert ts.Context()["http_request_retries"].value.max_retries == 32
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "path"),
+    [
+        ("http://h", "http://h", ""),
+        ("https://h/", "https://h", "/"),
+        ("http://h/a//b/", "http://h", "/a//b/"),
+        ("http://h/a%20b?q=%20&r", "http://h?q=%20&r", "/a b"),
+        ("http://h/a%2Fb/c%20d", "http://h/a%2Fb", "/c d"),
+        ("http://h/a%2fb%2Fc", "http://h/a%2fb%2Fc", ""),
+        ("http://h/x?", "http://h", "/x"),
+        ("http://h?q=/a%2F", "http://h?q=/a%2F", ""),
+        ("http://u:p@h:8/%C3%A9", "http://u:p@h:8", "/é"),
+        ("http://h/é", "http://h", "/é"),
+    ],
+)
+def test_takes_apart_what_a_key_can_say(url, base, path):
+    assert split_base(url) == (base, path)
+    assert split_base(base) == (base, "")
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("", "scheme"),
+        ("h/a", "scheme"),
+        ("ftp://h/a", '"ftp"'),
+        ("HTTP://h/a", '"HTTP"'),
+        ("http://h/a#b", "Fragment"),
+        ("http://h/%zz", "percent"),
+        ("http://h/%ff", "UTF-8"),
+        ("http://h h/a", "blanks"),
+        ("http://h/a?b c", "blanks"),
+        ("http://h\r\nX: y/a", "blanks"),
+        ("http://[::1/a", "write IPv6 like"),
+        ("http://h:99999/a", "port"),
+        ("http://h:x/a", "port"),
+        ("http://:80/a", "no host"),
+        ("http:///a", "no host"),
+    ],
+)
+def test_refuses_what_is_no_url_of_the_web(url, problem):
+    with pytest.raises(SpecError, match=problem):
+        split_base(url)
+
+
+@pytest.mark.parametrize(
+    ("base", "key", "url"),
+    [
+        ("http://h", "", "http://h/"),
+        ("http://h", "a", "http://h/a"),
+        ("http://h", "/a", "http://h/a"),
+        ("http://h", "//a", "http://h//a"),
+        ("http://h?q=1", "/a b?c#d%é", "http://h/a%20b%3Fc%23d%25%C3%A9?q=1"),
+        ("http://h/x%2Fy", "/c", "http://h/x%2Fy/c"),
+        ("http://h", "/\udcff", "http://h/%FF"),
+    ],
+)
+def test_puts_a_key_in(base, key, url):
+    assert BaseUrl.of(base).url(key) == url
+
+
+@pytest.mark.parametrize(
+    ("above", "path", "joined"),
+    [
+        ("", "a", "a"),
+        ("", "/a", "/a"),
+        ("/a", "", "/a"),
+        ("/a", "b/", "/a/b/"),
+        ("/a/", "b", "/a/b"),
+    ],
+)
+def test_joins_what_stands_in_two_places(above, path, joined):
+    assert join(above, path) == joined
+
+
+def test_two_beginnings_contradict_each_other():
+    with pytest.raises(SpecError, match="absolute"):
+        join("/a", "/b")
+
+
+@pytest.mark.parametrize("key", ["a", "a/b", ".a", "a/..b", "a./b", "...", "", "/a", "a//b"])
+def test_most_keys_stay_below(key):
+    check_key(key)
+
+
+@pytest.mark.parametrize("key", [".", "..", "a/..", "../a", "a/./b", "a\\..\\b"])
+def test_some_keys_lead_out(key):
+    with pytest.raises(SpecError, match="servers read"):
+        check_key(key)
+
+
+MONDAY = "Mon, 19 Oct 2015 07:28:00 GMT"
+TUESDAY = "Tue, 20 Oct 2015 07:28:00 GMT"
+WEDNESDAY = "Wed, 21 Oct 2015 07:28:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("etag", "generation"),
+    [
+        ('"abc"', b"\0abc"),
+        (' "a b" ', b"\0a b"),
+        ('"é"', b"\0\xc3\xa9"),
+        ('W/"abc"', NO_SIGN),
+        ("abc", NO_SIGN),
+        ('""', NO_SIGN),
+        ("", NO_SIGN),
+    ],
+)
+def test_a_strong_etag_is_the_generation(etag, generation):
+    assert generation_of({"ETag": etag}, 3) == generation
+
+
+def test_without_one_the_date_of_the_last_change_will_do():
+    first = generation_of({"Last-Modified": MONDAY, "Date": TUESDAY}, 3)
+
+    assert first not in (NO_SIGN, UNKNOWN, NO_VALUE)
+    assert generation_of({"Last-Modified": MONDAY, "Date": TUESDAY}, 3) == first
+    assert generation_of({"Last-Modified": MONDAY, "Date": TUESDAY}, 4) != first
+    assert generation_of({"Last-Modified": TUESDAY, "Date": WEDNESDAY}, 3) != first
+    assert generation_of({"Last-Modified": MONDAY, "Date": TUESDAY, "ETag": 'W/"x"'}, 3) == first
+
+
+@pytest.mark.parametrize(
+    ("headers", "size"),
+    [
+        ({"Last-Modified": MONDAY}, 3),
+        ({"Last-Modified": MONDAY, "Date": MONDAY}, 3),
+        ({"Last-Modified": TUESDAY, "Date": MONDAY}, 3),
+        ({"Last-Modified": "lately", "Date": MONDAY}, 3),
+        ({"Last-Modified": MONDAY, "Date": TUESDAY}, None),
+        ({"Date": TUESDAY}, 3),
+    ],
+)
+def test_unless_the_date_proves_nothing(headers, size):
+    assert generation_of(headers, size) == NO_SIGN
+
+
+@pytest.mark.parametrize(
+    ("generation", "etag"),
+    [
+        (b"\0abc", '"abc"'),
+        (b"\0a b", '"a b"'),
+        (b'\0a"b', None),
+        (b"\0a\r\nX: y", None),
+        (b"\0\xff", None),
+        (b"\0", None),
+        (b"abc", None),
+        (b"\x01123:4", None),
+        (NO_SIGN, None),
+        (NO_VALUE, None),
+        (UNKNOWN, None),
+    ],
+)
+def test_only_etags_are_sent_as_conditions(generation, etag):
+    assert etag_of(generation) == etag
+
+
+def test_no_sign_proves_nothing():
+    assert is_unchanged(b"\0abc", b"\0abc")
+    assert not is_unchanged(b"\0abc", b"\0abd")
+    assert not is_unchanged(b"\0abc", None)
+    assert not is_unchanged(NO_SIGN, NO_SIGN)
+    assert not is_unchanged(UNKNOWN, UNKNOWN)

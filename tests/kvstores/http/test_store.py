@@ -20,7 +20,7 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 from tensorstore_py.kvstores.http import HttpStore
-from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange, KvStore
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, ByteRange, KvStore
 from tensorstore_py.testing import FaultServer, KvStoreReadSuite, Reply, WebValues, drive
 from tensorstore_py.testing.fault_server import redirect, slow, status
 

@@ -7,7 +7,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.obstore import ObstoreClients, ObstoreConfig, ObstoreStore
-from tensorstore_py.plugin import NO_VALUE, UNKNOWN, ByteRange
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, ByteRange
 from tensorstore_py.testing import FaultServer, KvStoreSuite, drive
 from tests.kvstores.s3.fake_s3 import FakeS3
 

@@ -3,15 +3,15 @@ import re
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._runtime.start import start
 from tensorstore_py.kvstores.s3 import AwsCredentials, S3RequestRetries, bucket
 from tensorstore_py.kvstores.s3.address import Address
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
-from tensorstore_py.plugin import Slots
+from tensorstore_py.plugin.kvstore import Semaphore
 from tensorstore_py.testing import Reply
 from tensorstore_py.testing.fault_server import redirect as redirection
 from tests.kvstores.s3.conftest import KEYS, QUICK
 from tests.kvstores.s3.fake_s3 import FakeS3, error
+from tests.runtime.processes import start
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def make(monkeypatch):
             "bucket",
             address,
             AwsCredentials.parse(KEYS),
-            slots=Slots(4),
+            slots=Semaphore(4),
             retries=S3RequestRetries.parse(QUICK),
             **options,
         )

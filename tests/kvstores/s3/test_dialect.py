@@ -4,9 +4,80 @@ from base64 import b64encode
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.kvstores.s3.dialect import S3Dialect, error_code, stated_region
-from tensorstore_py.plugin import HttpRequest, HttpResponse, HttpVerdict
+from tensorstore_py.errors import DataLossError
+from tensorstore_py.kvstores.s3.dialect import (
+    S3Dialect,
+    error_code,
+    etag_of,
+    first_text,
+    generation_of,
+    local_name,
+    named,
+    parse_xml,
+    quoted,
+    stated_region,
+)
+from tensorstore_py.plugin.http import HttpRequest, HttpResponse, HttpVerdict
 from tests.kvstores.s3.fake_s3 import error
+
+BOMB = (
+    b"""<!DOCTYPE a [<!ENTITY x "ha"><!ENTITY y "&x;&x;&x;&x;">]><Error><Code>&y;</Code></Error>"""
+)
+
+
+@pytest.mark.parametrize("space", [b"", b' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'])
+def test_names_are_found_with_or_without_a_namespace(space):
+    root = parse_xml(
+        b"\n \n<?xml version='1.0'?><A%b><B><C>1&amp;2</C></B><C>3</C></A>" % space, "A"
+    )
+
+    assert local_name(root) == "A"
+    assert root.findtext(named(root, "C")) == "3"
+    assert first_text(root, "C") == "1&2"
+    assert first_text(root, "D") is None
+
+
+@pytest.mark.parametrize("length", range(len(b"<A><B>1</B></A>")))
+def test_no_beginning_of_a_document_is_one(length):
+    with pytest.raises(DataLossError, match="no whole XML document"):
+        parse_xml(b"<A><B>1</B></A>"[:length])
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (BOMB, "declares"),
+        (BOMB.decode().encode("utf-16"), "no whole"),
+        (b'<?xml version="1.0" encoding="utf-16"?><A/>x', "no whole"),
+        (b"<A>&undeclared;</A>", "no whole"),
+        (b"<A>\xff</A>", "no whole"),
+        (b"<B></B>", "about <B> instead of <A>"),
+        (b"<A></A><A></A>", "no whole"),
+    ],
+)
+def test_what_services_do_not_send_is_refused(body, said):
+    with pytest.raises(DataLossError, match=said):
+        parse_xml(body, "A")
+
+
+def test_a_generation_is_the_etag_as_the_reference_has_it():
+    assert generation_of('"c4ca4238"') == b'\x00"c4ca4238"'
+
+
+def test_servers_without_quotes_have_the_same_generations():
+    assert generation_of("c4ca4238-2") == generation_of('"c4ca4238-2"')
+    assert quoted(" 5 ") == '"5"'
+
+
+def test_the_etag_comes_back():
+    assert etag_of(generation_of('"c4ca4238-2"')) == '"c4ca4238-2"'
+
+
+@pytest.mark.parametrize(
+    "generation", [b"", b"\x02", b"5", b"\x00", b"\x005", b'\x00"5', b'\x00"5\r\n"', b'\x00"5"6"']
+)
+def test_other_generations_are_of_no_value_here(generation):
+    assert etag_of(generation) is None
 
 
 def answer(status, code="", more=""):

@@ -4,7 +4,7 @@ import threading
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.kvstores.s3 import multipart, writes
+from tensorstore_py.kvstores.s3 import writes
 from tensorstore_py.testing.fault_server import RESET, STALL, Fault, applied_then, status
 from tests.kvstores.s3.fake_s3 import FakeS3, error
 
@@ -59,7 +59,7 @@ def test_a_value_that_is_not_large_goes_whole(store, server):
 
 
 def test_a_value_is_never_more_parts_than_s3_takes(store, fake, monkeypatch):
-    monkeypatch.setattr(multipart, "_MOST_PARTS", 10)
+    monkeypatch.setattr(writes, "_MOST_PARTS", 10)
     store.store._writes._part_bytes = 1
     store.write("a", bytes(1001)).result()
 

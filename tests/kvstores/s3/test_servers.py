@@ -17,9 +17,10 @@ import pytest
 import tensorstore as reference
 
 import tensorstore_py as ts
-from tensorstore_py._net.signing import ServerClock
+from tensorstore_py._net.service import ServerClock
 from tensorstore_py.kvstores.s3 import S3Store
-from tensorstore_py.plugin import ByteRange, HttpTiming, KvStore
+from tensorstore_py.plugin.http import HttpTiming
+from tensorstore_py.plugin.kvstore import ByteRange, KvStore
 from tensorstore_py.testing import KvStoreSuite, drive
 
 COUNTING = Path(__file__).with_name("counting.py")

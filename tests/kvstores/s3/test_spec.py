@@ -1,8 +1,15 @@
+import pickle
+
 import pytest
 import tensorstore as reference
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.s3 import S3Spec
+from tensorstore_py.kvstores.s3.address import (
+    aws_address,
+    encode,
+    endpoint_address,
+)
 from tests.kvstores.s3.fake_s3 import FakeS3
 
 PRINTED = [
@@ -161,3 +168,126 @@ def test_an_endpoint_of_the_environment_that_is_none_is_named(monkeypatch):
 
     with pytest.raises(ts.SpecError, match="AWS_ENDPOINT_URL: Endpoint ftp"):
         ts.KvStore.open({"driver": "s3", "bucket": "bucket"}).result()
+
+
+SECRET = "do-not-print-me"
+STATIC = {
+    "type": "static",
+    "access_key_id": "AKIA",
+    "secret_access_key": SECRET,
+    "session_token": f"{SECRET}-2",
+}
+
+
+def test_values():
+    context = ts.Context({"aws_credentials": STATIC, "s3_request_concurrency": {"limit": 5}})
+    found = context["aws_credentials"].value
+    assert (found.access_key_id, found.secret_access_key) == ("AKIA", SECRET)
+    assert context["s3_request_concurrency"].value.limit == 5
+    assert ts.Context()["aws_credentials"].value.type == "default"
+
+
+def test_secrets_are_never_printed():
+    context = ts.Context({"aws_credentials": STATIC})
+    resource = context["aws_credentials"]
+    assert context.spec is not None
+    for text in (
+        repr(resource),
+        str(resource.to_json()),
+        str(resource.to_json(include_defaults=True)),
+        repr(resource.value),
+        f"{resource.value}",
+        repr(context.spec),
+        str(context.spec.to_json(include_defaults=True)),
+        str(pickle.dumps(context)),
+        str(pickle.dumps(resource)),
+        str(pickle.dumps(context.spec)),
+    ):
+        assert SECRET not in text
+
+
+def test_a_pickle_of_static_credentials_asks_the_environment():
+    resource = ts.Context({"aws_credentials": STATIC})["aws_credentials"]
+    assert pickle.loads(pickle.dumps(resource)).value.type == "environment"
+    plain = ts.Context({"aws_credentials": {"type": "profile", "profile": "p"}})["aws_credentials"]
+    assert pickle.loads(pickle.dumps(plain)).value.profile == "p"
+
+
+@pytest.mark.parametrize(
+    ("json", "member"),
+    [
+        ({**STATIC, "secret_access_key": [SECRET]}, "secret_access_key"),
+        ({**STATIC, "type": "profile"}, "access_key_id"),
+        ({**STATIC, "secret_acces_key": SECRET}, "secret_acces_key"),
+        ({"type": "static", "access_key_id": "A"}, "secret_access_key"),
+        ({"type": "anonymous", "profile": SECRET}, "profile"),
+        ({"type": "unheard"}, "type"),
+        ({"type": 3}, "type"),
+        ({}, "type"),
+    ],
+)
+def test_errors_name_the_member_and_show_no_value(json, member):
+    with pytest.raises(ts.SpecError) as caught:
+        ts.Context({"aws_credentials": json})
+    assert caught.value.path == ("aws_credentials", member)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "region", "base"),
+    [
+        ("data", "us-east-1", "https://data.s3.us-east-1.amazonaws.com"),
+        ("my.data", "eu-west-1", "https://s3.eu-west-1.amazonaws.com/my.data"),
+        ("Old_Name", "us-east-1", "https://s3.us-east-1.amazonaws.com/Old_Name"),
+        ("data", "cn-north-1", "https://data.s3.cn-north-1.amazonaws.com.cn"),
+    ],
+)
+def test_a_bucket_at_aws_is_part_of_the_host_where_it_can_be(bucket, region, base):
+    address = aws_address(bucket, region)
+
+    assert (address.base, address.region, address.is_aws) == (base, region, True)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "bucket", "base"),
+    [
+        ("http://localhost:9000", "data", "http://localhost:9000/data"),
+        ("http://localhost:9000/", "data", "http://localhost:9000/data"),
+        ("http://localhost:9000/s3/", "data", "http://localhost:9000/s3/data"),
+        ("http://data.localhost:9000", "", "http://data.localhost:9000"),
+        ("https://Host:443", "data", "https://host/data"),
+        ("http://host:80/x", "", "http://host/x"),
+        ("http://[::1]:9000", "data", "http://[::1]:9000/data"),
+    ],
+)
+def test_a_bucket_at_an_endpoint_is_part_of_the_path(endpoint, bucket, base):
+    address = endpoint_address(endpoint, bucket, "", None)
+
+    assert (address.base, address.region, address.is_aws) == (base, "us-east-1", False)
+
+
+def test_an_endpoint_of_aws_is_aws_and_says_the_region():
+    address = endpoint_address("https://s3.eu-north-1.amazonaws.com", "data", "", "x")
+
+    assert (address.region, address.is_aws, address.host) == ("eu-north-1", True, "x")
+    assert endpoint_address("https://data.s3.amazonaws.com", "", "", None).region == "us-east-1"
+    assert not endpoint_address("https://amazonaws.com.evil.example", "data", "", None).is_aws
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["ftp://x", "localhost:9000", "http://", "http://me:secret@host", "http://h?a=b", "http://h#a"],
+)
+def test_what_is_no_endpoint_is_refused_by_name(endpoint):
+    with pytest.raises(ts.SpecError) as caught:
+        endpoint_address(endpoint, "data", "", None)
+
+    assert caught.value.path == ("endpoint",)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_key_is_encoded_as_the_signature_wants_it():
+    url = aws_address("data", "us-east-1").url("a b/ü+~'(*)//../x")
+
+    assert url.endswith("/a%20b/%C3%BC%2B~%27%28%2A%29//../x")
+    assert encode("a/b", "") == "a%2Fb"

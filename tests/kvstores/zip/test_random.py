@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.kvstores.zip.store import SharedArchive, ZipStore
-from tensorstore_py.plugin import KeyRange
+from tensorstore_py.plugin.kvstore import KeyRange
 from tensorstore_py.testing import drive
 
 KEYS = st.sampled_from(["a", "b", "a/b", "a/c", "é", "x" * 300])
@@ -45,7 +45,7 @@ class Archive:
             self.reopen()
         elif action == "together":
             (values,) = arguments
-            assert drive(store, lambda: store.write_together(values, {})) is None
+            assert drive(store, lambda: store.write_batch(values, {})) is None
             self.expected |= {key: value for key, value in values.items() if value is not None}
             for key in [key for key, value in values.items() if value is None]:
                 self.expected.pop(key, None)

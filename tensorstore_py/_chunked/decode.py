@@ -1,0 +1,248 @@
+"""Decoding: stored bytes of a chunk become elements in the views of all that want some of it.
+
+A chunk that one request wants whole is decoded straight to where it belongs, if memory order fits.
+Any other is decoded to this thread's scratch memory, and copied from there to each view.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tensorstore_py._chunked.array import CHUNK_FAILURES
+from tensorstore_py._chunked.runs import interleaved, runs_of, staging
+from tensorstore_py._interface.byte_range import ByteRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tensorstore_py._chunked.array import Array, Cell, ChunkedArray
+    from tensorstore_py._chunked.plan import ChunkSlice, Plan
+    from tensorstore_py._chunked.runs import ChunkRun
+    from tensorstore_py._interface.kvstore import Buffer
+
+    #: A request's view of its result, and the slice of a chunk that belongs into it.
+    Wanted: TypeAlias = tuple[Array, ChunkSlice]
+
+__all__ = ["ChunkDecoder", "RowRange"]
+
+#: Ranges of rows are fetched instead of the whole chunk if they are so many times smaller.
+_MUCH_LESS: Final = 2
+
+
+class RowRange(NamedTuple):
+    """Positions `[low, high)` of the first axis of a chunk, and what is wanted of them."""
+
+    low: int
+    high: int
+    wanted: list[Wanted]
+
+
+class ChunkDecoder:
+    """Decodes chunks of one array, of one shape. Knows no store, and waits for nothing but a place.
+
+    Args:
+        array: whose chunks they are.
+    """
+
+    __slots__ = ("_chain", "_copying", "_row_bytes", "array")
+
+    def __init__(self, array: ChunkedArray) -> None:
+        self.array = array
+        self._chain = array.chain
+        self._row_bytes = array.chain.row_bytes
+        self._copying = array.limits.copying
+
+    def decode(self, cell: Cell, data: Buffer, wanted: Sequence[Wanted]) -> None:
+        """Decode a chunk and copy what is wanted of it.
+
+        Raises:
+            DataLossError: the chunk is corrupt; names it.
+            ResourceExhaustedError: there is no memory for it; names it.
+        """
+        with self._copying:
+            self._decode(cell, data, wanted)
+
+    def decode_now(self, cell: Cell, data: Buffer, wanted: Sequence[Wanted]) -> bool:
+        """`decode` on this thread if that takes less time than to wake another and is allowed now.
+
+        Returns:
+            Whether it was done.
+        """
+        if not (self._chain.is_light and self._copying.try_acquire()):
+            return False
+        try:
+            self._decode(cell, data, wanted)
+        finally:
+            self._copying.release()
+        return True
+
+    def _decode(self, cell: Cell, data: Buffer, wanted: Sequence[Wanted]) -> None:
+        chain = self._chain
+        try:
+            if len(wanted) == 1:
+                view, each = wanted[0]
+                if each.whole and view.ndim == len(cell):
+                    chain.decode_into(data, view[each.position])
+                else:
+                    view[each.position] = chain.decode_scratch(data)[each.inside]
+                return
+            chunk = chain.decode_scratch(data)
+            for view, each in wanted:
+                view[each.position] = chunk[each.inside]
+        except CHUNK_FAILURES as error:
+            raise self.array.corrupt_chunk(cell, error) from error
+
+    def fill(self, cell: Cell, wanted: Sequence[Wanted]) -> None:
+        """Put fill values where a missing chunk would be.
+
+        Raises:
+            NotFoundError: missing chunks are errors; names it.
+        """
+        fill = self.array.fill_of_missing(cell)
+        chunk = np.broadcast_to(fill, self._chain.chunk.shape) if fill.ndim else None
+        for view, each in wanted:
+            view[each.position] = fill if chunk is None else chunk[each.inside]
+
+    def decoded(self, cell: Cell, data: Buffer) -> Array:
+        """A whole chunk in memory of its own, read-only, as a cache pool keeps it.
+
+        Raises:
+            DataLossError, ResourceExhaustedError: as `decode`.
+        """
+        chain = self._chain
+        try:
+            chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
+            with self._copying:
+                chain.decode_into(data, chunk)
+        except CHUNK_FAILURES as error:
+            raise self.array.corrupt_chunk(cell, error) from error
+        chunk.flags.writeable = False
+        return chunk
+
+    def copy(self, chunk: Array, wanted: Sequence[Wanted]) -> None:
+        """Copy what is wanted of a decoded chunk."""
+        with self._copying:
+            for view, each in wanted:
+                view[each.position] = chunk[each.inside]
+
+    # --------------------------------------------------------------------------------------- runs
+
+    def decode_run(
+        self, view: Array, run: ChunkRun, cells: Sequence[Cell], values: Sequence[Buffer | None]
+    ) -> None:
+        """Decode a run of chunks to staging memory and copy them in one go.
+
+        Args:
+            view: where to.
+            run: what is wanted.
+            cells: its chunks.
+            values: the stored bytes of each; None where it is missing.
+        """
+        chain = self._chain
+        size = chain.chunk.size_bytes
+        with self._copying:
+            memory, chunks = staging(chain.chunk, len(cells))
+            for number, data in enumerate(values):
+                if data is None:
+                    chunks[number] = self.array.fill_of_missing(cells[number])
+                    continue
+                try:
+                    chain.decode_to(data, memory[number * size : (number + 1) * size])
+                except CHUNK_FAILURES as error:
+                    raise self.array.corrupt_chunk(cells[number], error) from error
+            interleaved(view, run)[...] = chunks[(slice(None), *run.inside)]
+
+    def decode_slices(
+        self,
+        view: Array,
+        plan: Plan,
+        slices: Sequence[ChunkSlice],
+        values: Sequence[Buffer],
+        length: int,
+    ) -> None:
+        """Decode chunks that are stored, those that are neighbours in runs.
+
+        Args:
+            view: where to.
+            plan: of the slices; a straight one.
+            slices: what is wanted.
+            values: the stored bytes of each chunk.
+            length: of a run at most.
+        """
+        done = 0
+        for run in runs_of(plan, slices, length):
+            first, done = done, done + len(run.along)
+            if len(run.along) == 1 or run.is_in_place(view):
+                for each, data in zip(slices[first:done], values[first:done], strict=True):
+                    self.decode(each.cell, data, ((view, each),))
+            else:
+                self.decode_run(view, run, run.cells(), values[first:done])
+
+    # --------------------------------------------------------------------------------------- rows
+
+    def row_ranges(self, wanted: Sequence[Wanted]) -> Sequence[RowRange] | None:
+        """The ranges of rows that hold what is wanted; None if the whole chunk had better be read.
+
+        Rows are positions of the first axis. They can be read by themselves where chunks are stored
+        as they are (`CodecChain.row_bytes`).
+        """
+        row_bytes = self._row_bytes
+        if row_bytes is None or wanted[0][1].whole:
+            return None
+        placed = []
+        for each in wanted:
+            first = each[1].inside[0]
+            if isinstance(first, slice):
+                placed.append((first.start, first.stop, each))
+            elif isinstance(first, int):
+                placed.append((first, first + 1, each))
+            else:
+                return None  # an index array
+        placed.sort(key=itemgetter(0))
+        ranges: list[RowRange] = []
+        for low, high, each in placed:
+            if ranges and low <= ranges[-1].high:
+                last = ranges[-1]
+                last.wanted.append(each)
+                ranges[-1] = last._replace(high=max(last.high, high))
+            else:
+                ranges.append(RowRange(low, high, [each]))
+        rows = sum(each.high - each.low for each in ranges)
+        return ranges if _MUCH_LESS * rows <= self._chain.chunk.shape[0] else None
+
+    def byte_ranges(self, ranges: Sequence[RowRange]) -> tuple[list[ByteRange], int]:
+        """Where these rows are in the stored bytes, and how many bytes the chunk must have."""
+        size = self._chain.row_bytes
+        assert size is not None
+        found = [ByteRange(each.low * size, each.high * size) for each in ranges]
+        return found, size * self._chain.chunk.shape[0]
+
+    def decode_rows(
+        self, cell: Cell, ranges: Sequence[RowRange], values: Sequence[Buffer | None]
+    ) -> None:
+        """Copy what is wanted of ranges of rows; None where the chunk is missing.
+
+        Raises:
+            DataLossError, ResourceExhaustedError, NotFoundError: as `decode` and `fill`.
+        """
+        try:
+            with self._copying:
+                for data, (low, high, wanted) in zip(values, ranges, strict=True):
+                    if data is None:
+                        self.fill(cell, wanted)
+                        continue
+                    rows = self._chain.decode_rows(data, high - low)
+                    for view, each in wanted:
+                        first, *others = each.inside
+                        start: int | slice
+                        if isinstance(first, slice):
+                            start = slice(first.start - low, first.stop - low, first.step)
+                        else:
+                            assert isinstance(first, int)
+                            start = first - low
+                        view[each.position] = rows[(start, *others)]
+        except CHUNK_FAILURES as error:
+            raise self.array.corrupt_chunk(cell, error) from error

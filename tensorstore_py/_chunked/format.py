@@ -1,0 +1,338 @@
+"""Array formats: the members that chunked drivers share, and what each format adds to them.
+
+Everything here is pure: a spec with its constraints becomes a metadata document, and a document
+becomes a layout. What is stored, and how an array is opened, is no matter of it (`spec`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, TypeAlias, TypeVar
+
+from tensorstore_py._chunked.pool import ChunkCache
+from tensorstore_py._interface.array_info import check_schema
+from tensorstore_py._interface.array_metadata import (
+    ArrayMetadata,
+    MetadataConstraints,
+    check_members,
+)
+from tensorstore_py._interface.driver import DriverSpec, KvStoreField
+from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._runtime.limiters import MemoryBudget, ThreadLimiter
+from tensorstore_py._runtime.lru_cache import LruCache
+from tensorstore_py._spec.json_value import describe
+from tensorstore_py._spec.model import (
+    Field,
+    JsonForm,
+    PlainValidator,
+    model_validator,
+)
+from tensorstore_py._spec.open_mode import DELETE_NEEDS_CREATE, OpenMode
+from tensorstore_py._spec.resource import Resource, ResourceField
+from tensorstore_py._spec.schema import Schema
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from tensorstore_py._chunked.layout import ArrayLayout
+    from tensorstore_py._interface.array_info import ArrayInfo
+
+__all__ = ["ArrayFormat", "RecheckBound", "RecheckCacheOption", "recheck_bound"]
+
+M = TypeVar("M", bound=ArrayMetadata)
+
+#: What specs imply, with all that it follows from. That is kept so that the ids in the key stay
+#: those of the same objects.
+_implied: LruCache[tuple[object, object]] = LruCache(192)
+
+RecheckCacheOption: TypeAlias = bool | Literal["open"] | float
+
+
+def recheck_bound(json: object) -> RecheckCacheOption:
+    """A bound on how old cached things may be: true (not at all), false, "open", or a time.
+
+    Raises:
+        SpecError: it is none of these.
+    """
+    if isinstance(json, bool) or json == "open":
+        return json
+    if isinstance(json, (int, float)):
+        return float(json)
+    raise SpecError(
+        'expected true, false, "open" or a time in seconds since the epoch, '
+        f"but found {describe(json)}"
+    )
+
+
+RecheckBound = Annotated[
+    RecheckCacheOption,
+    PlainValidator(recheck_bound),
+    JsonForm({"anyOf": [{"type": "boolean"}, {"const": "open"}, {"type": "number"}]}),
+]
+
+
+class ArrayFormat(DriverSpec, Generic[M]):
+    """What a format and a user say of an array; `M` is the format's metadata document.
+
+    Attributes:
+        metadata: constraints on the metadata document: what a new array gets, and what an existing
+            one must have.
+        kvstore: where the array is, as a spec or a URL.
+        path: joined to the kvstore's; deprecated.
+        open: open the array if it exists; so it is by default, unless `create` is given.
+        create: create the array if it does not exist.
+        delete_existing: delete whatever is there first; needs `create`, and not `open`.
+        assume_metadata: don't read or write the metadata: take what the spec says.
+        assume_cached_metadata: take what the spec says of the metadata, until it is asked for.
+        cache_pool: where decoded chunks are kept.
+        metadata_cache_pool: where metadata is kept; the cache pool by default.
+        data_copy_concurrency: how many threads encode, decode and copy.
+        memory_limit: how many bytes of chunks may be in flight.
+        unpacking_limit: to how much compressed data of variable length may unpack.
+        recheck_cached_metadata: when metadata that is known is checked again: true (always),
+            false (never), "open" (when opened), or a time in seconds since 1970.
+        recheck_cached_data: when chunks that are cached are checked again; as above.
+        fill_missing_data_reads: a missing chunk reads as the fill value; else it is an error.
+        store_data_equal_to_fill_value: store chunks that hold nothing but the fill value.
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({
+        "kvstore", "open_", "assume_metadata", "assume_cached_metadata", "cache_pool",
+        "metadata_cache_pool", "data_copy_concurrency", "memory_limit", "unpacking_limit",
+        "recheck_cached_metadata",
+        "recheck_cached_data", "fill_missing_data_reads", "store_data_equal_to_fill_value",
+    })  # fmt: skip
+    writing_members: ClassVar[frozenset[str]] = frozenset({"create", "delete_existing"})
+
+    metadata: object = None
+    kvstore: KvStoreField | None = None
+    path: str = ""
+    open_: bool | None = Field(default=None, alias="open")
+    create: bool = False
+    delete_existing: bool = False
+    assume_metadata: bool = False
+    assume_cached_metadata: bool = False
+    cache_pool: Resource[ChunkCache] = ResourceField("cache_pool")
+    metadata_cache_pool: Resource[ChunkCache] | None = ResourceField("cache_pool", optional=True)
+    data_copy_concurrency: Resource[ThreadLimiter] = ResourceField("data_copy_concurrency")
+    memory_limit: Resource[MemoryBudget] = ResourceField("memory_limit")
+    unpacking_limit: Resource[int] = ResourceField("unpacking_limit")
+    recheck_cached_metadata: RecheckBound = "open"
+    recheck_cached_data: RecheckBound = True
+    fill_missing_data_reads: bool = True
+    store_data_equal_to_fill_value: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        return self.checked()
+
+    def checked(self) -> Self:
+        changes: dict[str, object] = {}
+        if self.open_ is not None and not (self.open_ and self.create):
+            # "open" says something only beside "create"
+            changes["open_"] = None
+        if self.assume_metadata and self.assume_cached_metadata:
+            changes["assume_cached_metadata"] = False
+        if self.kvstore is not None:
+            changes.update(kvstore=self.store_spec(), path="")
+        return self.replace(**changes) if changes else self
+
+    @property
+    def inline(self) -> bool:
+        return self.store_spec().open().inline
+
+    @property
+    def metadata_pool(self) -> ChunkCache:
+        """Where metadata is kept."""
+        return (self.metadata_cache_pool or self.cache_pool).value
+
+    def check_open_mode(self) -> OpenMode:
+        """The open mode, if its flags go together.
+
+        Raises:
+            SpecError: they don't; names the members.
+        """
+        mode = self.open_mode()
+        if mode.delete_existing and (mode.open or not mode.create):
+            raise SpecError(DELETE_NEEDS_CREATE)
+        if (mode.assume_metadata or mode.assume_cached_metadata) and (
+            not mode.open or mode.delete_existing
+        ):
+            raise SpecError('"assume_metadata" and "assume_cached_metadata" need "open": true')
+        return mode
+
+    def open_mode(self) -> OpenMode:
+        return OpenMode(
+            # a spec that may do nothing at all is never meant
+            open=bool(self.open_) or not self.create,
+            create=self.create,
+            delete_existing=self.delete_existing,
+            assume_metadata=self.assume_metadata,
+            assume_cached_metadata=self.assume_cached_metadata,
+        )
+
+    def to_url(self) -> str:
+        return f"{self.store_spec().to_url()}|{self.url_scheme}:"
+
+    @property
+    def url_scheme(self) -> str:
+        """The driver's name in a URL."""
+        return self.driver
+
+    def minimal(self) -> Self:
+        return self.replace(metadata=type(self).model_fields["metadata"].default)
+
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        super().add_json(json, include_defaults)
+        if not self.create:
+            json.pop("create", None)
+        if not self.path:
+            json.pop("path", None)
+
+    def store_spec(self) -> KvStoreSpec:
+        """The kvstore with this spec's path joined to its own, ending in "/" unless empty.
+
+        Raises:
+            SpecError: no kvstore was given.
+        """
+        if self.kvstore is None:
+            raise SpecError(
+                'this member is required, for example {"driver": "file", "path": "/data/"}',
+                ("kvstore",),
+            )
+        path = self.kvstore.path
+        if self.path:
+            joint = "/" if path and not path.endswith("/") and not self.path.startswith("/") else ""
+            path = f"{path}{joint}{self.path}"
+        if path and not path.endswith("/"):
+            path += "/"
+        return self.kvstore if path == self.kvstore.path else self.kvstore.replace(path=path)
+
+    def asked_schema(self) -> Schema:
+        """What the spec says without its metadata: `schema`, `dtype`, `rank` and `transform`."""
+        return super().known_schema()
+
+    def known_schema(self) -> Schema:
+        # Asked for several times while a spec is checked and an array made of it.
+        asked = self.asked_schema()
+        known = self._once("schema", asked, lambda: self.info(asked).constrain(asked))
+        assert isinstance(known, Schema)
+        return known.copy()
+
+    def new_metadata(self) -> M:
+        """Metadata for a new array, from the `metadata` and schema constraints and defaults.
+
+        Raises:
+            SpecError: something that has no default is missing.
+            MismatchError: constraints contradict each other.
+        """
+        asked = self.asked_schema()
+
+        def make() -> M:
+            metadata = self.new_document(asked)
+            if self.checks_new:
+                self.check_metadata(metadata)
+            return metadata
+
+        return self._once("metadata", asked, make)  # type: ignore[return-value]
+
+    def check_metadata(self, metadata: M) -> None:
+        """Compare stored metadata with the constraints.
+
+        Raises:
+            MismatchError: names the member, what is stored and what was asked.
+        """
+        self.check_document(metadata)
+        if self.schema_ is not None:
+            self.info_of(metadata).check(self.asked_schema())
+        elif self.dtype is not None or self.rank is not None:
+            found = self.info_of(metadata)
+            assert found.shape is not None
+            rank = len(found.shape) + len(found.inner)
+            check_schema(self.asked_schema(), Schema(dtype=found.data_type, rank=rank))
+
+    def with_metadata(self, metadata: M) -> Self:
+        """This spec with the `metadata` member complete: what reopens the array as it is."""
+        return self.replace(
+            metadata=metadata.constraints,
+            dtype=self.info_of(metadata).data_type,
+            rank=None,
+            schema_=None,
+            transform=None,
+            open_=None,
+            create=False,
+            delete_existing=False,
+        )
+
+    def read_metadata(self, data: bytes) -> M:
+        """The metadata of a stored document; errors are those of `ArrayMetadata.read`."""
+        return self.metadata_type.read(data)  # type: ignore[return-value]
+
+    def _once(self, what: str, asked: Schema, make: Callable[[], object]) -> object:
+        """What follows from the schema constraints and the metadata; made once."""
+        parts = (self.metadata, self.schema_, self.dtype, asked.rank)
+        key = (type(self), what, self.layout_variant, *map(id, parts))
+        return _implied.get(key, lambda: (parts, make()))[1]
+
+    # What a format adds, all pure.
+
+    #: Its document.
+    metadata_type: ClassVar[type[ArrayMetadata]]
+    #: Whether what `new_document` chose may contradict what was asked, and is compared with it.
+    checks_new: ClassVar[bool] = True
+
+    @property
+    def layout_variant(self) -> tuple[str, ...]:
+        """Members other than the metadata that `layout` depends on, such as the field opened."""
+        return ()
+
+    @property
+    @abstractmethod
+    def metadata_key(self) -> str:
+        """Name of the metadata document below the array's path."""
+
+    @abstractmethod
+    def info(self, asked: Schema) -> ArrayInfo:
+        """What the `metadata` member says of the array.
+
+        Args:
+            asked: from `asked_schema`.
+
+        Raises:
+            SpecError: the format has no such array.
+        """
+
+    @abstractmethod
+    def new_document(self, asked: Schema) -> M:
+        """Metadata for a new array: the constraints, and for what they leave open the defaults.
+
+        Args:
+            asked: from `asked_schema`.
+
+        Raises:
+            SpecError: something that has no default is missing, or the format has no such array.
+            MismatchError: constraints contradict each other.
+        """
+
+    def check_document(self, metadata: M) -> None:
+        """Compare a document with the `metadata` member.
+
+        Raises:
+            MismatchError: names the member, what is stored and what was asked.
+        """
+        if isinstance(self.metadata, MetadataConstraints) and (asked := self.metadata.to_json()):
+            check_members(asked, metadata.to_json())
+
+    @abstractmethod
+    def info_of(self, metadata: M) -> ArrayInfo:
+        """What a whole document says of the array."""
+
+    @abstractmethod
+    def layout(self, metadata: M) -> ArrayLayout:
+        """Bind the metadata.
+
+        Raises:
+            SpecError, UnsupportedError: it asks for what does not exist, by name.
+        """

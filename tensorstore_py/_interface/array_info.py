@@ -1,0 +1,461 @@
+"""What a format says of an array, in the terms that all formats share, and a schema against it.
+
+The metadata document of an array and the schema of a spec speak of the same things. `ArrayInfo` is
+what the document says of them, whole or with parts left open:
+
+    constraints on the document --> ArrayInfo, partly open --constrain--> all that a spec says
+                                        | complete
+                                        v
+    a new document <------------- ArrayInfo, whole ---------> schema, domain, check
+                                        ^
+    a stored document ------------------+
+
+Coordinates are the array's own, with zero origin. What is chosen satisfies every hard constraint;
+what cannot be satisfied is an error that names the part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from tensorstore_py._index import IndexDomain
+from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
+from tensorstore_py._spec.choose_chunks import common_chunks, nested_chunks
+from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.fill_value import fill_value_from_json
+from tensorstore_py._spec.json_value import freeze
+from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.schema_constraints import merge_domains
+from tensorstore_py.errors import MismatchError, SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from tensorstore_py._spec.codec_spec import CodecSpec
+    from tensorstore_py._spec.dtype import dtype
+    from tensorstore_py._spec.units import Unit
+
+__all__ = ["ArrayInfo", "asked_fill_value", "check_schema"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayInfo:
+    """See the head of this file. None is what is left open.
+
+    Sequences are of the array's own dimensions, which chunks divide; those inside an element come
+    behind them, are never divided, and cannot be resized.
+
+    Attributes:
+        codec: how a chunk is encoded, as a schema says it.
+        data_type: element type as users see it.
+        shape: extents.
+        labels: labels, "" for none; those of dimensions inside an element may be among them.
+        rank: number of dimensions, where no other member tells it.
+        inner: extents of the dimensions inside an element.
+        read_chunk: shape of what is read at least; None in a dimension where there is not one size.
+        write_chunk: shape of what is written at least; likewise.
+        inner_order: dimensions from outermost to innermost in a chunk.
+        fill_value: what missing chunks hold.
+        units: units of the dimensions.
+        one_grid: read and write chunks are the same thing, so each constraint holds for both.
+        resizable: whether its upper bounds can be changed.
+        lenient: what a schema asks of chunks that cannot be had is refused by `complete` only.
+    """
+
+    codec: CodecSpec | None = None
+    data_type: dtype | None = None
+    shape: Sequence[int] | None = None
+    labels: Sequence[str] | None = None
+    rank: int | None = None
+    inner: tuple[int, ...] = ()
+    read_chunk: Sequence[int | None] | None = None
+    write_chunk: Sequence[int | None] | None = None
+    inner_order: tuple[int, ...] | None = None
+    fill_value: NDArray[np.generic] | None = None
+    units: Sequence[Unit | None] | None = None
+    one_grid: bool = False
+    resizable: bool = True
+    lenient: bool = False
+
+    def constrain(self, asked: Schema) -> Schema:
+        """The constraints of a schema together with what is said here.
+
+        Raises:
+            MismatchError: they contradict each other; names the part.
+            SpecError: the schema asks for what no format has.
+        """
+        inner = len(self.inner)
+        schema = asked.copy()
+        schema.update(dtype=self.data_type, codec=self.codec)
+        self._check_rank(schema.rank)
+        schema.update(
+            rank=None if self._rank is None else self._rank + inner,
+            dimension_units=_extended(self.units, [None] * inner),
+        )
+        if self.fill_value is not None:
+            # A schema compares values, and NaN is not itself: compared by bits in `check`.
+            schema = Schema.of(replace(schema.constraints, fill_value=None))
+            schema.update(fill_value=self.fill_value)
+        if schema.rank is None:
+            return schema
+        layout, domain = self.layout(schema), self._known_domain(schema)
+        return Schema.of(
+            replace(schema.constraints, chunk_layout=layout.constraints, domain=domain)
+        )
+
+    def layout(self, schema: Schema) -> ChunkLayout:
+        """The chunk layout of a schema of known rank together with what is said here.
+
+        Raises:
+            MismatchError: hard constraints contradict each other.
+            SpecError: the codec's blocks are constrained, which no format has.
+        """
+        rank = schema.rank
+        assert rank is not None
+        outer = rank - len(self.inner)
+        layout = ChunkLayout(schema.chunk_layout)
+        read, write = self.read_chunk, self.write_chunk
+        _check_sizes(layout, read, write)
+        open_sizes = (None,) * outer if self.inner else None
+        layout.update(
+            rank=rank,
+            write_chunk_shape=_extended(write or open_sizes, self.inner),
+            grid_origin=[0] * rank,
+            read_chunk_shape=_extended(read or open_sizes, self.inner),
+            inner_order=_extended(self.inner_order, range(outer, rank)),
+        )
+        if self.lenient:
+            return layout
+        codec_shape = layout.codec_chunk.shape
+        if codec_shape is not None and any(codec_shape):
+            raise SpecError("codec_chunk: a shape is asked for, but the format has no such chunks")
+        if not self.one_grid:
+            return layout
+        constraints = layout.constraints
+        try:
+            both = constraints.write_chunk.merged(constraints.read_chunk)
+        except MismatchError as error:
+            raise MismatchError(
+                f"read and write chunks are the same here, but differ as asked: {error}"
+            ) from None
+        return ChunkLayout.of(replace(constraints, read_chunk=both, write_chunk=both))
+
+    def complete(self, schema: Schema) -> ArrayInfo:
+        """What is said of a new array, with what is left open chosen; the fill value stays as is.
+
+        Args:
+            schema: from `constrain`.
+
+        Raises:
+            SpecError: data type or domain is missing, or a constraint is not possible.
+            MismatchError: constraints contradict each other.
+        """
+        data_type = self.chosen_type(schema)
+        domain = schema.domain  # `constrain` has merged what is said here into it
+        if domain is None or any(high > INFINITY for high in domain.exclusive_max):
+            raise SpecError("domain must be specified, e.g. shape=[100, 200]")
+        rank = domain.rank - len(self.inner)
+        layout = replace(self, lenient=False).layout(schema)
+        constraints = layout.constraints
+        if constraints.read_chunk == constraints.write_chunk:
+            read = write = common_chunks(constraints, domain)[1]
+        else:
+            read, write = nested_chunks(constraints.read_chunk, constraints.write_chunk, domain)
+        units = schema.dimension_units
+        return replace(
+            self,
+            data_type=data_type,
+            shape=domain.shape[:rank],
+            labels=domain.labels[:rank],
+            read_chunk=read[:rank],
+            write_chunk=write[:rank],
+            inner_order=self._chosen_order(layout, rank),
+            units=None if units is None else units[:rank],
+        )
+
+    def chosen_type(self, schema: Schema) -> dtype:
+        """The data type of a new array.
+
+        Raises:
+            SpecError: none is given.
+            MismatchError: two are given.
+        """
+        asked, stated = schema.dtype, self.data_type
+        if asked is not None and stated is not None and asked != stated:
+            raise MismatchError(f"dtype: the schema says {asked.name}, the metadata {stated.name}")
+        chosen = stated if asked is None else asked
+        if chosen is None:
+            raise SpecError('dtype must be specified, e.g. dtype="uint16"')
+        return chosen
+
+    @property
+    def domain(self) -> IndexDomain:
+        """The domain of a whole array: resizable upper bounds are implicit."""
+        assert self.shape is not None
+        outer, inner = len(self.shape), len(self.inner)
+        return IndexDomain(
+            shape=(*self.shape, *self.inner),
+            implicit_upper_bounds=[self.resizable] * outer + [False] * inner,
+            labels=self._labels(outer + inner),
+        )
+
+    @property
+    def chunk_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Read and write chunks of an array that has one size of each; 1 where it has several."""
+        read, write = self.read_chunk or (), self.write_chunk or ()
+        return tuple(size or 1 for size in read), tuple(size or 1 for size in write)
+
+    def schema(self) -> Schema:
+        """The schema of a whole array."""
+        domain = self.domain
+        outer = domain.rank - len(self.inner)
+        order = range(outer) if self.inner_order is None else self.inner_order
+        layout = ChunkLayout(
+            rank=domain.rank,
+            grid_origin=[0] * domain.rank,
+            write_chunk_shape=_extended(self.write_chunk, self.inner),
+            read_chunk_shape=_extended(self.read_chunk, self.inner),
+            inner_order=_extended(order, range(outer, domain.rank)),
+        )
+        units = _extended(self.units, [None] * len(self.inner))
+        return Schema(
+            dtype=self.data_type,
+            rank=domain.rank,
+            domain=domain,
+            chunk_layout=layout,
+            codec=self.codec,
+            fill_value=self.fill_value,
+            dimension_units=units if units and any(unit is not None for unit in units) else None,
+        )
+
+    def check(self, asked: Schema) -> None:
+        """Whether a whole array is what a schema asks for; soft constraints never fail.
+
+        Raises:
+            MismatchError: it is not; names the part, what is stored and what was asked.
+            SpecError: the fill value that is asked for is not representable.
+        """
+        found = self.schema()
+        check_schema(asked, found, self.inner)
+        layout = found.chunk_layout
+        _check_sizes(asked.chunk_layout, layout.read_chunk.shape, layout.write_chunk.shape)
+
+    @property
+    def _rank(self) -> int | None:
+        """Number of the array's own dimensions, if a member tells."""
+        members = (self.shape, self.write_chunk, self.labels, self.units)
+        return next((len(each) for each in members if each is not None), self.rank)
+
+    def _check_rank(self, asked: int | None) -> None:
+        outer, inner = self._rank, len(self.inner)
+        if asked is None:
+            return
+        if outer is not None and asked != outer + inner:
+            raise MismatchError(
+                f"rank: the schema says {asked}, but the metadata makes {outer + inner} dimensions "
+                f"({outer} chunked, {inner} of the data type)"
+            )
+        if asked < inner:
+            raise MismatchError(
+                f"rank: the schema says {asked}, but the data type alone has {inner} dimensions"
+            )
+
+    def _known_domain(self, schema: Schema) -> IndexDomain | None:
+        """The domain as far as it is known: zero lower bounds, upper ones infinite where unknown.
+
+        Raises:
+            MismatchError: bounds or labels contradict each other.
+        """
+        rank, inner = schema.rank, len(self.inner)
+        if rank is None or (schema.domain is None and self.shape is None and self.labels is None):
+            return None
+        shape = _extended(self.shape, self.inner)
+        stated = IndexDomain(
+            inclusive_min=[0] * rank,
+            exclusive_max=[INFINITY + 1] * rank if shape is None else shape,
+            implicit_upper_bounds=[True] * rank,
+            labels=self._labels(rank),
+        )
+        merged = merge_domains(schema.domain, stated)
+        assert merged is not None
+        stops = merged.exclusive_max
+        for dimension, extent in enumerate(self.inner, rank - inner):
+            if stops[dimension] not in (extent, INFINITY + 1):
+                raise MismatchError(
+                    f"domain: dimension {dimension} ends at {stops[dimension]}, but is inside an "
+                    f"element of the data type, where it has {extent} positions"
+                )
+        return IndexDomain(
+            inclusive_min=merged.inclusive_min,
+            exclusive_max=(*stops[: rank - inner], *self.inner),
+            implicit_upper_bounds=[self.resizable] * (rank - inner) + [False] * inner,
+            labels=merged.labels,
+        )
+
+    def _labels(self, rank: int) -> tuple[str, ...] | None:
+        """The labels of all dimensions."""
+        labels = self.labels
+        if labels is None or len(labels) == rank:
+            return None if labels is None else tuple(labels)
+        return (*labels, *[""] * len(self.inner))
+
+    def _chosen_order(self, layout: ChunkLayout, rank: int) -> tuple[int, ...] | None:
+        """The order of the array's own dimensions, hard or wished for; None if nothing is said."""
+        hard = layout.inner_order
+        order = layout.inner_order_soft_constraint if hard is None else hard
+        if order is None:
+            return None
+        behind = tuple(range(rank, len(order)))
+        if order[rank:] == behind:
+            return order[:rank]
+        if hard is None:
+            return None
+        raise SpecError(
+            f"chunk_layout.inner_order: {list(order)} is not possible: the dimensions inside an "
+            f"element, {list(behind)}, come last"
+        )
+
+
+_TEXT: dict[str, type] = {"ustring": str, "string": bytes}
+
+
+def asked_fill_value(
+    asked: Schema, data_type: dtype, inner: Sequence[int] = ()
+) -> NDArray[np.generic] | None:
+    """A schema's fill value in an array's type; None if it asks for none.
+
+    Args:
+        asked: the schema constraints.
+        data_type: of the array.
+        inner: extents inside an element, over which it may vary.
+
+    Raises:
+        SpecError: it is not representable, or varies over the array.
+    """
+    wanted = asked.fill_value
+    if wanted is None:
+        return None
+    if not wanted.ndim:
+        return _converted(wanted, data_type)
+    if not inner:
+        raise SpecError(
+            f"fill_value: one scalar is possible, but an array of shape {list(wanted.shape)} "
+            "is asked for"
+        )
+    converted = np.empty(wanted.shape, data_type.array_dtype)
+    for place in np.ndindex(wanted.shape):
+        # Through a schema, which makes an array of any element, also of one that is a list.
+        element = Schema(fill_value=wanted[place]).fill_value
+        assert element is not None
+        converted[place] = _converted(element, data_type)
+    return converted
+
+
+def _converted(value: NDArray[np.generic], data_type: dtype) -> NDArray[np.generic]:
+    """A fill value of rank 0 in a type."""
+    target = data_type.array_dtype
+    if value.dtype == target and isinstance(value.item(), _TEXT.get(data_type.name, object)):
+        return value
+    if value.dtype == object:
+        # It was given as JSON, before the data type was known.
+        try:
+            return fill_value_from_json(freeze(value.item()), data_type)
+        except SpecError as error:
+            raise error.inside("fill_value") from None
+    if _loses(value, data_type):
+        raise SpecError(f"fill_value: {value.item()!r} is not a value of type {data_type.name}")
+    with np.errstate(over="ignore"):
+        return value.astype(target)
+
+
+def check_schema(asked: Schema, found: Schema, inner: Sequence[int] = ()) -> None:
+    """Whether an array's schema satisfies constraints; soft ones never fail.
+
+    Args:
+        asked: the constraints.
+        found: the array's schema.
+        inner: extents inside an element, over which a fill value may vary.
+
+    Raises:
+        MismatchError: it does not; names the part, what is stored and what was asked.
+    """
+    assert found.dtype is not None
+    if asked.dtype is not None and asked.dtype != found.dtype:
+        raise MismatchError(
+            f"dtype: the stored data type is {found.dtype.name}, asked for was {asked.dtype.name}"
+        )
+    if asked.rank is not None and asked.rank != found.rank:
+        raise MismatchError(f"rank: the stored array has {found.rank}, asked for was {asked.rank}")
+    for part in ("domain", "chunk_layout", "codec", "dimension_units"):
+        wanted, stored = getattr(asked, part), getattr(found, part)
+        if wanted is None or stored is None:
+            continue
+        try:
+            Schema(**{part: stored}).update(**{part: wanted})
+        except ValueError as error:
+            raise MismatchError(f"{part}: {stored!r} and {wanted!r} contradict: {error}") from None
+    fill_value, stored_fill = asked_fill_value(asked, found.dtype, inner), found.fill_value
+    if fill_value is None or stored_fill is None:
+        return
+    if not _same_elements(fill_value, stored_fill, inner):
+        raise MismatchError(
+            f"fill_value: stored is {stored_fill.tolist()!r}, asked for was {fill_value.tolist()!r}"
+        )
+
+
+def _extended(outer: Iterable[T] | None, inner: Iterable[T]) -> tuple[T, ...] | None:
+    """What is said of the array's own dimensions and of those inside; None if nothing is said."""
+    return None if outer is None else (*outer, *inner)
+
+
+def _check_sizes(
+    asked: ChunkLayout, read: Sequence[int | None] | None, write: Sequence[int | None] | None
+) -> None:
+    """Refuse sizes that are asked for where chunks have several, which are None here."""
+    for name, sizes in (("write_chunk", write), ("read_chunk", read)):
+        wanted = getattr(asked, name).shape or ()
+        for dim, (size, present) in enumerate(zip(wanted, sizes or (), strict=False)):
+            if size is not None and present is None:
+                raise MismatchError(
+                    f"chunk_layout.{name}: chunks of {size} are asked for in dimension {dim}, "
+                    "but the grid is rectilinear and has chunks of several sizes there"
+                )
+
+
+def _same_elements(
+    mine: NDArray[np.generic], theirs: NDArray[np.generic], shape: Sequence[int]
+) -> bool:
+    """Bit for bit; Python objects by value, since their bits are addresses."""
+    shape = tuple(shape) if mine.ndim or theirs.ndim else ()
+    try:
+        first, second = np.broadcast_to(mine, shape), np.broadcast_to(theirs, shape)
+    except ValueError:  # of another shape
+        return False
+    if mine.dtype.hasobject or theirs.dtype.hasobject:
+        return bool(np.array_equal(first, second))
+    return first.tobytes() == second.astype(mine.dtype).tobytes()
+
+
+def _loses(value: NDArray[np.generic], data_type: dtype) -> bool:
+    """Whether the value has no counterpart in the type, rounding to its precision aside."""
+    source, kind = value.dtype.kind, data_type.kind
+    if value.dtype == data_type.array_dtype:
+        return False
+    if kind in "mMUSVO" or (source == "b") != (kind == "b"):
+        return True
+    if source == "c":
+        return kind != "c"
+    if kind in "iu":
+        number = value.item()
+        if isinstance(number, float) and not number.is_integer():
+            return True
+        converted = np.array(number).astype(data_type.array_dtype)
+        return bool(converted.astype(object) != number)
+    return False

@@ -1,0 +1,151 @@
+"""One attempt: a request goes out, its response comes in, or a `Failure` says why not.
+
+There is no limit on how long an attempt takes, only on how long nothing moves in it: while
+connecting, while sending, before the response and between its pieces. The invariant: a body that is
+handed on is the part that was asked for, as long as the headers promised, and passed the checksums
+that came with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._net.byte_ranges import resolve
+from tensorstore_py._net.checksums import check_digests
+from tensorstore_py._net.connection import request_head
+from tensorstore_py._net.content_encoding import content_encodings, decoded
+from tensorstore_py._net.failures import damaged
+from tensorstore_py._net.idle_timeout import IdleTimeout, IdleTimeouts
+from tensorstore_py._net.pool import connection_pool
+from tensorstore_py._net.routing import Proxy, origin_of, proxy_for
+from tensorstore_py._runtime.fan_out import offload
+
+if TYPE_CHECKING:
+    from tensorstore_py._interface.kvstore import Buffer
+    from tensorstore_py._net.message import HttpRequest, HttpResponse
+    from tensorstore_py._net.pool import Endpoint
+
+__all__ = ["HttpTransport"]
+
+#: Sent in one go, behind the head.
+_SENT_AT_ONCE: Final = 2**17
+#: Checking more takes long enough to keep other requests waiting.
+_CHECKED_ON_LOOP: Final = 2**19
+#: Compressed bytes; decompressing more takes as long.
+_DECODED_ON_LOOP: Final = 2**14
+
+
+class HttpTransport:
+    """How one store sends requests.
+
+    Args:
+        idle_s: for how long nothing may move.
+        least_rate: how many bytes a second have to move while something does.
+        unpack: undo a `Content-Encoding`, as browsers do; else the bytes stay as they were sent.
+        digests: the checksums that headers state, to be verified; None for no checks.
+    """
+
+    def __init__(
+        self,
+        *,
+        idle_s: float,
+        least_rate: float = 0.0,
+        unpack: bool = False,
+        digests: Callable[[Mapping[str, str]], Mapping[str, bytes]] | None = None,
+    ) -> None:
+        self._timeouts = IdleTimeouts(idle_s, least_rate)
+        self._digests = digests
+        self._unpack = unpack
+        self._proxies: dict[str, Proxy | None] = {}
+
+    async def attempt(self, request: HttpRequest, byte_range: ByteRange = WHOLE) -> HttpResponse:
+        """Send a request and receive what is wanted of the response.
+
+        Args:
+            request: with all headers, `Range` among them.
+            byte_range: what the request asks for.
+
+        Raises:
+            Failure: there is no usable response.
+        """
+        began = time.time()
+        url = request.url
+        # What stands before the path: scheme, host and port.
+        origin = url[: _path_start(url)]
+        with self._timeouts.watch() as idle:
+            try:
+                proxy = self._proxies[origin]
+            except KeyError:
+                proxy = self._proxies[origin] = proxy_for(origin_of(url))
+            endpoint = connection_pool().endpoint(origin, proxy)
+            response, is_value = await self._send(request, endpoint, byte_range, idle)
+            response.time = began
+            if is_value:
+                await self._finish(request, response, byte_range, idle)
+            return response
+
+    async def _send(
+        self, request: HttpRequest, endpoint: Endpoint, byte_range: ByteRange, idle: IdleTimeout
+    ) -> tuple[HttpResponse, bool]:
+        """The response, and whether it is a value, or a part of one."""
+        method, body, url, headers = request.method, request.body, request.url, request.headers
+        target = endpoint.prefix + (url[_path_start(url) :] or "/")
+        if endpoint.headers:
+            given = {name.lower() for name in headers}
+            more = {n: value for n, value in endpoint.headers.items() if n.lower() not in given}
+            headers = {**headers, **more}
+        parts: tuple[Buffer, ...] = ()
+        if body is None:
+            message = request_head(method, target, endpoint.host, headers, None)
+        else:
+            parts = body if isinstance(body, tuple) else (body,)
+            size = sum([memoryview(part).nbytes for part in parts])
+            message = request_head(method, target, endpoint.host, headers, size)
+            if size <= _SENT_AT_ONCE:
+                message, parts = b"".join((message, *parts)), ()
+        connection = await endpoint.acquire(idle)
+        try:
+            received = connection.request(message, method, byte_range, self._unpack, idle)
+            for part in parts:
+                await connection.send(part)
+            response = await received
+            if connection.is_contradicted:
+                raise damaged("the server sent more than it said")
+        except BaseException:
+            connection.close()
+            raise
+        is_value = connection.window is not None
+        endpoint.release(connection)
+        return response, is_value
+
+    async def _finish(
+        self, request: HttpRequest, response: HttpResponse, byte_range: ByteRange, idle: IdleTimeout
+    ) -> None:
+        """Decompress a value, or compare it with the checksums that came with it."""
+        headers, body = response.headers, response.body
+        is_packed = self._unpack and "content-encoding" in headers and response.status < 300
+        how = content_encodings(headers) if is_packed else ()
+        if how:
+            if len(body) <= _DECODED_ON_LOOP:
+                body = decoded(body, how)
+            else:
+                body = await offload(False, lambda: decoded(response.body, how))
+                idle.progress()
+            start, stop = resolve(byte_range, len(body))
+            response.size = len(body)
+            response.body = memoryview(body)[start:stop]
+        elif request.method == "GET" and byte_range.is_whole and self._digests is not None:
+            stated = self._digests(headers)
+            if stated and len(body) <= _CHECKED_ON_LOOP:
+                check_digests(stated, body)
+            elif stated:
+                await offload(False, lambda: check_digests(stated, body))
+                idle.progress()
+
+
+def _path_start(url: str) -> int:
+    found = url.find("/", 8)
+    return len(url) if found < 0 else found

@@ -1,0 +1,46 @@
+"""A cache of the last results of a pure function, which threads share.
+
+Two threads that ask for the same new result at a time both make it: it is equal, and neither waits.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from tensorstore_py._runtime.keyed_lock import Mutex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+__all__ = ["LruCache"]
+
+T = TypeVar("T")
+
+
+class LruCache(Generic[T]):
+    """The last results of a pure function of hashable content, least recently used dropped first.
+
+    Example:
+        >>> seen = LruCache(2)
+        >>> seen.get("a", lambda: 1), seen.get("a", lambda: 2)
+        (1, 1)
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit: Final = limit
+        self._results: OrderedDict[Hashable, T] = OrderedDict()
+        self._mutex = Mutex()
+
+    def get(self, content: Hashable, make: Callable[[], T]) -> T:
+        """The result for `content`, made now if it is not remembered."""
+        with self._mutex:
+            if content in self._results:
+                self._results.move_to_end(content)
+                return self._results[content]
+        made = make()
+        with self._mutex:
+            self._results[content] = made
+            while len(self._results) > self._limit:
+                self._results.popitem(last=False)
+        return made

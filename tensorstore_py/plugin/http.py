@@ -1,0 +1,71 @@
+"""The door of authors of stores that speak HTTP: requests, the client, and what responses mean.
+
+`docs/writing_an_http_store.md` builds one.
+"""
+
+from tensorstore_py._net.byte_ranges import (
+    range_header,
+)
+from tensorstore_py._net.checksums import (
+    crc32c,
+)
+from tensorstore_py._net.client import (
+    HttpClient,
+)
+from tensorstore_py._net.coalesce import (
+    RangeGroup,
+    coalesce,
+    read_coalesced,
+)
+from tensorstore_py._net.message import (
+    HttpRequest,
+    HttpResponse,
+    http_date,
+    show_url,
+)
+from tensorstore_py._net.retry import (
+    HttpTiming,
+)
+from tensorstore_py._net.service import (
+    HttpDialect,
+    HttpSigner,
+    HttpThrottle,
+    HttpVerdict,
+)
+from tensorstore_py._net.service_store import (
+    CoalescedReads,
+    Page,
+    PagedListing,
+)
+from tensorstore_py._runtime.limiters import RateLimiter, RateLimits
+from tensorstore_py._spec.limits import (
+    RateModel,
+    RequestConcurrencyModel,
+    RetriesModel,
+)
+
+__all__ = [
+    "CoalescedReads",
+    "HttpClient",
+    "HttpDialect",
+    "HttpRequest",
+    "HttpResponse",
+    "HttpSigner",
+    "HttpThrottle",
+    "HttpTiming",
+    "HttpVerdict",
+    "Page",
+    "PagedListing",
+    "RangeGroup",
+    "RateLimiter",
+    "RateLimits",
+    "RateModel",
+    "RequestConcurrencyModel",
+    "RetriesModel",
+    "coalesce",
+    "crc32c",
+    "http_date",
+    "range_header",
+    "read_coalesced",
+    "show_url",
+]

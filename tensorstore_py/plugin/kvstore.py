@@ -1,0 +1,224 @@
+"""The door of store authors: the promise of a key-value store, its values, and how its work runs.
+
+A store is a model (what JSON says) whose `open` returns a `KvStore`; `docs/writing_a_store.md`
+builds one. Stores that speak HTTP find the client behind the door `plugin.http`.
+"""
+
+from tensorstore_py._chunked.limits import (
+    DataCopyConcurrency,
+)
+from tensorstore_py._chunked.pool import (
+    ChunkCache,
+)
+from tensorstore_py._interface.byte_range import (
+    WHOLE,
+    ByteRange,
+)
+from tensorstore_py._interface.codec import (
+    OPAQUE,
+)
+from tensorstore_py._interface.codec_list import (
+    parse_codec_json,
+)
+from tensorstore_py._interface.driver import (
+    KvStoreField,
+)
+from tensorstore_py._interface.foreign_errors import (
+    class_of,
+    first_line,
+)
+from tensorstore_py._interface.generation import (
+    NO_VALUE,
+    UNKNOWN,
+    TimestampedStorageGeneration,
+    content_generation,
+    holds,
+)
+from tensorstore_py._interface.key_range import (
+    ALL,
+    KeyRange,
+    encode_key,
+)
+from tensorstore_py._interface.kvstore import (
+    Buffer,
+    KvStore,
+    KvStoreSpec,
+    ListEntry,
+    ReadResult,
+)
+from tensorstore_py._interface.read_modify_write import (
+    ReadModifyWrite,
+    conditional_update,
+    update_each,
+)
+from tensorstore_py._interface.store_abilities import (
+    AtomicBatch,
+    AtomicUpdate,
+    BulkRead,
+    BulkWrite,
+    CachedRead,
+    CopiedRange,
+    DirectoryListing,
+    RangeRead,
+    Segment,
+    SegmentedWrite,
+    ServerCopy,
+    Splice,
+    WholeRewrite,
+    read_ranges,
+    splice,
+)
+from tensorstore_py._interface.streams import (
+    decode_streams,
+)
+from tensorstore_py._runtime.awaitable_bridge import in_other_loop
+from tensorstore_py._runtime.buffers import HUGE_PAGE_BYTES, huge_page_buffer, joined
+from tensorstore_py._runtime.fan_out import (
+    fan_out,
+    offload,
+)
+from tensorstore_py._runtime.fork import (
+    Forkable,
+)
+from tensorstore_py._runtime.interpreter_lock import IoLock
+from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
+from tensorstore_py._runtime.limiters import Semaphore, ThreadLimiter
+from tensorstore_py._runtime.loop import (
+    on_loop_end,
+)
+from tensorstore_py._runtime.retry import CONFLICTS, RetryPolicy
+from tensorstore_py._runtime.signals import (
+    pause,
+)
+from tensorstore_py._spec.held import (
+    Held,
+    kvstore_object,
+)
+from tensorstore_py._spec.json_value import (
+    describe,
+    thaw,
+)
+from tensorstore_py._spec.limits import (
+    ConcurrencyModel,
+    Duration,
+)
+from tensorstore_py._spec.model import (
+    AfterValidator,
+    BeforeValidator,
+    JsonForm,
+    NonNegativeInt,
+    PlainValidator,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
+from tensorstore_py._spec.options import (
+    OptionsModel,
+    cause_of,
+    schemes_with_password,
+)
+from tensorstore_py._spec.registry import (
+    context_resource,
+    kvstore,
+)
+from tensorstore_py._spec.resource import (
+    Resource,
+    ResourceField,
+    ResourceModel,
+)
+from tensorstore_py._spec.url import (
+    adapter_url_rest,
+    check_authority,
+    decode_path,
+    encode_path,
+    root_url_rest,
+    split_bucket,
+)
+
+__all__ = [
+    "ALL",
+    "CONFLICTS",
+    "HUGE_PAGE_BYTES",
+    "NO_VALUE",
+    "OPAQUE",
+    "UNKNOWN",
+    "WHOLE",
+    "AfterValidator",
+    "AtomicBatch",
+    "AtomicUpdate",
+    "BeforeValidator",
+    "Buffer",
+    "BulkRead",
+    "BulkWrite",
+    "ByteRange",
+    "CachedRead",
+    "ChunkCache",
+    "ConcurrencyModel",
+    "CopiedRange",
+    "DataCopyConcurrency",
+    "DirectoryListing",
+    "Duration",
+    "Forkable",
+    "Held",
+    "IoLock",
+    "JsonForm",
+    "KeyRange",
+    "KeyedLock",
+    "KvStore",
+    "KvStoreField",
+    "KvStoreSpec",
+    "ListEntry",
+    "Mutex",
+    "NonNegativeInt",
+    "OptionsModel",
+    "PlainValidator",
+    "PositiveInt",
+    "RangeRead",
+    "ReadModifyWrite",
+    "ReadResult",
+    "Resource",
+    "ResourceField",
+    "ResourceModel",
+    "RetryPolicy",
+    "Segment",
+    "SegmentedWrite",
+    "Semaphore",
+    "ServerCopy",
+    "Splice",
+    "ThreadLimiter",
+    "TimestampedStorageGeneration",
+    "WholeRewrite",
+    "adapter_url_rest",
+    "cause_of",
+    "check_authority",
+    "class_of",
+    "conditional_update",
+    "content_generation",
+    "context_resource",
+    "decode_path",
+    "decode_streams",
+    "describe",
+    "encode_key",
+    "encode_path",
+    "fan_out",
+    "field_validator",
+    "first_line",
+    "holds",
+    "huge_page_buffer",
+    "in_other_loop",
+    "joined",
+    "kvstore",
+    "kvstore_object",
+    "model_validator",
+    "offload",
+    "on_loop_end",
+    "parse_codec_json",
+    "pause",
+    "read_ranges",
+    "root_url_rest",
+    "schemes_with_password",
+    "splice",
+    "split_bucket",
+    "thaw",
+    "update_each",
+]

@@ -1,8 +1,0 @@
-"""The TypedDicts are what the JSON schema says; scripts/typed_specs.py writes them anew."""
-
-from tensorstore_py.typing import drivers
-from tests.typing.generated import differences
-
-
-def test_they_are_as_the_models_are():
-    assert differences(drivers) == [], "run scripts/typed_specs.py"
