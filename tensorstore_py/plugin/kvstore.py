@@ -80,6 +80,7 @@ from tensorstore_py._runtime.fan_out import (
 from tensorstore_py._runtime.fork import (
     Forkable,
 )
+from tensorstore_py._runtime.group_commit import GroupCommit, PendingChange
 from tensorstore_py._runtime.interpreter_lock import IoLock
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py._runtime.limiters import Semaphore, ThreadLimiter
@@ -159,6 +160,7 @@ __all__ = [
     "DirectoryListing",
     "Duration",
     "Forkable",
+    "GroupCommit",
     "Held",
     "IoLock",
     "JsonForm",
@@ -171,6 +173,7 @@ __all__ = [
     "Mutex",
     "NonNegativeInt",
     "OptionsModel",
+    "PendingChange",
     "PlainValidator",
     "PositiveInt",
     "RangeRead",

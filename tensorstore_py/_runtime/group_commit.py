@@ -1,0 +1,98 @@
+"""Group commit: what several writers want of one thing is done together, by one of them.
+
+For what is replaced as a whole by each change, such as an archive or the manifest of a database. A
+writer adds its change to those that wait and takes a turn; who has the turn commits all that wait by
+then, the others find theirs done. So under load one replacement serves many writers, and a
+single writer waits for nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from tensorstore_py._runtime.fork import Forkable
+from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
+
+__all__ = ["GroupCommit", "PendingChange"]
+
+
+class PendingChange:
+    """A change that waits to be committed; subclasses say what it is.
+
+    Attributes:
+        done: whether it was decided.
+        error: what went wrong.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: Exception | None = None
+
+
+C = TypeVar("C", bound=PendingChange)
+
+
+class GroupCommit(Forkable, Generic[C]):
+    """All writers of one thing in this process.
+
+    Args:
+        commit: makes several changes at once, in their order; an error is each writer's.
+        inline: the execution mode.
+    """
+
+    def __init__(self, commit: Callable[[list[C]], Awaitable[None]], *, inline: bool) -> None:
+        self._commit = commit
+        self._inline = inline
+        self._gate = KeyedLock(inline=inline)
+        self._mutex = Mutex()
+        self._waiting: list[C] = []
+        super().__init__()
+
+    def after_fork(self) -> None:
+        # Those who wait are in the parent, which makes their changes; made here as well, and later,
+        # they would undo what was stored since.
+        self._waiting = []
+
+    async def make(self, change: C) -> None:
+        """Make a change, together with all others that are wanted by then.
+
+        Raises:
+            Exception: what `commit` raised.
+        """
+        with self._mutex:
+            self._waiting.append(change)
+        if self._inline:
+            await self._take_turn(change)
+        else:
+            # Others may have put their changes with ours: a cancelled writer leaves them be.
+            turn = asyncio.ensure_future(self._take_turn(change))
+            try:
+                await asyncio.shield(turn)
+            except asyncio.CancelledError:
+                with self._mutex:
+                    if change in self._waiting:
+                        self._waiting.remove(change)
+                raise
+        if change.error is not None:
+            raise change.error
+
+    async def _take_turn(self, change: C) -> None:
+        async with self._gate.acquire(None):
+            if change.done:
+                return
+            with self._mutex:
+                batch, self._waiting = self._waiting, []
+            try:
+                await self._commit(batch)
+            except Exception as error:  # noqa: BLE001 - raised again, by each writer
+                for each in batch:
+                    each.error = error
+            except BaseException:
+                # An interrupted writer does not take the others' changes along.
+                with self._mutex:
+                    self._waiting[:0] = [each for each in batch if each is not change]
+                raise
+            for each in batch:
+                each.done = True

@@ -1,0 +1,277 @@
+"""The nodes of the tree of keys, from bytes and to bytes.
+
+Keys are in the order of their bytes. A leaf has keys with values, or references to values in data
+files. An interior node has, of each child, the first key that may be in it, and how many first bytes
+of that key all keys below have in common. These bytes are left out everywhere below: the keys of a
+node are relative to what led to it, so that the same node may stand below several prefixes.
+
+Specification: "B+tree node format" of https://google.github.io/tensorstore/kvstore/ocdbt/
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from tensorstore_py.errors import DataLossError
+from tensorstore_py.kvstores.ocdbt.envelope import Record, open_envelope, seal_envelope
+from tensorstore_py.kvstores.ocdbt.references import (
+    DataFile,
+    DataFileTable,
+    Reference,
+    check_extent,
+    common_length,
+    read_data_files,
+    read_file_numbers,
+    read_references,
+)
+from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
+
+__all__ = [
+    "LONGEST_KEY",
+    "Child",
+    "Interior",
+    "Leaf",
+    "Node",
+    "Statistics",
+    "Value",
+    "decode_node",
+    "encode_node",
+]
+
+#: In bytes.
+LONGEST_KEY: Final = 65535
+_MOST_ENTRIES: Final = 1 << 20
+_INLINE: Final = 0
+_INDIRECT: Final = 1
+
+#: A value of a leaf: its bytes, or where they are.
+Value = bytes | Reference
+
+
+class Statistics(NamedTuple):
+    """What a tree amounts to. What is reached on two ways is counted twice.
+
+    Attributes:
+        keys: how many.
+        tree_bytes: of all nodes, as stored.
+        value_bytes: of all values that are not in a leaf.
+    """
+
+    keys: int
+    tree_bytes: int
+    value_bytes: int
+
+    @classmethod
+    def total(cls, parts: Sequence[Statistics]) -> Statistics:
+        """Of several trees."""
+        return cls(*(sum(column) for column in zip(*parts, strict=True))) if parts else cls(0, 0, 0)
+
+
+class Child(NamedTuple):
+    """One entry of an interior node.
+
+    Attributes:
+        shared: how many first bytes of its key all keys below have in common.
+        reference: where the node is.
+        statistics: of all that is below, the node included.
+    """
+
+    shared: int
+    reference: Reference
+    statistics: Statistics
+
+
+class Leaf(NamedTuple):
+    """A node of height 0.
+
+    Attributes:
+        keys: ascending, relative to what led to it.
+        values: one of each.
+    """
+
+    keys: list[bytes]
+    values: list[Value]
+
+    height = 0
+
+    def find(self, key: bytes) -> Value | None:
+        """The value of a key, or None."""
+        place = bisect_left(self.keys, key)
+        return self.values[place] if self.keys[place : place + 1] == [key] else None
+
+    def within(self, first: bytes, end: bytes) -> range:
+        """The places of keys that are at least `first` and less than `end` (empty: no end)."""
+        last = bisect_left(self.keys, end) if end else len(self.keys)
+        return range(bisect_left(self.keys, first), last)
+
+
+class Interior(NamedTuple):
+    """A node of height 1 or more.
+
+    Attributes:
+        height: of its children is one less.
+        keys: ascending: the first that each child may have, relative to what led to the node.
+        children: one of each.
+    """
+
+    height: int
+    keys: list[bytes]
+    children: list[Child]
+
+    def find(self, key: bytes) -> int:
+        """The place of the child that a key would be in, or -1."""
+        return bisect_right(self.keys, key) - 1
+
+    def within(self, first: bytes, end: bytes) -> range:
+        """The places of children that keys from `first` to before `end` (empty: no end) may be in."""
+        last = bisect_left(self.keys, end) if end else len(self.keys)
+        return range(max(0, bisect_right(self.keys, first) - 1), last)
+
+
+Node = Leaf | Interior
+
+
+def decode_node(data: bytes, base: bytes, most: int) -> Node:
+    """A node.
+
+    Args:
+        data: as stored.
+        base: the base path of the data file that it was read from.
+        most: what it does not exceed when it is decompressed, in bytes.
+
+    Raises:
+        DataLossError: damaged or contradictory.
+    """
+    with open_envelope(Record.BTREE_NODE, data, most) as reader:
+        height = reader.byte()
+        files = read_data_files(reader, base)
+        count = reader.varint(_MOST_ENTRIES)
+        if not count:
+            raise DataLossError("it has no entries")
+        if height:
+            return _read_interior(reader, height, files, count)
+        return _read_leaf(reader, files, count)
+    raise AssertionError  # pragma: no cover - the envelope lets errors out
+
+
+def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int) -> Leaf:
+    shared = [0, *reader.varints(count - 1, LONGEST_KEY)]
+    suffixes = reader.varints(count, LONGEST_KEY)
+    keys = _read_keys(reader, shared, suffixes)
+    lengths = reader.varints(count)
+    kinds = reader.varints(count, _INDIRECT)
+    indirect = sum(kinds)
+    numbers = read_file_numbers(reader, files, indirect)
+    offsets = reader.varints(indirect)
+    places = zip(numbers, offsets, strict=True)
+    values: list[Value] = []
+    for kind, length in zip(kinds, lengths, strict=True):
+        if kind == _INLINE:
+            values.append(reader.take(length))
+        else:
+            number, offset = next(places)
+            check_extent(offset, length)
+            values.append(Reference(files[number], offset, length))
+    return Leaf(keys, values)
+
+
+def _read_interior(
+    reader: Reader, height: int, files: Sequence[DataFile], count: int
+) -> Interior:
+    shared = [0, *reader.varints(count - 1, LONGEST_KEY)]
+    suffixes = reader.varints(count, LONGEST_KEY)
+    common = reader.varints(count, LONGEST_KEY)
+    keys = _read_keys(reader, shared, suffixes)
+    references = read_references(reader, files, count)
+    statistics = read_statistics(reader, count)
+    for key, length in zip(keys, common, strict=True):
+        if length > len(key):
+            raise DataLossError(f"{length} bytes are said to be common, of a key of {len(key)}")
+    return Interior(height, keys, list(map(Child, common, references, statistics)))
+
+
+def read_statistics(reader: Reader, count: int) -> list[Statistics]:
+    """Columns of statistics."""
+    columns = (reader.varints(count) for _ in Statistics._fields)
+    return list(map(Statistics, *columns))
+
+
+def write_statistics(writer: Writer, statistics: Sequence[Statistics]) -> None:
+    """Write columns of statistics."""
+    for column in zip(*statistics, strict=True):
+        writer.varints(column)
+
+
+def _read_keys(reader: Reader, shared: Sequence[int], suffixes: Sequence[int]) -> list[bytes]:
+    data, position = reader.data, reader.position
+    reader.take(sum(suffixes))
+    keys: list[bytes] = []
+    key = b""
+    for common, length in zip(shared, suffixes, strict=True):
+        if common > len(key):
+            raise DataLossError(f"key {len(keys)} shares {common} bytes with one of {len(key)}")
+        end = position + length
+        following = key[:common] + data[position:end]
+        if keys and following <= key:
+            raise DataLossError(f"key {len(keys)} is not above the one before")
+        key, position = following, end
+        if len(key) > LONGEST_KEY:
+            raise DataLossError(f"key {len(keys)} has {len(key)} bytes")
+        keys.append(key)
+    return keys
+
+
+def encode_node(node: Node, zstd_level: int | None) -> bytes:
+    """A node as it is stored.
+
+    Args:
+        node: not empty.
+        zstd_level: of the compression; None for none.
+    """
+    writer = Writer()
+    writer.byte(node.height)
+    if isinstance(node, Leaf):
+        _write_leaf(writer, node)
+    else:
+        _write_interior(writer, node)
+    return seal_envelope(Record.BTREE_NODE, writer.data, zstd_level)
+
+
+def _write_leaf(writer: Writer, leaf: Leaf) -> None:
+    values = leaf.values
+    indirect = [value for value in values if isinstance(value, Reference)]
+    table = DataFileTable(indirect)
+    table.write(writer)
+    writer.varint(len(values))
+    _write_keys(writer, leaf.keys, lambda: None)
+    writer.varints(
+        [value.length if isinstance(value, Reference) else len(value) for value in values]
+    )
+    writer.varints([_INDIRECT if isinstance(value, Reference) else _INLINE for value in values])
+    table.write_places(writer, indirect)
+    writer.data += b"".join(value for value in values if not isinstance(value, Reference))
+
+
+def _write_interior(writer: Writer, node: Interior) -> None:
+    references = [child.reference for child in node.children]
+    table = DataFileTable(references)
+    table.write(writer)
+    writer.varint(len(references))
+    _write_keys(
+        writer, node.keys, lambda: writer.varints([child.shared for child in node.children])
+    )
+    table.write_references(writer, references)
+    write_statistics(writer, [child.statistics for child in node.children])
+
+
+def _write_keys(writer: Writer, keys: Sequence[bytes], between: Callable[[], None]) -> None:
+    """Write the lengths of keys, then what stands between, then the keys."""
+    shared = [common_length(one, following) for one, following in pairwise(keys)]
+    writer.varints(shared)
+    starts = [0, *shared]
+    writer.varints([len(key) - start for key, start in zip(keys, starts, strict=True)])
+    between()
+    writer.data += b"".join(key[start:] for key, start in zip(keys, starts, strict=True))

@@ -1,0 +1,244 @@
+"""Changing a database: whatever waits becomes one new version.
+
+Values and new nodes are written to new data files, and then the manifest is replaced on the condition
+that it is still the one that the change was made to. If another process was first, the change is
+made again to what that one stored; values that are stored already stay where they are.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left, insort
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Final
+
+from tensorstore_py.errors import SpecError
+from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY, Node, Value, encode_node
+from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes, NewDataFiles
+from tensorstore_py.kvstores.ocdbt.database import Database, Snapshot
+from tensorstore_py.kvstores.ocdbt.history import with_version
+from tensorstore_py.kvstores.ocdbt.manifest import Config, Manifest
+from tensorstore_py.kvstores.ocdbt.references import Reference
+from tensorstore_py.kvstores.ocdbt.tree import Edits, Tree, TreeReader, TreeWriter
+from tensorstore_py.kvstores.ocdbt.versions import Version, VersionNode, encode_version_node
+from tensorstore_py.plugin.kvstore import (
+    CONFLICTS,
+    NO_VALUE,
+    Buffer,
+    KeyRange,
+    PendingChange,
+    content_generation,
+    holds,
+)
+
+__all__ = ["Change", "Committer", "generation_of"]
+
+_NS: Final = 10**9
+
+
+def generation_of(value: Value | None) -> bytes:
+    """The generation of what a leaf has for a key."""
+    if value is None:
+        return NO_VALUE
+    if isinstance(value, Reference):
+        base, name = value.file
+        said = f"{value.offset},{value.length},{len(base)},".encode()
+        return b"@" + blake2b(said + base + name, digest_size=16).digest()
+    return content_generation(value)
+
+
+class Change(PendingChange):
+    """What a writer wants: all of it at once, or nothing.
+
+    Args:
+        values: by key; None deletes.
+        conditions: generations that must be the stored ones.
+        removed: a range to delete.
+
+    Attributes:
+        failed: a key whose condition did not hold; then nothing of it was done.
+        generations: of what was stored.
+        time: when that was current, in s since 1970.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[bytes, Buffer | Reference | None],
+        conditions: Mapping[bytes, bytes],
+        removed: KeyRange | None = None,
+    ) -> None:
+        super().__init__()
+        for key in values:
+            if len(key) > LONGEST_KEY:
+                raise SpecError(
+                    f"a key of {len(key)} bytes cannot be stored in an OCDBT database, whose keys "
+                    f"have {LONGEST_KEY} bytes at most"
+                )
+        self.values = dict(values)
+        self.conditions = conditions
+        self.removed = removed
+        self.failed: bytes | None = None
+        self.generations: dict[bytes, bytes] = {}
+        self.time = 0.0
+
+
+class _Draft:
+    """What several changes amount to, made to one tree in their order."""
+
+    def __init__(
+        self, reader: TreeReader, tree: Tree, place: Callable[[Buffer], Value]
+    ) -> None:
+        self._reader = reader
+        self._tree = tree
+        self._place = place
+        self._points: dict[bytes, Value | None] = {}
+        self._removed: list[tuple[bytes, bytes]] = []
+
+    async def apply(self, change: Change) -> None:
+        change.failed = None
+        for key, generation in change.conditions.items():
+            if not holds(generation, generation_of(await self._current(key))):
+                change.failed = key
+                return
+        if change.removed is not None and not change.removed.empty:
+            self._remove(change.removed.inclusive_min, change.removed.exclusive_max)
+        for key, value in change.values.items():
+            if value is not None and not isinstance(value, Reference):
+                change.values[key] = self._place(value)
+        self._points.update(change.values)
+
+    async def _current(self, key: bytes) -> Value | None:
+        if key in self._points:
+            return self._points[key]
+        if _covered(self._removed, key):
+            return None
+        return await self._reader.find(self._tree, key)
+
+    def _remove(self, low: bytes, high: bytes) -> None:
+        for key in [key for key in self._points if low <= key and (not high or key < high)]:
+            del self._points[key]
+        apart = []
+        for other_low, other_high in self._removed:
+            if (high and other_low > high) or (other_high and low > other_high):
+                apart.append((other_low, other_high))
+            else:
+                low = min(low, other_low)
+                high = max(high, other_high) if high and other_high else b""
+        insort(apart, (low, high))
+        self._removed = apart
+
+    def edits(self) -> Edits:
+        keys = sorted(self._points)
+        return Edits(self._removed, keys, [self._points[key] for key in keys])
+
+
+def _covered(ranges: list[tuple[bytes, bytes]], key: bytes) -> bool:
+    place = bisect_left(ranges, (key, b"\xff" * 8)) - 1
+    return place >= 0 and (not ranges[place][1] or key < ranges[place][1])
+
+
+class Committer:
+    """Makes new versions.
+
+    Args:
+        database: which.
+        new_config: gives the configuration of a database that is not there yet.
+        prefixes: of new data files.
+        target_bytes: of a data file.
+        assumes: whether data files are written before the first manifest is.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        new_config: Callable[[], Config],
+        prefixes: DataFilePrefixes,
+        target_bytes: int,
+        *,
+        assumes: bool = False,
+    ) -> None:
+        self._database = database
+        self._new_config = new_config
+        self._prefixes = prefixes
+        self._target = target_bytes
+        self._assumes = assumes
+        self._fresh: dict[Reference, Node] = {}
+
+    async def commit(self, batch: list[Change]) -> None:
+        """Make changes in their order, as one version."""
+        database = self._database
+        began = time.time()
+        known = await database.latest()
+        attempts = CONFLICTS.begin("change", database.describe, inline=database.inline)
+        files = NewDataFiles(database.data.store, database.data.root, self._target)
+        while True:
+            if known.manifest is None and not self._assumes:
+                known = await database.create(self._new_config())
+            manifest = known.manifest or Manifest(self._new_config(), [], [])
+            most_inline = manifest.config.max_inline_value_bytes
+
+            def place(value: Buffer) -> Value:
+                if len(value) <= most_inline:
+                    return bytes(value)
+                return files.append(self._prefixes.values, value)
+
+            draft = _Draft(TreeReader(database.node), known.tree, place)
+            for change in batch:
+                await draft.apply(change)
+            edits = draft.edits()
+            if edits and (known.time >= began or not any(change.failed for change in batch)):
+                new = await self._store(known, manifest, edits, files)
+                if new is not None:
+                    break
+                await attempts.lost(known.generation)
+            elif known.time >= began:
+                break
+            began = time.time()
+            known = await database.since(began)
+        now = time.time()
+        for change in batch:
+            change.time = now
+            if change.failed is None:
+                change.generations = {
+                    key: generation_of(value) for key, value in change.values.items()
+                }
+
+    async def _store(
+        self, known: Snapshot, manifest: Manifest, edits: Edits, files: NewDataFiles
+    ) -> Snapshot | None:
+        """One more version; `known` itself if there is nothing to change, None if it was replaced."""
+        database, config = self._database, manifest.config
+        fresh: dict[Reference, Node] = {}
+
+        async def load(reference: Reference) -> Node:
+            return fresh.get(reference) or await database.node(reference)
+
+        def add(node: Node) -> Reference:
+            data = encode_node(node, config.zstd_level)
+            reference = files.append(self._prefixes.btree_nodes, data)
+            fresh[reference] = node
+            return reference
+
+        def add_version_node(node: VersionNode) -> Reference:
+            data = encode_version_node(node, config.zstd_level)
+            return files.append(self._prefixes.version_nodes, data)
+
+        writer = TreeWriter(load, add, config.max_decoded_node_bytes)
+        tree = await writer.changed(known.tree, edits)
+        if tree is known.tree and known.manifest is not None and known.manifest.latest:
+            return known
+        latest = manifest.latest
+        now = time.time_ns()
+        version = Version(
+            1 if latest is None else latest.generation + 1,
+            now if latest is None else max(now, latest.time_ns + 1),
+            tree.height,
+            tree.root,
+            tree.statistics,
+        )
+        after = await with_version(manifest, version, database.subtree, add_version_node)
+        await files.store()
+        for reference, node in fresh.items():
+            database.keep(reference, node)
+        return await database.replace(known, after)

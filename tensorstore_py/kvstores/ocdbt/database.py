@@ -1,0 +1,413 @@
+"""A database as it is stored now: its manifest, looked up and kept, and its nodes and values.
+
+A `Snapshot` is what was found by one look: the manifest, and the generation on whose condition it is
+replaced. Nodes and values are in data files that never change; so they are read without asking
+whether they are current, and nodes are kept by where they are. All who have a database open share one
+such object.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Final, NamedTuple, TypeVar
+
+from tensorstore_py.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    NotFoundError,
+    OutOfRangeError,
+)
+from tensorstore_py.kvstores.ocdbt.btree import Node, decode_node
+from tensorstore_py.kvstores.ocdbt.manifest import (
+    Config,
+    Manifest,
+    ManifestKind,
+    decode_manifest,
+    encode_manifest,
+)
+from tensorstore_py.kvstores.ocdbt.references import Reference
+from tensorstore_py.kvstores.ocdbt.tree import EMPTY, Tree
+from tensorstore_py.kvstores.ocdbt.versions import (
+    Version,
+    VersionNode,
+    VersionSubtree,
+    decode_version_node,
+)
+from tensorstore_py.plugin.kvstore import (
+    CONFLICTS,
+    NO_VALUE,
+    UNKNOWN,
+    Buffer,
+    ByteRange,
+    KeyedLock,
+    KeyRange,
+    KvStore,
+    offload,
+)
+
+T = TypeVar("T")
+
+__all__ = ["Database", "Place", "Snapshot", "tree_of"]
+
+_NUMBERED: Final = re.compile(r"manifest\.([0-9a-f]{16})")
+#: How many numbered manifests stay, the latest included.
+_KEPT: Final = 128
+#: Nodes of the largest size that a configuration allows still have one entry too many now and then.
+_SLACK: Final = 1 << 21
+
+
+class Place(NamedTuple):
+    """Keys of a store that begin alike."""
+
+    store: KvStore
+    root: str
+
+
+class Snapshot:
+    """See the head of this file.
+
+    Args:
+        manifest: what was found; None if there is no database.
+        generation: of the value that a commit replaces.
+        time: when that was last known to be current, in s since 1970.
+        numbers: of the numbered manifests that are there.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest | None,
+        generation: bytes,
+        time: float,
+        numbers: tuple[int, ...] = (),
+    ) -> None:
+        self.manifest = manifest
+        self.generation = generation
+        self.time = time
+        self.numbers = numbers
+
+    @property
+    def tree(self) -> Tree:
+        """Of the latest version."""
+        latest = None if self.manifest is None else self.manifest.latest
+        return EMPTY if latest is None else tree_of(latest)
+
+
+def tree_of(version: Version) -> Tree:
+    """The keys of a version."""
+    return Tree(version.root, version.height, version.statistics)
+
+
+class Database:
+    """See the head of this file.
+
+    Args:
+        data: where data files are.
+        manifests: where manifests are.
+        accepts: raises if a database must not have this configuration.
+        recall: gives a node that is kept, or None.
+        keep: keeps a node.
+    """
+
+    def __init__(
+        self,
+        data: Place,
+        manifests: Place,
+        accepts: Callable[[Config], None],
+        recall: Callable[[Reference], Node | None],
+        keep: Callable[[Reference, Node], None],
+    ) -> None:
+        self.data = data
+        self.manifests = manifests
+        self.inline = data.store.inline and manifests.store.inline
+        self._accepts = accepts
+        self._recall = recall
+        self.keep = keep
+        self._known: Snapshot | None = None
+        self._gate = KeyedLock(inline=self.inline)
+
+    def describe(self) -> str:
+        """How to name the database to a person."""
+        return self.manifests.store.describe_key(f"{self.manifests.root}manifest.ocdbt")
+
+    # -------------------------------------------------------------------------------- the manifest
+
+    async def latest(self) -> Snapshot:
+        """What was found last; looked up if nothing ever was."""
+        return self._known or await self.since(float("-inf"))
+
+    async def since(self, time_s: float) -> Snapshot:
+        """The database as it was at `time_s` or later, in s since 1970.
+
+        Of any number who ask for it at a time one looks it up.
+
+        Raises:
+            DataLossError: its manifest is damaged; names it.
+            FailedPreconditionError: its configuration is not what was asked for.
+        """
+        async with self._gate.acquire(None):
+            known = self._known
+            if known is None or known.time < time_s:
+                known = self.learn(await self._look_up(known))
+            return known
+
+    def learn(self, snapshot: Snapshot) -> Snapshot:
+        """Use a snapshot from now on, unless a later one is known."""
+        known = self._known
+        if known is None or known.time <= snapshot.time:
+            self._known = snapshot
+        return snapshot
+
+    async def _look_up(self, known: Snapshot | None) -> Snapshot:
+        """The database as it is now; the known snapshot again, if it is still current."""
+        now = time.time()
+        if known is not None and known.numbers:
+            return await self._look_up_numbered(known, known.manifest.config, now)
+        store, root = self.manifests
+        key = f"{root}manifest.ocdbt"
+        before = None if known is None or known.manifest is None else known.generation
+        result = await store.read(key, if_not_equal=before)
+        if result.state == "missing":
+            return Snapshot(None, NO_VALUE, now)
+        if result.state == "unspecified":
+            assert known is not None
+            known.time = max(known.time, now)
+            return known
+        manifest = await self._decoded(key, result.value)
+        self._accepts(manifest.config)
+        if manifest.config.kind is ManifestKind.NUMBERED:
+            return await self._look_up_numbered(None, manifest.config, now)
+        return Snapshot(manifest, result.stamp.generation, now)
+
+    async def _look_up_numbered(
+        self, known: Snapshot | None, config: Config, now: float
+    ) -> Snapshot:
+        attempts = CONFLICTS.begin("read", self.describe, inline=self.inline)
+        store, root = self.manifests
+        while True:
+            numbers = await self._numbers()
+            if not numbers:
+                return Snapshot(Manifest(config, [], []), NO_VALUE, now)
+            if known is not None and known.numbers and known.numbers[-1] == numbers[-1]:
+                known.time, known.numbers = max(known.time, now), numbers
+                return known
+            key = f"{root}manifest.{numbers[-1]:016x}"
+            result = await store.read(key)
+            if result.state == "value":
+                manifest = (await self._decoded(key, result.value))._replace(config=config)
+                return Snapshot(manifest, NO_VALUE, now, numbers)
+            await attempts.lost()  # many commits later: it was removed meanwhile
+
+    async def _numbers(self) -> tuple[int, ...]:
+        store, root = self.manifests
+        found = []
+        async for entry in store.list(KeyRange.prefix(f"{root}manifest.")):
+            name = _NUMBERED.fullmatch(entry.key[len(root) :])
+            if name is not None:
+                found.append(int(name[1], 16))
+        return tuple(sorted(found))
+
+    async def _decoded(self, key: str, value: Buffer) -> Manifest:
+        try:
+            return await offload(
+                self.manifests.store.inline, lambda: decode_manifest(bytes(value))
+            )
+        except DataLossError as error:
+            raise DataLossError(
+                f"{self.manifests.store.describe_key(key)}: {error}"
+            ) from error
+
+    async def create(self, config: Config) -> Snapshot:
+        """Store the first manifest, with an empty version, unless somebody else does."""
+        store, root = self.manifests
+        numbered = config.kind is ManifestKind.NUMBERED
+        first = Version(1, time.time_ns(), EMPTY.height, EMPTY.root, EMPTY.statistics)
+        manifest = Manifest(config, [first], [])
+        stamp = await store.write(
+            f"{root}manifest.ocdbt", encode_manifest(manifest), if_equal=NO_VALUE
+        )
+        now = time.time()
+        if stamp.generation == UNKNOWN:
+            return await self.since(now)
+        if numbered:
+            nothing = Snapshot(Manifest(config, [], []), NO_VALUE, now)
+            return await self.replace(nothing, manifest) or await self.since(now)
+        return self.learn(Snapshot(manifest, stamp.generation, now))
+
+    async def replace(self, old: Snapshot, manifest: Manifest) -> Snapshot | None:
+        """Store a manifest; None if the old one is not the latest any more."""
+        store, root = self.manifests
+        config, generation, numbers = manifest.config, old.generation, old.numbers
+        key = f"{root}manifest.ocdbt"
+        if config.kind is ManifestKind.NUMBERED:
+            assert manifest.latest is not None
+            number = manifest.latest.generation
+            key, generation = f"{root}manifest.{number:016x}", NO_VALUE
+            numbers = (*numbers, number)
+            manifest = manifest._replace(config=config._replace(kind=ManifestKind.SINGLE))
+        stamp = await store.write(key, encode_manifest(manifest), if_equal=generation)
+        if stamp.generation == UNKNOWN:
+            return None
+        if config.kind is ManifestKind.NUMBERED:
+            for number in numbers[:-_KEPT]:
+                await store.write(f"{root}manifest.{number:016x}", None)
+            numbers = numbers[-_KEPT:]
+        manifest = manifest._replace(config=config)
+        return self.learn(Snapshot(manifest, stamp.generation, time.time(), numbers))
+
+    # ---------------------------------------------------------------------------- nodes and values
+
+    async def node(self, reference: Reference) -> Node:
+        """A node of a tree of keys.
+
+        Raises:
+            DataLossError: it is damaged or gone; names its file.
+        """
+        node = self._recall(reference)
+        if node is None:
+            most = await self._most_bytes()
+            node = await self._decode(
+                reference, lambda data: decode_node(data, reference.file.base, most)
+            )
+            self.keep(reference, node)
+        return node
+
+    async def version_node(self, reference: Reference) -> VersionNode:
+        """A node of the tree of versions.
+
+        Raises:
+            DataLossError: it is damaged or gone; names its file.
+        """
+        most = await self._most_bytes()
+        return await self._decode(
+            reference, lambda data: decode_version_node(data, reference.file.base, most)
+        )
+
+    async def _most_bytes(self) -> int:
+        known = await self.latest()
+        limit = 0 if known.manifest is None else known.manifest.config.max_decoded_node_bytes
+        return limit + _SLACK
+
+    async def _decode(self, reference: Reference, decode: Callable[[bytes], T]) -> T:
+        data = await self.bytes_of(reference)
+        try:
+            return await offload(self.data.store.inline, lambda: decode(bytes(data)))
+        except DataLossError as error:
+            raise DataLossError(f"{self.place_of(reference)}: {error}") from error
+
+    def place_of(self, reference: Reference) -> str:
+        """How to name what is referred to, to a person."""
+        begin, end = reference.offset, reference.offset + reference.length
+        return f"{self.data.store.describe_key(self._key_of(reference))}, bytes {begin} to {end}"
+
+    def _key_of(self, reference: Reference) -> str:
+        return self.data.root + reference.file.path.decode("utf-8", "surrogateescape")
+
+    async def bytes_of(self, reference: Reference, byte_range: ByteRange | None = None) -> Buffer:
+        """What is referred to, or a part of it.
+
+        Raises:
+            OutOfRangeError: the part reaches outside.
+            DataLossError: the file is gone, or too short; names it.
+        """
+        start, stop = 0, reference.length
+        if byte_range is not None:
+            start, stop = byte_range.resolve(reference.length)
+        if start == stop:
+            return b""
+        wanted = ByteRange(reference.offset + start, reference.offset + stop)
+        try:
+            result = await self.data.store.read(self._key_of(reference), wanted)
+        except OutOfRangeError as error:
+            raise DataLossError(f"{self.place_of(reference)}: the file is shorter") from error
+        if result.state != "value":
+            raise DataLossError(f"{self.place_of(reference)}: the file is missing")
+        return result.value
+
+    # ----------------------------------------------------------------------------------- versions
+
+    async def versions(self, snapshot: Snapshot) -> AsyncIterator[Version]:
+        """All versions, the latest first."""
+        manifest = snapshot.manifest
+        if manifest is None:
+            return
+        for version in reversed(manifest.versions):
+            yield version
+        waiting = list(manifest.subtrees)
+        while waiting:
+            node = await self.subtree(waiting.pop())
+            waiting += node.subtrees
+            for version in reversed(node.versions):
+                yield version
+
+    async def sought(self, generation: int | None, time_ns: int, said: str) -> Version:
+        """A version that is asked for.
+
+        Args:
+            generation: of the version; None for the latest one of a time.
+            time_ns: when it was committed at the latest, in ns since 1970.
+            said: how messages name it.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        snapshot = await self.latest()
+        for _ in range(2):
+            found = (
+                await self.by_time(snapshot, time_ns)
+                if generation is None
+                else await self.by_generation(snapshot, generation)
+            )
+            if found is not None:
+                return found
+            snapshot = await self.since(time.time())
+        raise NotFoundError(f"{self.describe()}: there is no version {said}")
+
+    async def by_generation(self, snapshot: Snapshot, generation: int) -> Version | None:
+        """The version of that generation."""
+        found = await self._latest_where(
+            snapshot,
+            lambda version: version.generation <= generation,
+            lambda subtree: subtree.generation >= generation,
+        )
+        return found if found is not None and found.generation == generation else None
+
+    async def by_time(self, snapshot: Snapshot, time_ns: int) -> Version | None:
+        """The latest version that was committed at that time, in ns since 1970, or before."""
+        return await self._latest_where(
+            snapshot,
+            lambda version: version.time_ns <= time_ns,
+            lambda subtree: subtree.time_ns <= time_ns,
+        )
+
+    async def _latest_where(
+        self,
+        snapshot: Snapshot,
+        holds: Callable[[Version], bool],
+        may_hold: Callable[[VersionSubtree], bool],
+    ) -> Version | None:
+        manifest = snapshot.manifest
+        if manifest is None:
+            return None
+        versions, subtrees = manifest.versions, manifest.subtrees
+        while True:
+            for version in reversed(versions):
+                if holds(version):
+                    return version
+            subtree = next(filter(may_hold, reversed(subtrees)), None)
+            if subtree is None:
+                return None
+            node = await self.subtree(subtree)
+            versions, subtrees = node.versions, node.subtrees
+
+    async def subtree(self, subtree: VersionSubtree) -> VersionNode:
+        node = await self.version_node(subtree.reference)
+        last = node.generation
+        if node.height != subtree.height or last != subtree.generation:
+            raise DataLossError(
+                f"{self.place_of(subtree.reference)}: the version tree node of height "
+                f"{node.height} ends with generation {last}; what refers to it says height "
+                f"{subtree.height} and generation {subtree.generation}"
+            )
+        return node

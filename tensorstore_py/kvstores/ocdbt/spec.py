@@ -1,0 +1,4 @@
+"""What JSON and URLs say of an OCDBT database.
+
+Specification: https://google.github.io/tensorstore/kvstore/ocdbt/
+"""

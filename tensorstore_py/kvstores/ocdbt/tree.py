@@ -1,0 +1,357 @@
+"""A tree of keys: looked up, listed, and changed by making new nodes beside the old ones.
+
+A tree is a snapshot: its nodes are immutable, and a change makes new ones from the leaves that are
+concerned up to the root. What one change makes of neighbouring nodes is divided anew, so that nodes
+neither grow above the size that the database allows nor stay behind nearly empty.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from tensorstore_py.errors import DataLossError
+from tensorstore_py.kvstores.ocdbt.btree import Child, Interior, Leaf, Node, Statistics, Value
+from tensorstore_py.kvstores.ocdbt.references import MISSING, Reference, common_length
+
+__all__ = ["EMPTY", "Edits", "Tree", "TreeReader", "TreeWriter"]
+
+#: What an entry takes in a node beside its key and value, at most, in bytes: lengths, places.
+_LEAF_ENTRY: Final = 24
+_INTERIOR_ENTRY: Final = 64
+#: What its path takes in the table of data files.
+_PATH: Final = 64
+_NODE: Final = 64
+_MOST_ENTRIES: Final = 1 << 20
+
+Load = Callable[[Reference], Coroutine[Any, Any, Node]]
+Item = tuple[bytes, Value]
+
+
+class Tree(NamedTuple):
+    """A snapshot of all keys.
+
+    Attributes:
+        root: its node; `MISSING` if there are no keys.
+        height: of the root.
+        statistics: of all of it.
+    """
+
+    root: Reference
+    height: int
+    statistics: Statistics
+
+
+EMPTY: Final = Tree(MISSING, 0, Statistics(0, 0, 0))
+
+
+class Branch(NamedTuple):
+    """A subtree, with its whole key.
+
+    Attributes:
+        key: the first that may be in it.
+        shared: how many first bytes of it all keys have in common.
+        reference: where its node is.
+        statistics: of all of it.
+    """
+
+    key: bytes
+    shared: int
+    reference: Reference
+    statistics: Statistics
+
+    @property
+    def prefix(self) -> bytes:
+        """What the keys of its node are relative to."""
+        return self.key[: self.shared]
+
+
+class Edits(NamedTuple):
+    """What changes: first ranges are removed, then keys set or removed.
+
+    Attributes:
+        removed: ranges, ascending and apart from each other; an empty end means no end.
+        keys: ascending.
+        values: of each key; None removes it.
+    """
+
+    removed: list[tuple[bytes, bytes]]
+    keys: list[bytes]
+    values: list[Value | None]
+
+    def __bool__(self) -> bool:
+        return bool(self.removed or self.keys)
+
+    def part(self, first: bytes, end: bytes) -> Edits:
+        """What is about keys from `first` to before `end`; an empty end means no end."""
+        begin = bisect_left(self.keys, first)
+        stop = bisect_left(self.keys, end) if end else len(self.keys)
+        removed = [
+            (low, high)
+            for low, high in self.removed
+            if (not high or high > first) and (not end or low < end)
+        ]
+        return Edits(removed, self.keys[begin:stop], self.values[begin:stop])
+
+    def removes_all(self, first: bytes, end: bytes) -> bool:
+        """Whether no key from `first` to before `end` stays, and none is new."""
+        return not self.keys and any(
+            low <= first and (not high or (end != b"" and end <= high))
+            for low, high in self.removed
+        )
+
+    def applied(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Keys and values after the change, ascending."""
+        keys, values = self.keys, self.values
+        place = 0
+        for key, value in self._left(items):
+            while place < len(keys) and keys[place] < key:
+                new = values[place]
+                if new is not None:
+                    yield keys[place], new
+                place += 1
+            if place < len(keys) and keys[place] == key:
+                continue  # the new value comes next
+            yield key, value
+        for key, new in zip(keys[place:], values[place:], strict=True):
+            if new is not None:
+                yield key, new
+
+    def _left(self, items: Iterable[Item]) -> Iterator[Item]:
+        if not self.removed:
+            yield from items
+            return
+        for key, value in items:
+            if not any(low <= key and (not high or key < high) for low, high in self.removed):
+                yield key, value
+
+
+class TreeReader:
+    """Looks keys up.
+
+    Args:
+        load: gives a node.
+    """
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+
+    async def node(self, branch: Branch, height: int) -> Node:
+        """The node of a subtree.
+
+        Raises:
+            DataLossError: it is not of that height, or begins before its parent says.
+        """
+        node = await self._load(branch.reference)
+        if node.height != height:
+            raise DataLossError(
+                f"a B+tree node has the height {node.height}, its parent says {height}"
+            )
+        if branch.prefix + node.keys[0] < branch.key:
+            raise DataLossError("a B+tree node begins before its parent says")
+        return node
+
+    def branches(self, branch: Branch, node: Interior) -> list[Branch]:
+        """The children of a node, with their whole keys."""
+        prefix = branch.prefix
+        return [
+            Branch(prefix + key, len(prefix) + child.shared, child.reference, child.statistics)
+            for key, child in zip(node.keys, node.children, strict=True)
+        ]
+
+    async def find(self, tree: Tree, key: bytes) -> Value | None:
+        """The value of a key, or None."""
+        if tree.root is MISSING:
+            return None
+        branch, height = _trunk(tree), tree.height
+        while True:
+            node = await self.node(branch, height)
+            prefix = branch.prefix
+            if not key.startswith(prefix):
+                return None
+            relative = key[len(prefix) :]
+            if isinstance(node, Leaf):
+                return node.find(relative)
+            place = node.find(relative)
+            if place < 0:
+                return None
+            child = node.children[place]
+            branch = Branch(
+                prefix + node.keys[place],
+                len(prefix) + child.shared,
+                child.reference,
+                child.statistics,
+            )
+            height -= 1
+
+    async def items(self, tree: Tree, first: bytes = b"", end: bytes = b"") -> AsyncIterator[Item]:
+        """Keys from `first` to before `end` (empty: no end) and their values, ascending."""
+        if tree.root is MISSING:
+            return
+        waiting = [(_trunk(tree), tree.height)]
+        while waiting:
+            branch, height = waiting.pop()
+            node = await self.node(branch, height)
+            if isinstance(node, Leaf):
+                prefix = branch.prefix
+                for place, key in enumerate(node.keys):
+                    whole = prefix + key
+                    if whole >= first and (not end or whole < end):
+                        yield whole, node.values[place]
+            else:
+                found = self.branches(branch, node)
+                ends = [*(each.key for each in found[1:]), b""]
+                waiting += [
+                    (each, height - 1)
+                    for each, stop in zip(reversed(found), reversed(ends), strict=True)
+                    if (not end or each.key < end) and (not stop or stop > first)
+                ]
+
+
+def _trunk(tree: Tree) -> Branch:
+    return Branch(b"", 0, tree.root, tree.statistics)
+
+
+class TreeWriter(TreeReader):
+    """Changes trees.
+
+    Args:
+        load: gives a node.
+        add: stores a node with its keys, and says where.
+        most: what a node may have at most before it is compressed, in bytes.
+    """
+
+    def __init__(self, load: Load, add: Callable[[Node], Reference], most: int) -> None:
+        super().__init__(load)
+        self._add = add
+        self._most = most
+
+    async def changed(self, tree: Tree, edits: Edits) -> Tree:
+        """The tree after a change; the same one if nothing changes."""
+        if tree.root is MISSING:
+            return self._planted(0, list(edits.applied(())))
+        found = await self._contents(_trunk(tree), tree.height, edits, b"", b"")
+        if found is None:
+            return tree
+        height = tree.height
+        while height and len(found) == 1:
+            # A root with one child is no use.
+            branch = found[0]
+            height -= 1
+            node = await self.node(branch, height)
+            found = self._entries(branch, node)
+        return self._planted(height, found)
+
+    def _entries(self, branch: Branch, node: Node) -> list[Any]:
+        if isinstance(node, Interior):
+            return self.branches(branch, node)
+        prefix = branch.prefix
+        return [(prefix + key, value) for key, value in zip(node.keys, node.values, strict=True)]
+
+    async def _contents(
+        self, branch: Branch, height: int, edits: Edits, first: bytes, end: bytes
+    ) -> list[Any] | None:
+        """What a node is going to have: items of a leaf, else branches; None if nothing changes."""
+        node = await self.node(branch, height)
+        if isinstance(node, Leaf):
+            items = self._entries(branch, node)
+            after = list(edits.applied(items))
+            # Even what is set to what it is makes a version: who set it may look for that.
+            new = any(value is not None for value in edits.values)
+            return None if after == items and not new else after
+        children = self.branches(branch, node)
+        bounds = [first, *(child.key for child in children[1:]), end]
+        found: list[Branch] = []
+        fresh: list[Any] = []
+        changed = False
+        for child, low, high in zip(children, bounds, bounds[1:], strict=False):
+            part = edits.part(low, high)
+            if part.removes_all(low, high):
+                changed = True
+                continue
+            contents = await self._contents(child, height - 1, part, low, high) if part else None
+            if contents is None:
+                found += self._divided(height - 1, fresh)
+                fresh = []
+                found.append(child)
+            else:
+                changed = True
+                fresh += contents
+        found += self._divided(height - 1, fresh)
+        return found if changed else None
+
+    def _planted(self, height: int, entries: list[Any]) -> Tree:
+        """A tree of these entries, whose nodes are to have this height."""
+        if not entries:
+            return EMPTY
+        while True:
+            parts = list(_parts(entries, height, self._most))
+            if len(parts) == 1:
+                root = self._grown(height, entries, 0)
+                return Tree(root.reference, height, root.statistics)
+            entries = [self._grown(height, part, None) for part in parts]
+            height += 1
+
+    def _divided(self, height: int, entries: list[Any]) -> list[Branch]:
+        return [
+            self._grown(height, part, None) for part in _parts(entries, height, self._most)
+        ]
+
+    def _grown(self, height: int, entries: list[Any], shared: int | None) -> Branch:
+        """A new node; `shared` is how many bytes are left out, as many as can be by default."""
+        first, last = entries[0][0], entries[-1][0]
+        if shared is None:
+            shared = common_length(first, last)
+            if height:
+                shared = min(shared, *(branch.shared for branch in entries))
+        keys = [entry[0][shared:] for entry in entries]
+        node: Node
+        if height:
+            children = [
+                Child(branch.shared - shared, branch.reference, branch.statistics)
+                for branch in entries
+            ]
+            node = Interior(height, keys, children)
+            below = Statistics.total([child.statistics for child in children])
+        else:
+            values = [value for _, value in entries]
+            node = Leaf(keys, values)
+            indirect = sum(value.length for value in values if isinstance(value, Reference))
+            below = Statistics(len(keys), 0, indirect)
+        reference = self._add(node)
+        return Branch(
+            first, shared, reference, below._replace(tree_bytes=below.tree_bytes + reference.length)
+        )
+
+
+def _parts(entries: Sequence[Any], height: int, most: int) -> Iterator[list[Any]]:
+    """Entries of one node after the other, about alike in size."""
+    sizes = [_size(entry, height) for entry in entries]
+    fewest = 2 if height else 1
+    total = sum(sizes)
+    begin = 0
+    while begin < len(entries):
+        nodes = max(-(-(total + _NODE) // most), -(-(len(entries) - begin) // _MOST_ENTRIES))
+        target = total / nodes
+        end, size = begin, 0
+        while end < len(entries):
+            following = size + sizes[end]
+            if end - begin >= fewest and (following + _NODE > most or size >= target):
+                break
+            size = following
+            end += 1
+        if 0 < len(entries) - end < fewest:
+            end = len(entries)
+            size = sum(sizes[begin:end])
+        yield list(entries[begin:end])
+        total -= size
+        begin = end
+
+
+def _size(entry: Any, height: int) -> int:
+    if height:
+        return len(entry.key) + _INTERIOR_ENTRY + _PATH
+    key, value = entry
+    held = _PATH if isinstance(value, Reference) else len(value)
+    return len(key) + held + _LEAF_ENTRY
