@@ -96,6 +96,7 @@ from tensorstore_py._spec.held import (
     kvstore_object,
 )
 from tensorstore_py._spec.json_value import (
+    Unset,
     describe,
     thaw,
 )
@@ -107,6 +108,7 @@ from tensorstore_py._spec.model import (
     AfterValidator,
     BeforeValidator,
     JsonForm,
+    Model,
     NonNegativeInt,
     PlainValidator,
     PositiveInt,
@@ -170,6 +172,7 @@ __all__ = [
     "KvStoreField",
     "KvStoreSpec",
     "ListEntry",
+    "Model",
     "Mutex",
     "NonNegativeInt",
     "OptionsModel",
@@ -190,6 +193,7 @@ __all__ = [
     "Splice",
     "ThreadLimiter",
     "TimestampedStorageGeneration",
+    "Unset",
     "WholeRewrite",
     "adapter_url_rest",
     "cause_of",

@@ -56,6 +56,10 @@ class VersionSpec(NamedTuple):
     time_ns: int
     text: str
 
+    def spec_json(self, include_defaults: bool) -> object:  # noqa: ARG002 - it has no members
+        """As specs have it."""
+        return self.text if self.generation is None else self.generation
+
 
 class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
     """See the head of this file.
