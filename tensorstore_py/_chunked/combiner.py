@@ -19,7 +19,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from tensorstore_py._interface.read_modify_write import merged, update, update_values
+from tensorstore_py._interface.read_modify_write import merged
+from tensorstore_py._interface.store_abilities import update, update_values
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 

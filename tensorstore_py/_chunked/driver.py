@@ -29,8 +29,7 @@ from tensorstore_py._chunked.statistics import statistics_of
 from tensorstore_py._chunked.write import Target, chosen, register_write, write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.array_metadata import ArrayMetadata
-from tensorstore_py._interface.driver import Driver, ResizeRequest
-from tensorstore_py._interface.given import Given
+from tensorstore_py._interface.driver import Driver, Given, ResizeRequest
 from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
+    from tensorstore_py._interface.driver import StorageStatistics
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
-    from tensorstore_py._interface.statistics import StorageStatistics
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.limiters import MemoryBudget
     from tensorstore_py._spec.schema import Schema

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.runs import ChunkRun
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._interface.kvstore import Buffer, KvStore
+    from tensorstore_py._interface.read_modify_write import Segment
     from tensorstore_py._interface.sharded import Sharded
-    from tensorstore_py._interface.store_abilities import Segment
 
 __all__ = ["ChunkChange", "NewValues", "ShardChange", "ShownChange", "encode_run", "encodes_runs"]
 

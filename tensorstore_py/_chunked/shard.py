@@ -24,8 +24,8 @@ from tensorstore_py._chunked.selection import Axis, Gathered, Strided
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.kvstore import ReadResult
+from tensorstore_py._interface.read_modify_write import CopiedRange
 from tensorstore_py._interface.sharded import MISSING
-from tensorstore_py._interface.store_abilities import CopiedRange
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py.errors import DataLossError, OutOfRangeError

@@ -12,7 +12,7 @@ from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.shard import OpenShard, descend_axes, inner_grid
 from tensorstore_py._interface.byte_range import ByteRange
-from tensorstore_py._interface.statistics import StorageStatistics
+from tensorstore_py._interface.driver import StorageStatistics
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py.errors import DataLossError

@@ -33,7 +33,7 @@ from tensorstore_py._chunked.runs import RUN_BYTES, run_length, runs
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._index import propagate_bounds
-from tensorstore_py._interface.given import Given
+from tensorstore_py._interface.driver import Given
 from tensorstore_py._interface.overlay import write_group
 from tensorstore_py._runtime.execution import PendingBody
 from tensorstore_py._runtime.fan_out import fan_out

@@ -13,7 +13,7 @@ from tensorstore_py._hierarchy.consolidated import Consolidated
 from tensorstore_py._hierarchy.document import ChangeDocument, parse_document
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.walk import Walk
-from tensorstore_py._interface.read_modify_write import update
+from tensorstore_py._interface.store_abilities import update
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import NotFoundError, UnsupportedError
 

@@ -201,6 +201,10 @@ class ArrayToBytes(ABC):
         """
         return None
 
+    def unpacking(self, unpacked_bytes: int) -> ArrayToBytes:
+        """The codec with another limit for data of variable length in its inner chunks."""
+        return self
+
     def direct(self, out: Array) -> memoryview | None:
         """The memory of `out` as flat writable bytes, if the encoded bytes could land there as is.
 

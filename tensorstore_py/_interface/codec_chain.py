@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tensorstore_py._interface.codec import TooLargeError
-from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.buffers import scratch
 from tensorstore_py.errors import ResourceExhaustedError, SpecError
 
@@ -99,9 +98,7 @@ class CodecChain:
 
     def unpacking(self, unpacked_bytes: int) -> CodecChain:
         """The chain with another limit for data of variable length; in shards, too."""
-        to_bytes = self.to_bytes
-        if isinstance(to_bytes, Sharded):
-            to_bytes = to_bytes.with_inner(to_bytes.inner.unpacking(unpacked_bytes))
+        to_bytes = self.to_bytes.unpacking(unpacked_bytes)
         if unpacked_bytes == self.unpacked_bytes and to_bytes is self.to_bytes:
             return self
         return replace(self, to_bytes=to_bytes, unpacked_bytes=unpacked_bytes)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
+from tensorstore_py._display.info import rows
+from tensorstore_py._display.page import page
 from tensorstore_py._index import IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.execution_mode import HasExecutionMode
 from tensorstore_py._interface.kvstore import KvStoreSpec
-from tensorstore_py._interface.resize_request import ResizeRequest
-from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._spec.arguments import MEMBERS
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tensorstore_py._interface.batch import Batch
-    from tensorstore_py._interface.given import Given
     from tensorstore_py._interface.hierarchy import KnownNode
     from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Driver",
     "DriverSpec",
+    "Given",
     "KvStoreField",
     "ResizeRequest",
     "StorageStatistics",
@@ -62,6 +62,71 @@ def _transform(json: object) -> IndexTransform:
 TransformField = Annotated[
     IndexTransform, PlainValidator(_transform), JsonForm({"x-def": "IndexTransform"})
 ]
+
+
+class ResizeRequest(NamedTuple):
+    """New bounds in the driver's own dimensions; None leaves a bound as it is.
+
+    Attributes:
+        inclusive_min: new lower bounds.
+        exclusive_max: new upper bounds.
+        metadata_only: leave chunks outside the new bounds where they are.
+        expand_only: fail if a dimension would shrink.
+        shrink_only: fail if a dimension would grow.
+    """
+
+    inclusive_min: tuple[int | None, ...]
+    exclusive_max: tuple[int | None, ...]
+    metadata_only: bool = False
+    expand_only: bool = False
+    shrink_only: bool = False
+
+
+class Given(NamedTuple):
+    """What the caller of a write says of the memory that the new values are in.
+
+    A driver may leave it unread: it then copies what it keeps, and the caller learns at the end of
+    the write that its memory is its own again.
+
+    Attributes:
+        lasting: the values never change, so a store may keep the very memory.
+        taken: to be called, once or more often, as soon as the values are not read any more.
+    """
+
+    lasting: bool = False
+    taken: Callable[[], None] | None = None
+
+
+class StorageStatistics:
+    """What a driver tells of how much of a region is stored.
+
+    Attributes:
+        not_stored: True if nothing of it is stored; None if not asked.
+        fully_stored: True if all of it is stored; None if not asked.
+    """
+
+    __slots__ = ("fully_stored", "not_stored")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, *, not_stored: bool | None = None, fully_stored: bool | None = None) -> None:
+        self.not_stored = not_stored
+        self.fully_stored = fully_stored
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StorageStatistics):
+            return NotImplemented
+        return (self.not_stored, self.fully_stored) == (other.not_stored, other.fully_stored)
+
+    def _repr_html_(self) -> str:
+        answers = [("Not stored", self.not_stored), ("Fully stored", self.fully_stored)]
+        words = {None: "not asked", True: "yes", False: "no"}
+        return page("StorageStatistics", "", rows((name, words[told]) for name, told in answers))
+
+    def __repr__(self) -> str:
+        return (
+            f"TensorStore.StorageStatistics(not_stored={self.not_stored}, "
+            f"fully_stored={self.fully_stored})"
+        )
 
 
 class Driver(HasExecutionMode, ABC):

@@ -43,8 +43,10 @@ class Sharded(ArrayToBytes):
     grid_shape: tuple[int, ...]
     index_size: int
 
-    def with_inner(self, inner: CodecChain) -> Self:
-        """The codec with another chain for the same inner chunks."""
+    def unpacking(self, unpacked_bytes: int) -> Self:
+        inner = self.inner.unpacking(unpacked_bytes)
+        if inner is self.inner:
+            return self
         # `copy.copy` imports, which fails when the interpreter ends.
         codec = object.__new__(type(self))
         codec.__dict__.update(self.__dict__)

@@ -49,6 +49,7 @@ from tensorstore_py._interface.adapter import (
     Adapter,
     AdapterSpec,
     BaseField,
+    Opened,
 )
 from tensorstore_py._interface.array_info import (
     ArrayInfo,
@@ -70,11 +71,9 @@ from tensorstore_py._interface.byte_range import (
 )
 from tensorstore_py._interface.chunk_grid import (
     ChunkAxis,
+    ChunkGridModel,
     IrregularAxis,
     RegularAxis,
-)
-from tensorstore_py._interface.chunk_grid_model import (
-    ChunkGridModel,
 )
 from tensorstore_py._interface.chunk_keys import (
     ChunkKeyEncodingModel,
@@ -106,6 +105,7 @@ from tensorstore_py._interface.codec_list import (
 from tensorstore_py._interface.driver import (
     Driver,
     DriverSpec,
+    StorageStatistics,
 )
 from tensorstore_py._interface.field_bytes import (
     ElementView,
@@ -124,15 +124,8 @@ from tensorstore_py._interface.new_array import (
 from tensorstore_py._interface.number_json import (
     number_to_json,
 )
-from tensorstore_py._interface.opened import (
-    Opened,
-    resolved_view,
-)
 from tensorstore_py._interface.overlay import (
     Overlay,
-)
-from tensorstore_py._interface.statistics import (
-    StorageStatistics,
 )
 from tensorstore_py._interface.transaction import (
     Transaction,
@@ -315,7 +308,6 @@ __all__ = [
     "propagate_bounds",
     "read_array",
     "resolve_chain",
-    "resolved_view",
     "same_json",
     "same_rank",
     "select",

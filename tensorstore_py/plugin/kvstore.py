@@ -46,27 +46,23 @@ from tensorstore_py._interface.kvstore import (
     ListEntry,
     ReadResult,
 )
-from tensorstore_py._interface.read_modify_write import (
-    ReadModifyWrite,
-    conditional_update,
-    update_each,
-)
+from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite, Segment
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
     BulkRead,
     BulkWrite,
     CachedRead,
-    CopiedRange,
     DirectoryListing,
     RangeRead,
-    Segment,
     SegmentedWrite,
     ServerCopy,
     Splice,
     WholeRewrite,
+    conditional_update,
     read_ranges,
     splice,
+    update_each,
 )
 from tensorstore_py._interface.streams import (
     decode_streams,

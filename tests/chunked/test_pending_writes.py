@@ -16,9 +16,8 @@ from tensorstore_py import DataLossError
 from tensorstore_py._chunked import write as write_module
 from tensorstore_py._chunked.combiner import WriteCombiner
 from tensorstore_py._chunked.write import WriteRequest
-from tensorstore_py._interface.given import Given
-from tensorstore_py._interface.read_modify_write import update_values
-from tensorstore_py._interface.store_abilities import write_values
+from tensorstore_py._interface.driver import Given
+from tensorstore_py._interface.store_abilities import update_values, write_values
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.plugin.kvstore import BulkWrite, ReadModifyWrite, update_each
 from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore
@@ -331,7 +330,7 @@ class TestNotMade:
             import os
             import numpy as np
             import tensorstore_py as ts
-            from tensorstore_py._interface.given import Given
+            from tensorstore_py._interface.driver import Given
             array = ts.open(
                 {"driver": "zarr3", "kvstore": "memory://"}, create=True, dtype="uint8", shape=[9]
             ).result()

@@ -13,8 +13,7 @@ from tensorstore_py import (
     SpecError,
     UnsupportedError,
 )
-from tensorstore_py._interface.driver import ResizeRequest
-from tensorstore_py._interface.given import Given
+from tensorstore_py._interface.driver import Given, ResizeRequest
 from tensorstore_py._interface.new_array import exhausted
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py.plugin.driver import (

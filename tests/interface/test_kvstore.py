@@ -21,12 +21,13 @@ from tensorstore_py import (
     UnsupportedError,
 )
 from tensorstore_py._interface.key_range import decode_key
-from tensorstore_py._interface.read_modify_write import Replace, merged, update, update_values
+from tensorstore_py._interface.read_modify_write import Replace, coalesced, merged
 from tensorstore_py._interface.store_abilities import (
-    coalesced,
     copy_value,
     read_as_of,
     read_values,
+    update,
+    update_values,
     write_values,
 )
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap

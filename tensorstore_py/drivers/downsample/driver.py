@@ -45,7 +45,6 @@ from tensorstore_py.plugin.driver import (
     parts,
     propagate_bounds,
     read_array,
-    resolved_view,
     select,
     shifted,
 )
@@ -119,7 +118,7 @@ class Downsample(Driver):
         return Downsample(self._spec, base, self._view, self._factors, self._method)
 
     async def resolve(self) -> IndexDomain:
-        view = resolved_view(await self._base.resolve(), self._view)
+        view = propagate_bounds(await self._base.resolve(), self._view)
         return downsampled_domain(view.domain, self._factors, self._method)
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
@@ -408,7 +407,7 @@ class DownsampleSpec(AdapterSpec):
         if view is None:
             view = identity(base.domain)
         elif not isinstance(self.base, Opened):  # whose bounds are as it was opened
-            view = resolved_view(base.domain, view)
+            view = propagate_bounds(base.domain, view)
         made = Downsample(self, base, view, self.downsample_factors, self.downsample_method)
         if self.schema_ is not None:
             check_schema(self.schema_, made.schema)

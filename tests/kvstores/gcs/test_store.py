@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._interface.read_modify_write import update
+from tensorstore_py._interface.store_abilities import update
 from tensorstore_py.errors import (
     AbortedError,
     DataLossError,
