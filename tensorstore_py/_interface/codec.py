@@ -11,19 +11,23 @@ array to array, array to bytes, bytes to bytes.
 from __future__ import annotations
 
 import json as json_module
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, SupportsIndex, TypeVar
 
 import numpy as np
 
 from tensorstore_py._interface.kvstore import Buffer
+from tensorstore_py._runtime.awaitable_bridge import run_coroutine
 from tensorstore_py._spec.json_value import describe, freeze, thaw
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import codecs
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -39,10 +43,12 @@ __all__ = [
     "CodecModel",
     "ForeignCodecModel",
     "TooLargeError",
+    "check_characters",
     "size_error",
 ]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +125,36 @@ class ChunkType:
             shape = (self.size_bytes // dtype.itemsize,)
         return ChunkType(shape, dtype, np.zeros((), dtype))
 
+    def check_elements(self, array: Array) -> None:
+        """Refuse stored truth values other than 0 and 1, and text of what are no characters.
+
+        Raises:
+            DataLossError: there is one.
+        """
+        if self.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+            raise DataLossError("a stored boolean is neither 0 nor 1")
+        check_characters(array)
+
     def flat(self, array: Array) -> Array:
         """All bytes of an array, in C order, as flat elements of this chunk's type."""
         return np.ascontiguousarray(array).reshape(-1).view(self.dtype)
+
+
+def check_characters(array: Array) -> None:
+    """Refuse an array of text, or of records with text, that holds anything but characters.
+
+    NumPy takes any 32 bits for one, and fails only when it converts that one.
+
+    Raises:
+        DataLossError: a number that Unicode does not have.
+    """
+    for name in array.dtype.names or ():
+        check_characters(array[name])  # type: ignore[call-overload]
+    if array.dtype.kind == "U" and array.size:
+        codes = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        largest = int(np.ascontiguousarray(array).reshape(-1).view(codes).max())
+        if largest > sys.maxunicode:
+            raise DataLossError(f"a stored character is {largest:#x}, which Unicode does not have")
 
 
 #: What a bytes-to-bytes codec sees when it cannot know the size of an element: itemsize 0.
@@ -414,6 +447,11 @@ class ForeignCodecModel(CodecModel):
     @abstractmethod
     def made(self) -> object:
         """That library's codec, with these members; whatever it raises refuses them."""
+
+    @staticmethod
+    def run(coroutine: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine of that library to its end, on the calling thread."""
+        return run_coroutine(coroutine)
 
 
 class ArrayToArraySpec(CodecModel):

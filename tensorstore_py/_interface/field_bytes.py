@@ -17,8 +17,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorstore_py._interface.codec import Array, ArrayToBytes, size_error
-from tensorstore_py._interface.element_type import check_characters
+from tensorstore_py._interface.codec import Array, ArrayToBytes, check_characters, size_error
 from tensorstore_py._interface.kvstore import Buffer
 from tensorstore_py._spec.dtype import dtype
 

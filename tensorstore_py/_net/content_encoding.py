@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from tensorstore_py._interface.streams import decode_streams
+from tensorstore_py._interface.compressors import decode_streams
 from tensorstore_py._net.failures import Failure, damaged
 from tensorstore_py.errors import DataLossError, UnsupportedError
 

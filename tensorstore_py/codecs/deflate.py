@@ -15,7 +15,7 @@ from __future__ import annotations
 import zlib
 from functools import cache
 from struct import pack
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tensorstore_py.plugin.codec import (
     Buffer,
@@ -25,7 +25,6 @@ from tensorstore_py.plugin.codec import (
     Field,
     Level,
     StreamCodec,
-    StreamDecoder,
     codec,
 )
 
@@ -124,7 +123,7 @@ class Zlib(StreamCodec):
 
 class _Library(NamedTuple):
     compress: Callable[[Buffer], bytes]
-    start: Callable[[], StreamDecoder]
+    start: Callable[[], Any]  # of zlib or isal, which have no class in common
     failures: tuple[type[Exception], ...]
 
 

@@ -38,7 +38,6 @@ from tensorstore_py.plugin.codec import (
     CodecModel,
     ForeignCodecModel,
     codec_resolver,
-    run_coroutine,
     size_error,
 )
 
@@ -150,7 +149,7 @@ def _told_by_zarr(codec: type[Foreign]) -> tuple[Foreign, Foreign]:
     create_array = import_module("zarr.api.asynchronous").create_array
     array: dict[str, Foreign] = {"shape": (1,), "chunks": (1,), "dtype": "uint8"}
     with suppress(_HeardError):
-        run_coroutine(lambda: create_array({}, **array, filters=[Listener()]))
+        ForeignCodecModel.run(lambda: create_array({}, **array, filters=[Listener()]))
     array_spec, chunk_grid = told
     return array_spec, chunk_grid
 
@@ -336,7 +335,9 @@ class Runner:
         plain = getattr(self.codec, f"{method}_sync", None)
         if plain is not None:
             return plain(data, self.array_spec)
-        return run_coroutine(lambda: getattr(self.codec, f"{method}_single")(data, self.array_spec))
+        return ForeignCodecModel.run(
+            lambda: getattr(self.codec, f"{method}_single")(data, self.array_spec)
+        )
 
 
 class ZarrArrayToArray(ArrayToArray):

@@ -20,7 +20,6 @@ from tensorstore_py.errors import (
     SpecError,
     did_you_mean,
 )
-from tensorstore_py.plugin.codec import ByteRange
 from tensorstore_py.plugin.driver import (
     DELETE_NEEDS_CREATE,
     Driver,
@@ -37,7 +36,7 @@ from tensorstore_py.plugin.driver import (
     kvstores,
     model_validator,
 )
-from tensorstore_py.plugin.kvstore import KvStoreField, KvStoreSpec, Resource
+from tensorstore_py.plugin.kvstore import ByteRange, KvStoreField, KvStoreSpec, Resource
 
 __all__ = ["AutoSpec"]
 

@@ -20,6 +20,7 @@ from tensorstore_py._interface.codec import (
 from tensorstore_py._interface.codec_list import (
     parse_codec_json,
 )
+from tensorstore_py._interface.compressors import decode_streams
 from tensorstore_py._interface.driver import (
     KvStoreField,
 )
@@ -63,9 +64,6 @@ from tensorstore_py._interface.store_abilities import (
     read_ranges,
     splice,
     update_each,
-)
-from tensorstore_py._interface.streams import (
-    decode_streams,
 )
 from tensorstore_py._runtime.awaitable_bridge import in_other_loop
 from tensorstore_py._runtime.buffers import HUGE_PAGE_BYTES, huge_page_buffer, joined

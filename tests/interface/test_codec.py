@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from tensorstore_py import DataLossError, MismatchError, SpecError, UnsupportedError, dtype
+from tensorstore_py._interface.codec import check_characters
+from tensorstore_py._interface.compressors import StreamDecoder
 from tensorstore_py._interface.field_bytes import needs_a_look
+from tensorstore_py._interface.sharded import MISSING
 from tensorstore_py._runtime.buffers import scratch
 from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.plugin.codec import (
-    MISSING,
     ArrayToArraySpec,
     ArrayToBytesSpec,
     BytesToBytes,
@@ -22,8 +24,6 @@ from tensorstore_py.plugin.codec import (
     CodecModel,
     ShardedSpec,
     StreamCodec,
-    StreamDecoder,
-    check_characters,
     element_type,
     size_error,
 )
