@@ -122,7 +122,7 @@ class RegularAxis(ChunkAxis):
 
 
 class IrregularAxis(ChunkAxis):
-    """Chunks of sizes of their own, told as runs of equal ones: what it takes is a run, not a cell.
+    """Rectilinear chunks, given as runs of equal sizes: time and memory go by runs, not by cells.
 
     Args:
         extent: size of the dimension.

@@ -87,13 +87,7 @@ class SeparatedKeys(ChunkKeys):
 
 
 class OuterKeys(ChunkKeys):
-    """Names by the chunked dimensions only.
-
-    Args:
-        base: names of cells of the chunked dimensions.
-        rank: how many there are.
-        inner_rank: how many dimensions come behind them.
-    """
+    """Names by the first `rank` dimensions only; `inner_rank` others, not chunked, come behind."""
 
     def __init__(self, base: ChunkKeys, rank: int, inner_rank: int) -> None:
         self._base = base

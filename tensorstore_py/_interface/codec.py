@@ -49,6 +49,7 @@ __all__ = [
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 T = TypeVar("T")
+B = TypeVar("B", bytes, memoryview, Buffer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +190,8 @@ class ArrayToBytes(ABC):
 
     #: Size of every encoded chunk in bytes, or None if it depends on the values.
     encoded_size: int | None = None
-    #: Where that is None: what no encoded chunk in its right mind exceeds; None if there is no
-    #: such limit. It protects from data that unpacks to more than memory holds.
+    #: Where that is None: an upper bound on the size of a valid encoded chunk; None if there is
+    #: none. It protects from data that unpacks to more than memory holds.
     most_bytes: int | None = None
     #: Whether encoded chunks hold more than the array, such as other fields of a record. Then a
     #: chunk is never written without a look at what is stored: see `encode_over`.
@@ -282,6 +283,17 @@ class BytesToBytes(ABC):
             raise TooLargeError(most)
         return decoded
 
+    @staticmethod
+    def checked(decoded: B, size: int | None) -> B:
+        """What was decoded, if it has the size that is known beforehand.
+
+        Raises:
+            DataLossError: it has another one.
+        """
+        if size is not None and len(decoded) != size:
+            raise size_error(len(decoded), size)
+        return decoded
+
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         """Decode exactly `out.nbytes` bytes to `out`.
 
@@ -331,8 +343,8 @@ class CodecModel(Model):
         nullable: members that metadata may write as null, which means that they are left out.
         any_size: a serializer that can be bound to `OPAQUE`, too: then it takes and gives bytes of
             any number, so that it may stand among bytes to bytes codecs.
-        runs_code: decoding runs whatever program the data contains, so that nobody should decode
-            what he does not trust; such a codec is bound only where the user opted in.
+        runs_code: decoding runs whatever program the data contains, so that only trusted data may
+            be decoded; such a codec is bound only where the user opted in.
     """
 
     codec_id: ClassVar[str]
@@ -394,17 +406,21 @@ class CodecModel(Model):
         Raises:
             MismatchError: both state a member, and differ.
         """
-        members: dict[str, object] = {}
-        for name, field in type(self).model_fields.items():
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine is None:
-                members[name] = theirs
-            elif theirs is not None and theirs != mine:
-                raise MismatchError(
-                    f'codec "{self.codec_id}": "{field.alias or name}" is both {mine!r} and '
-                    f"{theirs!r}"
-                )
+        members = {
+            name: self.agreed(field.alias or name, getattr(self, name), getattr(other, name))
+            for name, field in type(self).model_fields.items()
+        }
         return self.replace(**members)
+
+    def agreed(self, member: str, mine: object, theirs: object) -> object:
+        """The value that both give a member; None is given where one says nothing.
+
+        Raises:
+            MismatchError: they differ.
+        """
+        if mine is None or theirs is None or mine == theirs:
+            return theirs if mine is None else mine
+        raise MismatchError(f'codec "{self.codec_id}": "{member}" is both {mine!r} and {theirs!r}')
 
 
 def _registered(family: str, name: str) -> CodecModel:

@@ -137,7 +137,7 @@ class Driver(HasExecutionMode, ABC):
         data_type: element type.
         readable: whether `read` may be called.
         writable: whether `write` may be called.
-        known_node: the copy of its metadata that it was opened from, which is told of changes.
+        known_node: the copy of its metadata that it was opened from, to be marked as changed.
     """
 
     inline: bool
@@ -202,7 +202,7 @@ class Driver(HasExecutionMode, ABC):
         raise UnsupportedError(f"{type(self).__name__} cannot be written")
 
     async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
-        """`write`, for who can say more of `source`; arguments and errors as there."""
+        """`write`, where more is known of `source`; arguments and errors as there."""
         await self.write(transform, source)
 
     def writing(
@@ -269,7 +269,7 @@ class Driver(HasExecutionMode, ABC):
 
     @property
     def memory(self) -> MemoryBudget | None:
-        """The budget of bytes in flight, for who copies it block by block; None: there is none."""
+        """The budget of bytes in flight, for copies block by block; None: there is none."""
         return None
 
     @property
@@ -362,14 +362,14 @@ class DriverSpec(Model):
     async def open_within(self, transaction: Transaction | None) -> Driver:
         """As `open`, in a transaction if one is given.
 
-        By default what is there is seen through it; who can create something overrides it.
+        By default what is there is seen through it; drivers that can create something override it.
         """
         return (await self.open()).within(transaction)
 
     async def open_known(
         self, transaction: Transaction | None, documents: Mapping[str, ReadResult]
     ) -> Driver:
-        """As `open_within`, where somebody has read the array's documents already.
+        """As `open_within`, where the array's documents have been read already.
 
         Args:
             transaction: in which it is opened.

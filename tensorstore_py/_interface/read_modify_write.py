@@ -167,11 +167,7 @@ class _Sequence(ReadModifyWrite):
 
 
 def merged(changes: Sequence[ReadModifyWrite]) -> ReadModifyWrite:
-    """One change that does what they do in turn.
-
-    Args:
-        changes: at least one.
-    """
+    """One change that does what they do in turn; there is at least one."""
     whole = changes[0]
     for change in changes[1:]:
         whole = whole.then(change) or _Sequence([whole, change])

@@ -216,10 +216,7 @@ async def read_values(
 ) -> Sequence[Buffer | None]:
     """The whole values of several keys, None where there is none; as they are found.
 
-    Args:
-        store: where.
-        keys: whole keys.
-        room: memory that values may be put in, as long as it lasts.
+    Values may be put in `room`, and are good as long as that is.
     """
     if isinstance(store, BulkRead):
         return await store.read_values(keys, room)
@@ -247,14 +244,9 @@ async def read_as_of(
     *,
     if_not_equal: bytes | None = None,
 ) -> ReadResult:
-    """`read` where an answer will do that was true at some time or later.
+    """`read` where an answer will do that was true at `staleness_bound` or later.
 
-    Args:
-        store: where.
-        key: as for `read`.
-        byte_range: as for `read`.
-        staleness_bound: that time, in seconds since the epoch.
-        if_not_equal: as for `read`.
+    That is a time in seconds since the epoch.
     """
     if isinstance(store, CachedRead):
         return await store.read_as_of(key, byte_range, staleness_bound, if_not_equal=if_not_equal)
@@ -264,13 +256,7 @@ async def read_as_of(
 async def write_values(
     store: KvStore, keys: Sequence[str], values: Sequence[Buffer | None]
 ) -> None:
-    """Store several values, each as `write` does; after an error some may be stored.
-
-    Args:
-        store: where.
-        keys: whole keys.
-        values: for each, contiguous bytes as in `write`, or None to delete.
-    """
+    """Store several values, each as `write` does; after an error some may be stored."""
     if isinstance(store, BulkWrite):
         await store.write_values(keys, values)
         return
@@ -288,12 +274,7 @@ async def write_segments(
 ) -> TimestampedStorageGeneration:
     """`write` of a value that is in several pieces of memory; None deletes.
 
-    Args:
-        store: where.
-        key: the whole key.
-        segments: the pieces, in their order.
-        if_equal: as for `write`.
-        owned: the bytes never change, so that the store may keep them by reference.
+    If they are `owned`, the bytes never change, so that the store may keep them by reference.
     """
     if segments is None:
         return await store.write(key, None, if_equal=if_equal)
@@ -310,14 +291,7 @@ async def splice(
 
     For what grows at its end, such as an archive, and for what changes little.
 
-    Args:
-        store: where.
-        key: the whole key.
-        segments: in their order.
-        if_equal: only if the stored generation is this one, and so has what is copied.
-
-    Returns:
-        As `write`.
+    What is copied is of the generation `if_equal`; the answer is that of `write`.
 
     Raises:
         OutOfRangeError: the present value is shorter than what is copied of it.
@@ -341,14 +315,8 @@ async def splice(
 async def copy_value(store: KvStore, key: str, target: KvStore, target_key: str) -> bool:
     """Copy a value without moving its bytes through here, where the medium can do that.
 
-    Args:
-        store: from where.
-        key: the whole key; it is no error if nothing is there any more.
-        target: any store.
-        target_key: the whole key there; what it has is replaced.
-
-    Returns:
-        Whether that was done. If not, the caller reads and writes.
+    It replaces what the target, any store, has; it is no error if there is no value any more. False
+    if it was not done: then the caller reads and writes.
     """
     return isinstance(store, ServerCopy) and await store.copy_to(key, target, target_key)
 
@@ -356,13 +324,8 @@ async def copy_value(store: KvStore, key: str, target: KvStore, target_key: str)
 async def list_directory(store: KvStore, prefix: str) -> AsyncIterator[str]:
     """Yield what is right below a prefix, each name once, in no promised order.
 
-    Args:
-        store: where.
-        prefix: ends in `/`, or is empty.
-
-    Yields:
-        The rest of a key, or its first part with the `/` after it if it has several. A key
-        that is the prefix itself has no name.
+    The prefix ends in `/`, or is empty. A name is the rest of a key, or its first part with the `/`
+    after it if it has several; a key that is the prefix itself has none.
 
     Raises:
         UnsupportedError: the store cannot list its keys.
@@ -385,18 +348,7 @@ async def update(
 ) -> TimestampedStorageGeneration:
     """Change a value, however often others change it meanwhile.
 
-    Args:
-        store: where.
-        key: the whole key.
-        change: what to make of the present value.
-        assume_missing: as for `conditional_update`.
-
-    Returns:
-        The new stamp.
-
-    Raises:
-        AbortedError: others changed it first each of the many times that it was tried.
-        UnavailableError: it was refused again and again although nothing had changed.
+    Arguments and errors are those of `conditional_update`.
     """
     if isinstance(store, AtomicUpdate):
         return await store.update(key, change)

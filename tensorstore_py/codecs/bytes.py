@@ -59,12 +59,7 @@ class BytesSpec(ArrayToBytesSpec):
 
 
 class Bytes(ArrayToBytes):
-    """The bound codec.
-
-    Args:
-        chunk: what is stored.
-        endian: `"little"` or `"big"`.
-    """
+    """The bound codec."""
 
     encoded_size: int
     exact = True

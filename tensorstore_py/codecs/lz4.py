@@ -23,7 +23,6 @@ from tensorstore_py.plugin.codec import (
     Level,
     SizedCodec,
     codec,
-    size_error,
 )
 
 if TYPE_CHECKING:
@@ -70,11 +69,7 @@ class Lz4StreamSpec(BytesToBytesSpec):
 
 
 class Lz4(SizedCodec):
-    """The bound codec.
-
-    Args:
-        acceleration: as in the spec.
-    """
+    """The bound codec."""
 
     def __init__(self, acceleration: int) -> None:
         self._compress, decompress = _library()
@@ -128,10 +123,7 @@ class Lz4Stream(BytesToBytes):
             body = view[_BLOCK.size : _BLOCK.size + encoded]
             parts.append(self._block(body, token & _METHOD, decoded))
             view = view[_BLOCK.size + encoded :]
-        found = b"".join(parts)
-        if size is not None and len(found) != size:
-            raise size_error(len(found), size)
-        return found
+        return self.checked(b"".join(parts), size)
 
     def _block(self, body: Buffer, method: int, size: int) -> Buffer:
         if method == _STORED and len(body) == size:

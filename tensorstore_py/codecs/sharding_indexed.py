@@ -111,16 +111,7 @@ class ShardingIndexedSpec(ShardedSpec):
 
 
 class ShardingIndexed(Sharded):
-    """The bound codec.
-
-    Args:
-        chunk: the whole shard.
-        inner: the chain of an inner chunk.
-        grid_shape: number of inner chunks along each dimension.
-        index_chain: the chain of the index.
-        index_size: encoded size of the index in bytes.
-        index_at_end: whether the index is a suffix; a prefix otherwise.
-    """
+    """The bound codec, whose index is encoded by a chain of its own."""
 
     def __init__(
         self,

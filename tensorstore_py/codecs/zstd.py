@@ -92,12 +92,7 @@ class ZstdSpec(BytesToBytesSpec):
 
 
 class Zstd(SizedCodec):
-    """The bound codec.
-
-    Args:
-        level: as in the spec.
-        checksum: as in the spec.
-    """
+    """The bound codec."""
 
     def __init__(self, level: int, checksum: bool) -> None:
         self._compress, decompress = _library()

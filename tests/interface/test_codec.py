@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from tensorstore_py import DataLossError, MismatchError, SpecError, UnsupportedError, dtype
-from tensorstore_py._interface.codec import check_characters
-from tensorstore_py._interface.compressors import StreamDecoder
 from tensorstore_py._interface.field_bytes import needs_a_look
-from tensorstore_py._interface.sharded import MISSING
 from tensorstore_py._runtime.buffers import scratch
 from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.plugin.codec import (
@@ -22,6 +19,7 @@ from tensorstore_py.plugin.codec import (
     ChunkType,
     CodecChain,
     CodecModel,
+    Sharded,
     ShardedSpec,
     StreamCodec,
     element_type,
@@ -181,19 +179,19 @@ class TestCodec:
     def test_numbers_that_are_no_characters_are_found(self, order: str) -> None:
         text = np.array([["ab", "\U0010ffff"], ["", "c"]], f"{order}U2")
         record = np.zeros(3, [("n", "u1"), ("deep", [("t", f"{order}U2", (2,))])])
-        check_characters(text)
-        check_characters(text[:, ::-1])
-        check_characters(record)
-        check_characters(np.array([2**32 - 1], "<u4"))
-        check_characters(np.empty(0, "<U3"))
+        CHUNK.check_elements(text)
+        CHUNK.check_elements(text[:, ::-1])
+        CHUNK.check_elements(record)
+        CHUNK.check_elements(np.array([2**32 - 1], "<u4"))
+        CHUNK.check_elements(np.empty(0, "<U3"))
 
         text.view(f"{order}u4")[1, 2] = 0x110000
         record["deep"]["t"].view(f"{order}u4")[1, 2] = 2**32 - 1
 
         with pytest.raises(DataLossError, match="0x110000"):
-            check_characters(text)
+            CHUNK.check_elements(text)
         with pytest.raises(DataLossError, match="0xffffffff"):
-            check_characters(record)
+            CHUNK.check_elements(record)
 
 
 CHUNK = chunk_type((4, 6), "uint16")
@@ -676,7 +674,7 @@ class TestList:
             merged(one, two)
 
     def test_missing_is_the_largest_offset(self) -> None:
-        assert MISSING == 0xFFFF_FFFF_FFFF_FFFF
+        assert Sharded.index_type((2, 3)).fill_value == 0xFFFF_FFFF_FFFF_FFFF
 
     def test_inner_chunks_have_at_least_one_element(self) -> None:
         assert ShardedSpec.parse({"chunk_shape": [2, 3]}).chunk_shape == (2, 3)
@@ -904,7 +902,7 @@ class TestStreams:
     def test_no_more_is_decoded_than_expected(self) -> None:
         asked: list[int] = []
 
-        class Spy(StreamDecoder):
+        class Spy:
             def __init__(self) -> None:
                 self.inner = zlib.decompressobj()
 

@@ -146,14 +146,7 @@ def _natural_shuffle(typesize: int | None) -> int:
 
 
 class Blosc(SizedCodec):
-    """The bound codec.
-
-    Args:
-        cname: the compressor inside.
-        clevel: 0 to 9.
-        shuffle: 0 none, 1 by bytes, 2 by bits.
-        typesize: size of an element in bytes.
-        blocksize: bytes per block, or 0.
+    """The bound codec; `shuffle` is 0 none, 1 by bytes, 2 by bits.
 
     Raises:
         UnsupportedError: the installed library was built without that compressor.
