@@ -15,7 +15,6 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 from tensorstore_py._interface.codec import BytesToBytes, TooLargeError, size_error
-from tensorstore_py._runtime.buffers import huge_page_buffer
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
@@ -236,11 +235,6 @@ class SizedCodec(BytesToBytes):
         stated = self.stated_size(data)
         if stated is not None and stated != size:
             raise size_error(stated, size)
-
-    @staticmethod
-    def memory(size: int) -> memoryview:
-        """Fresh memory of so many bytes to decode to; in huge pages where that pays."""
-        return huge_page_buffer(size)
 
     def corrupt(self, error: Exception) -> DataLossError:
         """What the library says of corrupt data, as an error of ours."""

@@ -25,6 +25,7 @@ from tensorstore_py.plugin.codec import (
     SizedCodec,
     TooLargeError,
     codec,
+    huge_page_buffer,
 )
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Zstd(SizedCodec):
         if size is None:
             return self.decode_within(data, _credible_size(data))
         self.check_size(data, size)
-        out = self.memory(size)
+        out = huge_page_buffer(size)
         self.decode_into(data, out)
         return out
 
@@ -135,7 +136,7 @@ class Zstd(SizedCodec):
     def _decoded_to(self, data: Buffer, most: int) -> Buffer | None:
         """What was decoded, if that is not more than `most` bytes."""
         # The library says how much it wrote only where that was not all of the memory.
-        out = self.memory(most + 1)
+        out = huge_page_buffer(most + 1)
         try:
             self._unpack(data, out)
         except (RuntimeError, ValueError) as error:

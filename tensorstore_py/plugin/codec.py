@@ -25,6 +25,7 @@ from tensorstore_py._interface.element_type import ElementType, element_type
 from tensorstore_py._interface.kvstore import Buffer
 from tensorstore_py._interface.number_json import parse_number
 from tensorstore_py._interface.sharded import Sharded
+from tensorstore_py._runtime.buffers import huge_page_buffer
 from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import BeforeValidator, Field, JsonForm, Level, Model
@@ -60,6 +61,7 @@ __all__ = [
     "describe",
     "dtype",
     "element_type",
+    "huge_page_buffer",
     "parse_number",
     "size_error",
 ]
