@@ -13,18 +13,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tensorstore_py._chunked.layout import ArrayLayout
 from tensorstore_py._chunked.pool import ChunkCache
 from tensorstore_py._interface.array_metadata import ArrayMetadata
 from tensorstore_py._interface.generation import UNKNOWN
 from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.lru_cache import LruCache
 from tensorstore_py._runtime.retry import CONFLICTS
-from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
+from tensorstore_py.errors import (
+    DataLossError,
+    MismatchError,
+    SpecError,
+    UnsupportedError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from tensorstore_py._chunked.array import ArrayLayout
     from tensorstore_py._chunked.format import ArrayFormat
     from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction

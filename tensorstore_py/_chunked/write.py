@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._chunked.combiner import WriteCombiner
 from tensorstore_py._chunked.modify import (
     ChunkChange,
     NewValues,
     ShardChange,
     ShownChange,
+    WriteCombiner,
     encode_run,
     encodes_runs,
 )
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tensorstore_py._chunked.array import Array, Cell, ChunkedArray, StoredChunks
-    from tensorstore_py._chunked.combiner import PendingWrite
+    from tensorstore_py._chunked.modify import PendingWrite
     from tensorstore_py._chunked.plan import ChunkSlice, Plan
     from tensorstore_py._chunked.pool import PoolPart, Writes
     from tensorstore_py._chunked.runs import ChunkRun

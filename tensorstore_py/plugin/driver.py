@@ -5,6 +5,7 @@ all else. `docs/writing_a_driver.md` builds one.
 """
 
 from tensorstore_py._chunked.array import (
+    ArrayLayout,
     ChainsByShape,
 )
 from tensorstore_py._chunked.driver import (
@@ -12,9 +13,6 @@ from tensorstore_py._chunked.driver import (
 )
 from tensorstore_py._chunked.format import (
     RecheckBound,
-)
-from tensorstore_py._chunked.layout import (
-    ArrayLayout,
 )
 from tensorstore_py._chunked.parts import (
     CutAxis,
