@@ -128,14 +128,7 @@ class ChunkSource(ABC):
 
 
 class StoredChunks(ChunkSource):
-    """One key a chunk.
-
-    Args:
-        store: where.
-        prefix: the array's path, ending in "/" unless empty.
-        keys: names of the chunks below it.
-        width: how many chunks are worked on at a time; what the store makes good use of by default.
-    """
+    """One key a chunk, below `prefix`, the array's path, which ends in "/" unless empty."""
 
     __slots__ = ("_keys", "inline", "prefix", "store", "width")
 
@@ -280,11 +273,7 @@ class ChunkedArray:
         return tuple([axis.size(index) for axis, index in zip(self.grid, cell, strict=True)])
 
     def cells(self, box: Sequence[tuple[int, int]]) -> Iterator[Cell]:
-        """The cells that a box touches, in order.
-
-        Args:
-            box: lower and upper bound along each dimension, within the array's.
-        """
+        """The cells that a box touches, in order; its bounds are within the array's."""
         return product(
             *(
                 range(axis.cell(low), axis.cell(high - 1) + 1 if high > low else axis.cell(low))
@@ -350,9 +339,7 @@ class ChunkedArray:
     def encode(self, chunk: Array, stored: Buffer | None) -> Buffer | None:
         """A whole chunk's bytes; None if it equals the fill value and need not be stored.
 
-        Args:
-            chunk: its values.
-            stored: its present bytes, where the serializer keeps some of them.
+        `stored` are its present bytes, of which some serializers keep a part.
         """
         if self.chain.to_bytes.partial:
             return self.chain.encode_over(chunk, stored, keep_fill=self.store_fill)
@@ -401,9 +388,6 @@ class ArraysByShape:
     """An array as chunks of each shape see it: to it, all chunks are of that shape.
 
     All who ask for one shape get the same array, so parts of a chunk can be written together.
-
-    Args:
-        chains: their chains.
     """
 
     __slots__ = ("_arrays", "_chains")

@@ -73,9 +73,6 @@ class _Kept:
 class SharedMetadata(Generic[M]):
     """What is known of one array's metadata, the same for all handles of one pool.
 
-    Args:
-        key: what stands for it in the pool.
-
     Attributes:
         state: as last known; None if nothing is known, or nothing is there.
     """
@@ -99,10 +96,8 @@ class SharedMetadata(Generic[M]):
     ) -> bool:
         """Replace the state, unless it was replaced meanwhile: then that may be the newer one.
 
-        Args:
-            before: the state when the caller asked the store.
-            after: what the store said; None: nothing is there.
-            pool: where to keep it beyond the life of its last user.
+        `before` is the state when the caller asked the store, `after` what that said; None: nothing
+        is there. The pool keeps it beyond the life of its last user.
         """
         with _mutex:
             if not _same(self.state, before):
@@ -129,14 +124,7 @@ def _same(state: MetadataState[M] | None, other: MetadataState[M] | None) -> boo
 
 
 class MetadataFile(Generic[M]):
-    """Where an array's metadata is stored.
-
-    Args:
-        spec: the array's spec, which knows the format.
-        store: where.
-        prefix: the array's path, ending in "/" unless empty.
-        pool: through which others may have opened it; None: they don't matter.
-    """
+    """Where an array's metadata is stored; shared with others who opened it through the pool."""
 
     __slots__ = ("_key", "_pool", "_shared", "prefix", "spec", "store")
 
@@ -171,10 +159,7 @@ class MetadataFile(Generic[M]):
         return self._shared.learn(before, after, self._pool)
 
     async def current(self, since: float) -> MetadataState[M] | None:
-        """What is stored; None if nothing is.
-
-        Args:
-            since: what was known to be current then or later is not asked for.
+        """What is stored, unless what is known was current at `since`; None if nothing is.
 
         Raises:
             AbortedError: others learned of another document each of the many times.
@@ -195,9 +180,7 @@ class MetadataFile(Generic[M]):
     def take(self, document: ReadResult) -> MetadataState[M]:
         """What somebody else has read, or what is known, if that is at least as new.
 
-        Args:
-            document: a value; its generation is `UNKNOWN` if it comes from a copy, which tells
-                less than anything that was read.
+        The generation of a copy is `UNKNOWN`: it tells less than anything that was read.
 
         Raises:
             DataLossError, UnsupportedError: as for `read`.
@@ -216,10 +199,7 @@ class MetadataFile(Generic[M]):
         return self.store.describe_key(self._key)
 
     async def read(self, known: MetadataState[M] | None = None) -> MetadataState[M] | None:
-        """What is stored now; None if nothing is.
-
-        Args:
-            known: what the caller has; if that is still current, nothing is fetched or parsed.
+        """What is stored now; None if nothing is. Nothing is fetched if `known` is still current.
 
         Raises:
             DataLossError: the document is not valid metadata; names its key and the member.

@@ -109,14 +109,7 @@ class NewValues(NamedTuple):
 
 
 class _Change(ReadModifyWrite):
-    """New values for parts of one chunk.
-
-    Args:
-        array: whose chunk it is.
-        source: where it is stored.
-        cell: which it is.
-        parts: what changes, the last one last.
-    """
+    """New values for parts of one chunk, the last one last."""
 
     __slots__ = ("_cell", "_parts", "_source", "array")
 
@@ -254,11 +247,9 @@ class ShardChange(_Change):
     async def _assembled(
         self, chunks: dict[int, Buffer], in_place: Mapping[int, B] | None = None
     ) -> Sequence[Buffer | B] | None:
-        """The shard's new bytes, from the inner chunks that change and those that stay.
+        """The shard's new bytes, from the encoded inner chunks by number.
 
-        Args:
-            chunks: the encoded inner chunks, changed here.
-            in_place: what stands for others, of which none changes.
+        `chunks` are changed here; `in_place` stands for others, of which none changes.
         """
         inner = inner_array(self.array, self._sharded, self._source)
         strides, inline = c_strides(self._sharded.grid_shape), self._source.inline
@@ -415,11 +406,7 @@ class PendingWrite:
 
 
 class WriteCombiner(Forkable):
-    """The read-modify-writes that are under way to one store.
-
-    Args:
-        store: where.
-    """
+    """The read-modify-writes that are under way to one store."""
 
     def __init__(self, store: KvStore) -> None:
         self._store = store
@@ -452,17 +439,10 @@ class WriteCombiner(Forkable):
         return len(self._pending) > mine
 
     async def make(self, mine: PendingWrite, along: int = 0) -> TimestampedStorageGeneration | None:
-        """See to it that a registered change is made.
+        """See to it that a registered change is made, with those of up to `along` other keys.
 
-        Args:
-            mine: the change.
-            along: of how many other keys to make the changes, if there are any.
-
-        Returns:
-            The new stamp, if it was made by itself.
-
-        Raises:
-            Whatever the store, or one of the changes that were made together, raises.
+        Returns the new stamp, if it was made by itself. Raises whatever the store, or one of the
+        changes that were made together, raises.
         """
         if not mine.done:
             try:

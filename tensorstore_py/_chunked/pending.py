@@ -72,16 +72,7 @@ class PendingRead:
 class ReadRequest(PendingBody):
     """One registered read; called, it runs.
 
-    Args:
-        reads: where it is registered.
-        out: where to.
-        rectangle: what it wants.
-        cells: the chunks that have some of it.
-        since: when a pool must have known what it keeps to be current; in s since 1970.
-
     Attributes:
-        out: as given.
-        since: as given.
         slices: what each chunk has of it; not before they are needed, since many reads may wait.
         pending: one for each chunk, until it is done.
         left: how many of them are not served yet; like `bell`, to be used under the mutex.
@@ -173,13 +164,9 @@ class ReadRequest(PendingBody):
 class PendingReads(Forkable):
     """The registered reads of one array, by chunk in the order in which they were asked for.
 
-    Args:
-        reader: of the array, whose chunks are of one shape.
-        bound: how current must be what a pool keeps; true means as of when a read is asked for.
-        opened: when the array was opened.
+    `bound` and `opened` say how current must be what a pool keeps, see `needed_since`.
 
     Attributes:
-        reader: as given.
         together: how many chunks are fetched by one call, at most.
         small: whether so little is decoded at a time that a read may be `short`.
         mutex: for what is known of pending reads.
@@ -263,10 +250,8 @@ class PendingReads(Forkable):
     async def serve(self, group: Sequence[PendingRead]) -> None:
         """Serve chunks to all that want them now, but for those that are served already.
 
-        Where chunks are small, some that only others want are fetched along with them.
-
-        Args:
-            group: of one read, at most `together`.
+        At most `together` chunks, of one read. Where chunks are small, some that only others want
+        are fetched along with them.
         """
         with self.mutex:
             taken = self._take(group, self.together)

@@ -58,14 +58,10 @@ _SHAPES = 1024
 
 
 async def read_plan(reader: ChunkReader, plan: Plan, view: Array, since: float = 0.0) -> None:
-    """Read all slices of a plan.
+    """Read all slices of a plan into a working view of the array's dtype.
 
-    Args:
-        reader: of the array.
-        plan: what to read.
-        view: the working view, of the array's dtype; leading axes that no axis of the selection
-            stands for are filled by broadcasting.
-        since: what a pool keeps is used unasked if it was known to be current then.
+    Leading axes of the view that no axis of the selection stands for are filled by broadcasting.
+    What a pool keeps is used unasked if it was known to be current at `since`.
 
     Raises:
         DataLossError: a chunk is corrupt; names its key.
@@ -107,13 +103,7 @@ def reader_of(array: ChunkedArray, pool: PoolPart | None = None) -> ChunkReader:
 class ChunkReader:
     """Reads chunks that are encoded as a whole, all of one shape.
 
-    Args:
-        array: whose chunks they are.
-        pool: where they are kept, if they are.
-
     Attributes:
-        array: as given.
-        pool: as given.
         inline: the execution mode.
         unit: the codecs of what is decoded at a time.
         unit_bytes: how much that is.
@@ -143,11 +133,7 @@ class ChunkReader:
     ) -> None:
         """Give requests what they want of a chunk, as it was at `since` or later.
 
-        Args:
-            cell: which chunk.
-            wanted: at least one.
-            since: see `read_plan`.
-            awaited: workers may be waiting for this very work, see `fan_out`.
+        If `awaited`, workers may be waiting for this very work, see `fan_out`.
 
         Raises:
             DataLossError, NotFoundError, AbortedError: as `read_plan`.
@@ -451,12 +437,6 @@ class _InnerReader:
 
     What a pool keeps of them is current exactly if it was decoded from the generation of the shard
     that the index is of, so an inner chunk is never asked for on its own.
-
-    Args:
-        array: the shard, as an array.
-        pool: where its inner chunks are kept, if they are.
-        shard: the same, opened.
-        unit_bytes: how much one of them is, decoded.
     """
 
     __slots__ = ("_array", "_decoder", "_inline", "_pool", "_shard", "_unit_bytes")

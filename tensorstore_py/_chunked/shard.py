@@ -79,13 +79,9 @@ async def unchanged(
     *,
     inline: bool,
 ) -> T:
-    """Do something with one version of a shard, again if it is replaced meanwhile.
+    """Do a step with one version of a shard, again from the beginning if it is replaced meanwhile.
 
-    Args:
-        step: does it from the beginning.
-        action: what is done, as a verb.
-        where: names the shard.
-        inline: the execution mode of `step`.
+    `action` is a verb, for errors.
 
     Raises:
         AbortedError: it was replaced each of the many times that it was tried; names its key.
@@ -103,9 +99,7 @@ async def unchanged(
 class ShardIndex:
     """Where the inner chunks of one shard are, by their C-order number.
 
-    Args:
-        entries: `[number of inner chunks, 2]` of `(offset, size)`.
-        grid_shape: how many inner chunks the shard has along each dimension.
+    `entries` are `[number of inner chunks, 2]` of `(offset, size)`.
     """
 
     __slots__ = ("_entries", "_strides")
@@ -212,12 +206,7 @@ class OpenShard(ChunkSource):
     ) -> tuple[ReadResult, NDArray[np.uint64] | None]:
         """Read the index of the shard at `cell`: what the store says, and the entries if there are.
 
-        Args:
-            outer: where the shard is.
-            cell: which it is.
-            sharded: its codec.
-            known: the generation that the caller has the index of; nothing is read if that is
-                still stored.
+        Nothing is read if the generation `known` is still stored.
 
         Raises:
             DataLossError: the index is truncated or corrupt.
@@ -388,11 +377,7 @@ def inner_array(
 
 
 def descend_axes(each: ChunkSlice) -> list[Axis]:
-    """What is selected of one chunk, as axes relative to the chunk's start.
-
-    Args:
-        each: of a plan.
-    """
+    """What is selected of one chunk, as axes relative to the chunk's start."""
     below: list[Axis] = []
     for number, piece in enumerate(each.pieces):
         inside, outside = piece.inside, piece.outside

@@ -164,11 +164,7 @@ class VirtualChunkedSpec(DriverSpec):
 
 
 class VirtualChunked(Driver):
-    """See the head of this file.
-
-    Args:
-        spec: bound and checked.
-    """
+    """See the head of this file."""
 
     def __init__(self, spec: VirtualChunkedSpec) -> None:
         schema = spec.schema_
@@ -354,13 +350,7 @@ class VirtualChunked(Driver):
 
 
 class _InnerAxis(RegularAxis):
-    """Chunks of one size, cut off where the array begins and ends.
-
-    Args:
-        extent: where the array ends, from the beginning of the first chunk.
-        chunk: size of a chunk in the middle.
-        begin: where the array begins, from the beginning of the first chunk.
-    """
+    """Chunks of one size, cut off where the array begins and ends, both from the first chunk on."""
 
     __slots__ = ("_begin",)
 
