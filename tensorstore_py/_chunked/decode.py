@@ -148,20 +148,15 @@ class ChunkDecoder:
             interleaved(view, run)[...] = chunks[(slice(None), *run.inside)]
 
     def decode_slices(
-        self,
-        view: Array,
-        plan: Plan,
-        slices: Sequence[ChunkSlice],
-        values: Sequence[Buffer],
-        length: int,
+        self, plan: Plan, wanted: Sequence[Wanted], values: Sequence[Buffer], length: int
     ) -> None:
-        """Decode chunks that are stored; neighbours in runs of up to `length`."""
-        done = 0
-        for run in runs_of(plan, slices, length):
+        """Decode chunks that are stored, for one view; neighbours in runs of up to `length`."""
+        done, view = 0, wanted[0][0]
+        for run in runs_of(plan, [each for _, each in wanted], length):
             first, done = done, done + len(run.along)
             if len(run.along) == 1 or run.is_in_place(view):
-                for each, data in zip(slices[first:done], values[first:done], strict=True):
-                    self.decode(each.cell, data, ((view, each),))
+                for each, data in zip(wanted[first:done], values[first:done], strict=True):
+                    self.decode(each[1].cell, data, (each,))
             else:
                 self.decode_run(view, run, run.cells(), values[first:done])
 

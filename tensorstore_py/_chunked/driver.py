@@ -256,10 +256,7 @@ class ChunkedDriver(Driver, Generic[M]):
         view = selection.view(out)
         since = needed_since(self._spec.recheck_cached_data, self._opened)
         await read_plan(known.reader, make_plan(selection.axes, known.array.grid), view, since)
-        if not np.may_share_memory(view, out):
-            # The working view merged dimensions and so had to be memory of its own.
-            selection.put(view, out)
-        return out
+        return selection.put(view, out)
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
         await self.write_given(transform, source, _AS_USUAL)

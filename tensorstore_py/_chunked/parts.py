@@ -2,7 +2,7 @@
 
 An array in memory is a chunked one with a single chunk (`read_array`, `write_array`), so indexing
 means the same everywhere. A driver over other drivers cuts a selection along a grid, whose axes may
-be cut anywhere (`CutAxis`), and hands on each piece as a transform (`parts`), where a stored array
+be cut anywhere (`CutAxis`), and hands on each part as a transform (`partition`); a stored array
 indexes decoded chunks. Nothing here waits.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensorstore_py._chunked.plan import ChunkSlice, Index, Piece, make_plan
-from tensorstore_py._chunked.selection import Axis, Gathered, select
+from tensorstore_py._chunked.selection import Axis, Gathered, Selection, select
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap
 from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
 from tensorstore_py._interface.new_array import new_array
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["CutAxis", "Part", "output_box", "parts", "read_array", "shifted", "write_array"]
+__all__ = [
+    "CutAxis",
+    "Part",
+    "output_box",
+    "partition",
+    "parts",
+    "read_array",
+    "shifted",
+    "write_array",
+]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -43,9 +52,7 @@ def read_array(array: Array, transform: IndexTransform, order: str) -> Array:
     view = selection.view(out)
     for step in make_plan(selection.axes, _one_cell(array)).slices():
         view[(..., *step.outside)] = array[step.inside]
-    if not np.may_share_memory(view, out):
-        selection.put(view, out)
-    return out
+    return selection.put(view, out)
 
 
 def write_array(array: Array, transform: IndexTransform, source: Array) -> None:
@@ -114,6 +121,30 @@ class Part(NamedTuple):
     cell: tuple[int, ...]
     transform: IndexTransform
     outside: tuple[Index, ...]
+
+
+def partition(resolved: IndexTransform, grid: Sequence[ChunkAxis]) -> tuple[Selection, list[Part]]:
+    """A selection, and its parts along a grid that begins at its least coordinates.
+
+    Args:
+        resolved: what is selected; not empty.
+        grid: as large as its `output_box`. The transforms of the parts are to coordinates of
+            `resolved`, not of the grid.
+
+    Example:
+        >>> wanted = IndexTransform(input_shape=[20])[10:18:2]
+        >>> _, cut = partition(wanted, [CutAxis(np.array([0, 3, 7]))])
+        >>> [part.transform.output[0] for part in cut]
+        [OutputIndexMap(offset=10, stride=2, input_dimension=0), \
+OutputIndexMap(offset=14, stride=2, input_dimension=0)]
+    """
+    origin = [low for low, _ in output_box(resolved)]
+    back = [-low for low in origin]
+    selection = select(shifted(resolved, origin))
+    return selection, [
+        part._replace(transform=shifted(part.transform, back))
+        for part in parts(selection.axes, grid)
+    ]
 
 
 def parts(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Iterator[Part]:

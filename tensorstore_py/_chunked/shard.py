@@ -15,7 +15,7 @@ entry of an index means.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -150,15 +150,7 @@ def _too_short(error: OutOfRangeError) -> DataLossError:
     return DataLossError(f"shard is too short for its index: {error}")
 
 
-class InCell(Protocol):
-    """Something that is about one chunk."""
-
-    @property
-    def cell(self) -> Cell:
-        """Which chunk."""
-
-
-C = TypeVar("C", bound=InCell)
+W = TypeVar("W")
 M = TypeVar("M")
 
 
@@ -246,12 +238,17 @@ class OpenShard(ChunkSource):
             raise ShardChangedError
         return result.value
 
-    def batches(self, wanted: Iterable[C]) -> tuple[list[Batch[C]], list[C]]:
-        """Group inner chunks into few requests, and name those that are not stored."""
+    def batches(
+        self, wanted: Iterable[tuple[Cell, W]]
+    ) -> tuple[list[Batch[tuple[Cell, W]]], list[tuple[Cell, W]]]:
+        """Group inner chunks into few requests, and name those that are not stored.
+
+        Each comes with what is wanted of it.
+        """
         index = self.index
         stored, missing = [], []
         for each in wanted:
-            extent = index.extent(index.number(each.cell))
+            extent = index.extent(index.number(each[0]))
             if extent is None:
                 missing.append(each)
             else:

@@ -224,9 +224,7 @@ class VirtualChunked(Driver):
 
         plan = make_plan(selection.axes, grid)
         await fan_out(self.inline, plan.slices(), step_body, count=plan.count, width=self._width)
-        if not np.may_share_memory(view, out):
-            selection.put(view, out)
-        return out
+        return selection.put(view, out)
 
     def forget_cached(self, transform: IndexTransform) -> None:
         resolved = propagate_bounds(self._domain, transform)

@@ -200,12 +200,8 @@ class _ChunkWriter:
     async def write(self, each: ChunkSlice) -> None:
         """Store one chunk, when there is memory for it."""
         if self._counted:
-            memory = self._array.limits.memory
-            await memory.acquire(self._stored.inline, self._counted)
-            try:
-                await self._write(each)
-            finally:
-                memory.release(self._counted)
+            work = partial(self._write, each)
+            await self._array.limits.holding(self._stored.inline, self._counted, work)
         else:
             await self._write(each)
 

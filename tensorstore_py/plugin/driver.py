@@ -18,7 +18,7 @@ from tensorstore_py._chunked.parts import (
     CutAxis,
     Part,
     output_box,
-    parts,
+    partition,
     read_array,
     shifted,
     write_array,
@@ -29,7 +29,6 @@ from tensorstore_py._chunked.pool import (
 )
 from tensorstore_py._chunked.selection import (
     Selection,
-    select,
 )
 from tensorstore_py._chunked.spec import (
     ChunkedSpec,
@@ -309,14 +308,13 @@ __all__ = [
     "parse_codec_json",
     "parse_codec_list",
     "parse_json_text",
-    "parts",
+    "partition",
     "propagate_bounds",
     "read_array",
     "resolve_chain",
     "resolved_view",
     "same_json",
     "same_rank",
-    "select",
     "shifted",
     "split_chain",
     "thaw",
