@@ -396,7 +396,7 @@ class ChunkedDriver(Driver, Generic[M]):
         Raises:
             FailedPreconditionError: the array was replaced by one of another form.
         """
-        state = self._file.known
+        state = self._file.shared.state
         if state is not self._known.state and state is not None:
             with self._mutex:
                 known = self._known

@@ -126,7 +126,7 @@ def _same(state: MetadataState[M] | None, other: MetadataState[M] | None) -> boo
 class MetadataFile(Generic[M]):
     """Where an array's metadata is stored; shared with others who opened it through the pool."""
 
-    __slots__ = ("_key", "_pool", "_shared", "prefix", "spec", "store")
+    __slots__ = ("_key", "_pool", "prefix", "shared", "spec", "store")
 
     def __init__(
         self, spec: ArrayFormat[M], store: KvStore, prefix: str, pool: ChunkCache | None = None
@@ -136,11 +136,11 @@ class MetadataFile(Generic[M]):
         self.prefix = prefix
         self._key = prefix + spec.metadata_key
         self._pool = pool
-        self._shared: SharedMetadata[M] = SharedMetadata()
+        self.shared: SharedMetadata[M] = SharedMetadata()
         if pool is not None:
             form = (type(spec), spec.layout_variant)
             scope = pool.scope(self._key, spec.store_spec(), form)
-            self._shared = SharedMetadata.of(pool, scope)
+            self.shared = SharedMetadata.of(pool, scope)
 
     def within(self, transaction: Transaction) -> MetadataFile[M]:
         """The document as a transaction sees it, shared by all that it has open of the array."""
@@ -152,11 +152,11 @@ class MetadataFile(Generic[M]):
     @property
     def known(self) -> MetadataState[M] | None:
         """The state that was last learned of; None if none was, or nothing is there."""
-        return self._shared.state
+        return self.shared.state
 
     def learn(self, before: MetadataState[M] | None, after: MetadataState[M] | None) -> bool:
         """Make `after` known, if `before` still is: else somebody knows better, or as much."""
-        return self._shared.learn(before, after, self._pool)
+        return self.shared.learn(before, after, self._pool)
 
     async def current(self, since: float) -> MetadataState[M] | None:
         """What is stored, unless what is known was current at `since`; None if nothing is.

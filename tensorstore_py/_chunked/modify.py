@@ -191,7 +191,13 @@ class ShownChange(ChunkChange):
 class ShardChange(_Change):
     """New values for parts of a shard."""
 
-    __slots__ = ()
+    __slots__ = ("_cut",)
+
+    def __init__(
+        self, array: ChunkedArray, source: StoredChunks, cell: Cell, parts: Sequence[NewValues]
+    ) -> None:
+        super().__init__(array, source, cell, parts)
+        self._cut: list[Plan] | None = None
 
     async def parts_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Buffer] | None]:
         replaced = self._replaced()
@@ -297,7 +303,9 @@ class ShardChange(_Change):
         return sharded
 
     def _plans(self) -> list[Plan]:
-        """The inner chunks that each part touches."""
+        """The inner chunks that each part touches; planned once, when they are first needed."""
+        if self._cut is not None:
+            return self._cut
         grid = inner_grid(self._sharded)
         if not self.array.growing:
             # What lies beyond the array's bounds belongs to no writer.
@@ -305,7 +313,8 @@ class ShardChange(_Change):
                 RegularAxis(min(inner.extent, outer.extent - outer.start(cell)), inner.chunk)
                 for inner, outer, cell in zip(grid, self.array.grid, self._cell, strict=True)
             )
-        return [make_plan(part.where, grid) for part in self._parts]  # type: ignore[arg-type]
+        self._cut = [make_plan(part.where, grid) for part in self._parts]  # type: ignore[arg-type]
+        return self._cut
 
     def _replaced(self) -> set[int]:
         """The numbers of the inner chunks of which nothing stays."""

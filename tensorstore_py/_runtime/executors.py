@@ -39,7 +39,6 @@ __all__ = [
     "Executor",
     "computations",
     "continuations",
-    "is_closed",
     "on_worker",
     "operations",
     "parts",
@@ -135,11 +134,6 @@ def width() -> int:
 def on_worker() -> bool:
     """Whether this is a thread of an executor."""
     return _here.worker
-
-
-def is_closed() -> bool:
-    """Whether the process is at its end, so that operations run in the thread that submits them."""
-    return operations.closed
 
 
 def submissions() -> int:
