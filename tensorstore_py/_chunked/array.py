@@ -3,6 +3,8 @@
 The one idea of the engine: a zarr array is this, a shard is this with another source, and
 reading or writing either is the same code. `ChunkSource` is all that the engine knows of where
 stored bytes are: one key a chunk (`StoredChunks`), or a part of one key (`shard.OpenShard`).
+`ArrayLayout` is what a metadata document says of an array, bound and checked once: a zarr driver is
+a metadata parser that returns one of these.
 """
 
 from __future__ import annotations

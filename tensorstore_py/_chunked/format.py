@@ -1,7 +1,8 @@
 """Array formats: the members that chunked drivers share, and what each format adds to them.
 
 Everything here is pure: a spec with its constraints becomes a metadata document, and a document
-becomes a layout. What is stored, and how an array is opened, is no matter of it (`spec`).
+becomes a layout. What is stored, and how an array is opened, is no matter of it (`spec`). Below are
+the context resources that limit what such drivers do.
 """
 
 from __future__ import annotations
