@@ -505,7 +505,7 @@ class TestParts:
         out = np.full(transform.input_shape, -1)
         view = selection.view(out)
         seen = set()
-        for part in parts(selection.axes, CUTS):
+        for part in parts(selection.axes, CUTS, (0, 0)):
             assert part.cell not in seen
             seen.add(part.cell)
             rows, columns = (_coordinates(part.transform, dim) for dim in range(2))
@@ -517,7 +517,9 @@ class TestParts:
         np.testing.assert_array_equal(out, np.broadcast_to(TABLE[rows, columns], out.shape))
 
     def test_a_part_of_an_array_without_dimensions(self):
-        assert [part.cell for part in parts(select(IndexTransform(input_rank=0)).axes, ())] == [()]
+        assert [part.cell for part in parts(select(IndexTransform(input_rank=0)).axes, (), ())] == [
+            ()
+        ]
 
     @pytest.mark.parametrize(
         ("transform", "box"),

@@ -128,7 +128,8 @@ class Downsample(Driver):
         out = new_array(resolved.input_shape, self.data_type.array_dtype, order)
         if not out.size:
             return out
-        selection, blocks = partition(resolved, self._grid(output_box(resolved)))
+        box = output_box(resolved)
+        selection, blocks = partition(resolved, [low for low, _ in box], self._grid(box))
         view = selection.view(out)
 
         async def make(part: Part) -> None:

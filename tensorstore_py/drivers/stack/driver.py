@@ -340,7 +340,7 @@ class Stack(Driver):
         top = int(owners.flat[0])
         if top != NOBODY and bool(np.all(owners == top)):
             return self._layers[top]
-        selection, cut = partition(resolved, grid)
+        selection, cut = partition(resolved, [low for low, _ in box], grid)
         todo = []
         for part in cut:
             owner = int(owners[part.cell])
