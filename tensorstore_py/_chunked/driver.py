@@ -438,8 +438,7 @@ async def _count_stored(
         try:
             shard = await OpenShard.open(source, each.cell, sharded)
         except DataLossError as error:
-            where = source.describe(each.cell)
-            raise DataLossError(f"Error reading {where}: {error}") from error
+            raise array.corrupt_chunk(each.cell, error) from error
         found = 0
         if shard is not None:
             index = shard.index
