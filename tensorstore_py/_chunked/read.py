@@ -408,7 +408,7 @@ def _slices_below(
             starts.append(at.start)
             stops.append(at.stop)
             kept.append(True)
-    part = view[(..., *each.outside)]
+    part = view[(..., *each.outside)] if each.outside else view
     return [(part, below) for below in slices_of(Rectangle(starts, stops, kept), shape)]
 
 

@@ -15,6 +15,7 @@ entry of an index means.
 
 from __future__ import annotations
 
+from operator import mul
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -245,10 +246,10 @@ class OpenShard(ChunkSource):
 
         Each comes with what is wanted of it.
         """
-        index = self.index
+        extent_of, number_of = self.index.extent, self.index.number
         stored, missing = [], []
         for each in wanted:
-            extent = index.extent(index.number(each[0]))
+            extent = extent_of(number_of(each[0]))
             if extent is None:
                 missing.append(each)
             else:
@@ -345,10 +346,7 @@ def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def inner_number(cell: Cell, strides: tuple[int, ...]) -> int:
     """The C-order number of an inner chunk."""
-    number = 0
-    for position, stride in zip(cell, strides, strict=True):
-        number += position * stride
-    return number
+    return sum(map(mul, cell, strides))
 
 
 def inner_grid(sharded: Sharded) -> tuple[RegularAxis, ...]:
