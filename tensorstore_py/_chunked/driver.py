@@ -11,38 +11,44 @@ import time
 from contextlib import suppress
 from copy import copy
 from functools import partial
+from operator import lt
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from tensorstore_py._chunked.array import ArraysByShape, ChunkedArray, StoredChunks
-from tensorstore_py._chunked.combiner import WriteCombiner
-from tensorstore_py._chunked.limits import Limits
+from tensorstore_py._chunked.array import ArraysByShape, ChunkedArray, Limits, StoredChunks
 from tensorstore_py._chunked.metadata import MetadataFile
+from tensorstore_py._chunked.modify import WriteCombiner
 from tensorstore_py._chunked.pending import PendingReads
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.pool import ChunkCache, PoolPart, needed_since
 from tensorstore_py._chunked.read import read_plan, reader_of
-from tensorstore_py._chunked.resize import delete_outside, new_shape
 from tensorstore_py._chunked.selection import select
-from tensorstore_py._chunked.statistics import statistics_of
+from tensorstore_py._chunked.shard import OpenShard, descend_axes, inner_grid
 from tensorstore_py._chunked.write import Target, chosen, register_write, write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.array_metadata import ArrayMetadata
-from tensorstore_py._interface.driver import Driver, Given, ResizeRequest
+from tensorstore_py._interface.byte_range import ByteRange
+from tensorstore_py._interface.driver import Driver, Given, ResizeRequest, StorageStatistics
 from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py._runtime.retry import CONFLICTS
-from tensorstore_py.errors import FailedPreconditionError, NotFoundError, TensorStoreError
+from tensorstore_py.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    NotFoundError,
+    TensorStoreError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from tensorstore_py._chunked.array import Cell
+    from tensorstore_py._chunked.array import ArrayLayout, Cell
     from tensorstore_py._chunked.format import ArrayFormat
-    from tensorstore_py._chunked.layout import ArrayLayout
     from tensorstore_py._chunked.metadata import MetadataState
+    from tensorstore_py._chunked.plan import ChunkSlice
     from tensorstore_py._chunked.read import ChunkReader
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._index import IndexDomain, IndexTransform
@@ -58,6 +64,7 @@ __all__ = ["ChunkedDriver"]
 M = TypeVar("M", bound=ArrayMetadata)
 _NOTHING_KEPT = ChunkCache(0)
 _AS_USUAL = Given()
+_NOTHING = ByteRange(0, 0)
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
@@ -248,10 +255,7 @@ class ChunkedDriver(Driver, Generic[M]):
         view = selection.view(out)
         since = needed_since(self._spec.recheck_cached_data, self._opened)
         await read_plan(known.reader, make_plan(selection.axes, known.array.grid), view, since)
-        if not np.may_share_memory(view, out):
-            # The working view merged dimensions and so had to be memory of its own.
-            selection.put(view, out)
-        return out
+        return selection.put(view, out)
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
         await self.write_given(transform, source, _AS_USUAL)
@@ -291,10 +295,13 @@ class ChunkedDriver(Driver, Generic[M]):
         self.forget(select(propagate_bounds(self._known.bounds, transform)).axes)
 
     async def resize(self, request: ResizeRequest) -> None:
-        before, _ = await self._reshape(lambda layout: new_shape(layout, request))
-        if not request.metadata_only:
-            now = self._known
-            await delete_outside(now.source, before.layout, now.state.layout, self._forget_cell)
+        before, _ = await self._reshape(lambda layout: layout.new_shape(request))
+        known = self._known
+        former = [axis.count for axis in before.layout.grid]
+        counts = [axis.count for axis in known.array.grid]
+        if not request.metadata_only and any(map(lt, counts, former)):
+            # After the metadata: nobody looks for these chunks any more.
+            await known.source.delete_outside(counts, self._forget_cell)
 
     def _forget_cell(self, cell: Cell) -> None:
         if self._transaction is not None:
@@ -309,7 +316,7 @@ class ChunkedDriver(Driver, Generic[M]):
             check(layout.domain)
             high: list[int | None] = [None] * rank
             high[dim] = layout.domain.shape[dim] + by
-            return new_shape(layout, ResizeRequest((None,) * rank, tuple(high), expand_only=True))
+            return layout.new_shape(ResizeRequest((None,) * rank, tuple(high), expand_only=True))
 
         _, after = await self._reshape(grown)
         return after.layout.domain
@@ -348,8 +355,13 @@ class ChunkedDriver(Driver, Generic[M]):
     ) -> StorageStatistics:
         known = await self._recheck_metadata()
         resolved = propagate_bounds(known.state.layout.domain, transform)
-        return await statistics_of(
-            known.array, known.source, resolved, not_stored=not_stored, fully_stored=fully_stored
+        stored = total = 0
+        if 0 not in resolved.input_shape:
+            axes = select(resolved).axes
+            stored, total = await _count_stored(known.array, known.source, axes)
+        return StorageStatistics(
+            not_stored=stored == 0 if not_stored else None,
+            fully_stored=stored == total if fully_stored else None,
         )
 
     async def _recheck_metadata(self) -> _Known[M]:
@@ -383,7 +395,7 @@ class ChunkedDriver(Driver, Generic[M]):
         Raises:
             FailedPreconditionError: the array was replaced by one of another form.
         """
-        state = self._file.known
+        state = self._file.shared.state
         if state is not self._known.state and state is not None:
             with self._mutex:
                 known = self._known
@@ -393,3 +405,44 @@ class ChunkedDriver(Driver, Generic[M]):
                     known.state.layout.check_same_array(state.layout, self._file.describe())
                     self._known = self._bound(state, growing=True)
         return self._known
+
+
+async def _count_stored(
+    array: ChunkedArray, source: StoredChunks, axes: Sequence[Axis]
+) -> tuple[int, int]:
+    """How many chunks are stored, and how many there are; inner chunks count where sharded.
+
+    None is fetched: a chunk is asked for none of its bytes, a shard for its index.
+
+    Raises:
+        DataLossError: the index of a shard is truncated or corrupt; names its key.
+    """
+    plan = make_plan(axes, array.grid)
+    stored = total = 0
+    mutex = Mutex()
+
+    def add(found: int, of: int) -> None:
+        nonlocal stored, total
+        with mutex:
+            stored += found
+            total += of
+
+    async def look(each: ChunkSlice) -> None:
+        sharded = array.at(each.cell).sharded
+        if sharded is None:
+            result = await source.read(each.cell, _NOTHING)
+            add(int(result.state == "value"), 1)
+            return
+        inner = make_plan(descend_axes(each), inner_grid(sharded))
+        try:
+            shard = await OpenShard.open(source, each.cell, sharded)
+        except DataLossError as error:
+            raise array.corrupt_chunk(each.cell, error) from error
+        found = 0
+        if shard is not None:
+            index = shard.index
+            found = sum(index.extent(index.number(at.cell)) is not None for at in inner.slices())
+        add(found, inner.count)
+
+    await fan_out(source.inline, plan.slices(), look, count=plan.count, width=source.width)
+    return stored, total

@@ -5,6 +5,7 @@ all else. `docs/writing_a_driver.md` builds one.
 """
 
 from tensorstore_py._chunked.array import (
+    ArrayLayout,
     ChainsByShape,
 )
 from tensorstore_py._chunked.driver import (
@@ -13,14 +14,11 @@ from tensorstore_py._chunked.driver import (
 from tensorstore_py._chunked.format import (
     RecheckBound,
 )
-from tensorstore_py._chunked.layout import (
-    ArrayLayout,
-)
 from tensorstore_py._chunked.parts import (
     CutAxis,
     Part,
     output_box,
-    parts,
+    partition,
     read_array,
     shifted,
     write_array,
@@ -31,7 +29,6 @@ from tensorstore_py._chunked.pool import (
 )
 from tensorstore_py._chunked.selection import (
     Selection,
-    select,
 )
 from tensorstore_py._chunked.spec import (
     ChunkedSpec,
@@ -304,13 +301,12 @@ __all__ = [
     "parse_codec_json",
     "parse_codec_list",
     "parse_json_text",
-    "parts",
+    "partition",
     "propagate_bounds",
     "read_array",
     "resolve_chain",
     "same_json",
     "same_rank",
-    "select",
     "shifted",
     "split_chain",
     "thaw",

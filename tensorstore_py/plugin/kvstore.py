@@ -4,7 +4,7 @@ A store is a model (what JSON says) whose `open` returns a `KvStore`; `docs/writ
 builds one. Stores that speak HTTP find the client behind the door `plugin.http`.
 """
 
-from tensorstore_py._chunked.limits import (
+from tensorstore_py._chunked.format import (
     DataCopyConcurrency,
 )
 from tensorstore_py._chunked.pool import (

@@ -14,7 +14,7 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py import DataLossError
 from tensorstore_py._chunked import write as write_module
-from tensorstore_py._chunked.combiner import WriteCombiner
+from tensorstore_py._chunked.modify import WriteCombiner
 from tensorstore_py._chunked.write import WriteRequest
 from tensorstore_py._interface.driver import Given
 from tensorstore_py._interface.store_abilities import update_values, write_values
@@ -197,7 +197,7 @@ class TestAlong:
             lengths.append(len(keys))
             return await update_values(store, keys, changes)
 
-        monkeypatch.setattr("tensorstore_py._chunked.combiner.update_values", noted)
+        monkeypatch.setattr("tensorstore_py._chunked.modify.update_values", noted)
         return lengths
 
     def many(self, store, **options):

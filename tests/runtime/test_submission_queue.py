@@ -167,7 +167,7 @@ class TestShortJobs:
             (found.append if work.__self__ is queue else submit)(work)
 
         submit = operations.submit
-        monkeypatch.setattr(module, "operations", SimpleNamespace(submit=noted))
+        monkeypatch.setattr(module, "operations", SimpleNamespace(submit=noted, closed=False))
         return found
 
     @pytest.fixture

@@ -42,10 +42,9 @@ from tensorstore_py.plugin.driver import (
     model_validator,
     new_array,
     output_box,
-    parts,
+    partition,
     propagate_bounds,
     read_array,
-    select,
     shifted,
 )
 from tensorstore_py.plugin.kvstore import fan_out, offload
@@ -129,24 +128,19 @@ class Downsample(Driver):
         if not out.size:
             return out
         box = output_box(resolved)
-        origin = [low for low, _ in box]
-        selection = select(shifted(resolved, origin))
+        selection, blocks = partition(resolved, [low for low, _ in box], self._grid(box))
         view = selection.view(out)
 
         async def make(part: Part) -> None:
-            wanted = shifted(part.transform, [-low for low in origin])
-            here = output_box(wanted)
+            here = output_box(part.transform)
             below = self._below(here)
             base = await self._base.read(self._view[_domain_of(below)], "C")
             view[(..., *part.outside)] = await offload(
-                self.inline, lambda: self._made(base, below, here, wanted)
+                self.inline, lambda: self._made(base, below, here, part.transform)
             )
 
-        blocks = list(parts(selection.axes, self._grid(box)))
         await fan_out(self.inline, blocks, make, count=len(blocks))
-        if not np.may_share_memory(view, out):
-            selection.put(view, out)
-        return out
+        return selection.put(view, out)
 
     def _made(self, base: Array, below: Box, here: Box, wanted: IndexTransform) -> Array:
         block = downsampled(base, below, here, self._factors, self._method)
