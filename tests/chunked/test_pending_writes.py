@@ -747,3 +747,37 @@ class TestCombiner:
         leader.cancel()
         await patient
         assert await value(store) == b"1c"
+
+
+def test_memory_that_lasts_may_be_given_to_an_array_in_memory():
+    array = ts.array(np.zeros(8, "int32"))
+    given = Given(lasting=True)
+    values = np.full(8, 2, "int32")
+    start(True, lambda: array._driver.write_given(array._transform, values, given)).result()
+    assert array.read().result().tolist() == [2] * 8
+
+
+@pytest.mark.parametrize("inline", [True, False])
+class TestTaken:
+    """Whoever gave the values learns that they are read no more, and may change them."""
+
+    def told(self, array, values):
+        calls = []
+        given = Given(taken=lambda: calls.append(1))
+        body = lambda: array._driver.write_given(array._transform, values, given)  # noqa: E731
+        start(array._driver.inline, body).result()
+        return bool(calls)
+
+    @pytest.mark.parametrize("view", [slice(None), slice(1, 7), slice(0, 4), slice(0, 0)])
+    def test_is_told_at_the_end_at_last(self, inline, view):
+        array = created(counting(inline), [8], [4])
+        values = np.arange(1, 9, dtype="uint8")[view]
+        assert self.told(array[view], values) == (values.size > 0)
+
+    def test_of_shards(self, inline):
+        codec = {"name": "sharding_indexed", "configuration": {"chunk_shape": [2]}}
+        grid = {"name": "regular", "configuration": {"chunk_shape": [4]}}
+        members = {"metadata": {"chunk_grid": grid, "codecs": [codec]}}
+        array = opened(counting(inline), members=members, create=True, dtype="uint8", shape=[8])
+        assert self.told(array, np.arange(8, dtype="uint8"))
+        assert self.told(array[1:7], np.arange(6, dtype="uint8"))

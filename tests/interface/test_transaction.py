@@ -36,6 +36,7 @@ from tensorstore_py.testing import (
     KvStoreSuite,
     LoopStore,
 )
+from tests.internals import leave_to_callers
 from tests.runtime.processes import run_inline, settle
 
 
@@ -225,7 +226,7 @@ class TestTransaction:
         assert overlay() is None
 
     def test_a_commit_that_is_cancelled_stops(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tensorstore_py._runtime.execution.enqueue", lambda _: None)
+        leave_to_callers(monkeypatch)
         store = files(tmp_path)
         transaction = ts.Transaction()
         store.with_transaction(transaction)["a"] = b"1"

@@ -24,8 +24,9 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import tensorstore_py as ts
-from tensorstore_py._runtime import executors
+from tests.internals import unfinished_continuations
 from tests.interrupts.operations import OPERATIONS
+from tests.runtime.processes import width
 
 PACKAGE = str(Path(ts.__file__).parent)
 LEFT = 3
@@ -122,7 +123,7 @@ class Interrupted:
 def wait_for_successors(left=0):
     """Wait until no more than so many are at work."""
     until = monotonic() + PATIENCE_S
-    while executors.continuations.unfinished > left:
+    while unfinished_continuations() > left:
         assert monotonic() < until, "what was taken over does not end"
         sleep(0.001)
 
@@ -133,7 +134,7 @@ def check_threads(others):
     successors = [each for each in threads if "successor" in each.name]
     # A signal may leave two operations: a function of the user's waits for one within another.
     assert len(successors) <= LEFT + 3, threads
-    assert len(threads) - len(successors) <= others + 3 * executors.width(), threads
+    assert len(threads) - len(successors) <= others + 3 * width(), threads
 
 
 def descriptors():

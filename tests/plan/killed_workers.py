@@ -15,14 +15,11 @@ import sys
 import time
 from pathlib import Path
 
-from tensorstore_py._plan.manifest import Manifest
-from tensorstore_py._plan.parts import Parts
-from tensorstore_py._plan.work import Work
-from tensorstore_py._plan.worker import Worker
-from tensorstore_py._runtime.execution import start
 from tensorstore_py.errors import UnavailableError
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.testing import StoreAround
+from tests.plan.cluster import Manifest, Parts, Work, Worker
+from tests.runtime.processes import start
 
 TASKS, SIZE = 240, 6
 WORKERS = 3

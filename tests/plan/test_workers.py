@@ -12,17 +12,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorstore_py import DataLossError, UnavailableError
-from tensorstore_py._interface.generation import NO_VALUE
-from tensorstore_py._plan.manifest import Manifest
-from tensorstore_py._plan.parts import Parts
-from tensorstore_py._plan.record import Owner, Record
-from tensorstore_py._plan.status import status_of
-from tensorstore_py._plan.work import Work
-from tensorstore_py._plan.worker import Worker
-from tensorstore_py._runtime.execution import start
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.plugin.kvstore import NO_VALUE
 from tensorstore_py.testing import CountedWaits, CountingStore, FaultyStore, LoopStore
-from tests.plan.cluster import REQUEST, Cluster, Line, MachineClock, machine, simulated, until
+from tests.plan.cluster import (
+    REQUEST,
+    Cluster,
+    Line,
+    MachineClock,
+    Manifest,
+    Owner,
+    Parts,
+    Record,
+    Work,
+    Worker,
+    machine,
+    simulated,
+    status_of,
+    until,
+)
+from tests.runtime.processes import start
 
 
 class StoppedError(Exception):

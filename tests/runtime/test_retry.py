@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from tensorstore_py._runtime.execution import run_inline
-from tensorstore_py._runtime.retry import CONFLICTS, Clock, RetryPolicy
 from tensorstore_py.errors import AbortedError, DataLossError, TensorStoreError, UnavailableError
+from tensorstore_py.plugin.kvstore import CONFLICTS, RetryPolicy
 from tensorstore_py.testing import CountedWaits
+from tests.runtime.processes import run_inline
 
 
 def where():
@@ -60,7 +60,7 @@ def test_chance_neither_follows_nor_disturbs_what_a_program_seeds():
     def drawn():
         random.seed(7)
         before = random.getstate()
-        found = [Clock().chance() for _ in range(4)]
+        found = [RetryPolicy.clock.chance() for _ in range(4)]
         assert random.getstate() == before
         return found
 
@@ -108,7 +108,7 @@ def test_whoever_gives_up_is_not_told_before():
     assert len(waits.seconds) == 1
 
 
-class Simulated(Clock):
+class Simulated:
     """Time that passes at once: whoever waits is woken in the order of the moments waited for."""
 
     def __init__(self, seed):

@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 import tensorstore as reference
 
-from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Replace
 from tensorstore_py.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -28,6 +27,7 @@ from tensorstore_py.plugin.kvstore import (
     ByteRange,
     CopiedRange,
     Duration,
+    ReadModifyWrite,
     Segment,
     ThreadLimiter,
 )
@@ -517,6 +517,18 @@ class Append(ReadModifyWrite):
         if self.first:
             self.first.pop()()
         return bytes(stored or b"") + self.tail
+
+
+class Replace(ReadModifyWrite):
+    """Whatever is there."""
+
+    replaces = True
+
+    def __init__(self, value):
+        self.value = value
+
+    async def apply(self, stored):
+        return self.value
 
 
 class Broken(ReadModifyWrite):

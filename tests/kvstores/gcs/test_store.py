@@ -12,7 +12,6 @@ from urllib.request import Request, urlopen
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._interface.read_modify_write import update
 from tensorstore_py.errors import (
     AbortedError,
     DataLossError,
@@ -24,7 +23,14 @@ from tensorstore_py.errors import (
 from tensorstore_py.kvstores.gcs import GcsStore
 from tensorstore_py.kvstores.gcs.own_writes import ObjectThrottle
 from tensorstore_py.kvstores.gcs.uploads import MARK, new_mark
-from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, ByteRange, KeyRange, ReadModifyWrite
+from tensorstore_py.plugin.kvstore import (
+    NO_VALUE,
+    UNKNOWN,
+    ByteRange,
+    KeyRange,
+    ReadModifyWrite,
+    conditional_update,
+)
 from tensorstore_py.testing import CountedWaits, Fault, FaultServer, KvStoreSuite, Reply, drive
 from tensorstore_py.testing.fault_server import RESET, applied_then, flipped, shortened, status
 
@@ -359,7 +365,7 @@ class TestLostAnswers:
         server.requests.clear()
 
         with CountedWaits():
-            drive(store.store, lambda: update(store.store, "a", _Append()))
+            drive(store.store, lambda: conditional_update(store.store, "a", _Append()))
 
         assert len(server.requests) <= 4
 
@@ -376,7 +382,7 @@ class TestLostAnswers:
         change = _Append()
 
         with pytest.raises(AbortedError, match="gs://bucket/a"):
-            drive(kv().store, lambda: update(kv().store, "a", change))
+            drive(kv().store, lambda: conditional_update(kv().store, "a", change))
 
         assert change.made == 9
 
@@ -612,7 +618,7 @@ class TestLimits:
             await waited(0)
 
         monkeypatch.setattr("time.monotonic", lambda: clock[0])
-        monkeypatch.setattr("tensorstore_py._runtime.limiters.asyncio.sleep", sleep)
+        monkeypatch.setattr(asyncio, "sleep", sleep)
         limits = ts.Context({"experimental_gcs_rate_limiter": {"read_rate": 4, "write_rate": 2}})
         store = ts.KvStore.open(
             {"driver": "gcs", "bucket": "bucket",
