@@ -99,7 +99,7 @@ class TestArrays:
             array.close()
         asyncio.run(array.aclose())
 
-    def test_a_write_that_fails_meanwhile_is_told(self, monkeypatch):
+    def test_a_write_that_fails_meanwhile_is_reported(self, monkeypatch):
         store = counting(False)
         array = created(store, [4], [2])
         array[:2].write(1).result()

@@ -499,7 +499,7 @@ class TestArrayCopy:
 
         assert isinstance(found, kind)
 
-    def test_all_blocks_are_copied_and_told_of(self):
+    def test_all_blocks_are_copied_and_reported(self):
         old, new = arrays()
         old[...] = 5
         seen: list[ts.Progress] = []
@@ -657,7 +657,7 @@ class TestCopyCall:
         with pytest.raises(ts.FailedPreconditionError, match="made at the destination by somebody"):
             run(lambda: not_again.begin(False))
 
-    def test_a_source_of_another_form_is_told(self):
+    def test_a_source_of_another_form_is_reported(self):
         context = ts.Context()
         tree("memory://old/", context)
         asked = call(context)
@@ -666,7 +666,7 @@ class TestCopyCall:
         with pytest.raises(ts.FailedPreconditionError, match='"/mask" is not as it was'):
             run(asked.stages)
 
-    def test_what_was_deleted_since_is_told(self):
+    def test_what_was_deleted_since_is_reported(self):
         context = ts.Context()
         tree("memory://old/", context)
         first = call(context)

@@ -1,4 +1,4 @@
-"""Who may import whom: the rules that import-linter's contracts have no words for."""
+"""Which modules may import which: the rules that import-linter's contracts have no words for."""
 
 import ast
 import re

@@ -205,6 +205,10 @@ class TestKeys:
 
         array.write(7).result()
         store["4"] = b"no chunk of this array"
-        assert set(store.list().result()) == {b".zarray", b"4", *(b"%d.0" % row for row in range(4))}
+        assert set(store.list().result()) == {
+            b".zarray",
+            b"4",
+            *(b"%d.0" % row for row in range(4)),
+        }
         array.resize(exclusive_max=[3, None, None]).result()
         assert set(store.list().result()) == {b".zarray", b"4", b"0.0", b"1.0"}

@@ -204,7 +204,7 @@ BIG = {"name": "bytes", "configuration": {"endian": "big"}}
 
 
 class Recorder(BytesToBytes):
-    """Stores bytes as they are, and remembers where it was told to decode to."""
+    """Stores bytes as they are, and remembers where it was to decode to."""
 
     def __init__(self) -> None:
         self.outs: list[memoryview] = []
@@ -376,7 +376,7 @@ class TestChain:
         with pytest.raises(DataLossError):
             chain.decode_to(other.encode(sample(other.chunk)), memoryview(bytearray(48)))
 
-    def test_every_compressor_is_told_how_much_it_may_unpack(self) -> None:
+    def test_every_compressor_gets_a_limit_on_what_it_may_unpack(self) -> None:
         chain = bind_chain(parse_codec_list("zarr3", ["crc32c", "gzip", "zstd"]), CHUNK)
         size = CHUNK.size_bytes
         bomb = chain.compressors[1].encode(bytes(1 << 20))
@@ -401,7 +401,7 @@ class TestChain:
         assert chain.sizes == (None,)
         assert chain.limits == (4 * 16 + 4 + 2 * 4 * 12 + 65536,)
 
-    def test_a_limit_is_told_to_whom_no_size_can_be_told(self) -> None:
+    def test_a_limit_is_passed_where_no_size_is_known(self) -> None:
         told: list[object] = []
 
         class Told(Recorder):
@@ -549,7 +549,7 @@ class TestList:
         with pytest.raises(SpecError, match=r"^check: null is not possible"):
             parse_codec_json("zarr", {"id": "lzma", "check": None})
 
-    def test_stages_are_told_apart_by_what_goes_in_and_out(self) -> None:
+    def test_stages_are_distinguished_by_what_goes_in_and_out(self) -> None:
         specs = parse_codec_list("zarr3", [TURN, TURN, "bytes", "gzip", "crc32c"])
 
         stages = split_chain(specs)

@@ -67,7 +67,7 @@ def test_chance_neither_follows_nor_disturbs_what_a_program_seeds():
     assert drawn() != drawn()
 
 
-def test_what_nobody_changed_is_given_up_sooner():
+def test_what_did_not_change_is_given_up_sooner():
     error, waits = exhaust(RetryPolicy(attempts=100, fruitless=7), seen=b"17")
 
     assert type(error) is UnavailableError
@@ -101,7 +101,7 @@ def test_an_error_of_the_callers_own_is_what_it_ends_with():
     assert exhaust(RetryPolicy(attempts=2), error=mine)[0] is mine
 
 
-def test_whoever_gives_up_is_not_told_before():
+def test_the_name_is_not_made_before_it_gives_up():
     with CountedWaits() as waits:
         run_inline(CONFLICTS.begin("update", lambda: pytest.fail("named"), inline=True).lost())
 

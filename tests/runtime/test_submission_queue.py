@@ -211,7 +211,7 @@ class TestShortJobs:
         return times
 
     @pytest.mark.parametrize("step", [1, -1], ids=["forwards", "backwards"])
-    def test_are_left_to_who_asks_for_their_results(self, ran, sent, step):
+    def test_are_left_to_the_threads_that_ask_for_their_results(self, ran, sent, step):
         for future in self.asked(ran, 40)[::step]:
             future.result()
         assert (len(ran), sent) == (40, [])
@@ -222,7 +222,7 @@ class TestShortJobs:
             flush()
             assert not futures[-1].done()
         assert len(sent) == 1
-        assert self.work(sent) == 3  # who goes on after each turn of sixteen
+        assert self.work(sent) == 3  # the thread that goes on after each turn of sixteen
         assert [future.result() for future in futures] == list(range(1, 41))
 
     def test_those_that_are_not_get_all_workers(self, ran, sent):
@@ -233,13 +233,13 @@ class TestShortJobs:
             sent.pop()()
         assert [future.done() for future in futures] == [True] * 40
 
-    def test_who_asks_for_one_that_is_not_is_helped_by_the_others(self, ran, sent):
+    def test_a_thread_that_asks_for_one_that_is_not_is_helped_by_the_others(self, ran, sent):
         futures = self.asked(ran, 40, short=False)
         futures[0].result()
         assert len(sent) == max(1, width() - 1)
         assert len(ran) == 1
 
-    def test_get_one_worker_when_nobody_asks(self, ran, sent, tick):
+    def test_get_one_worker_when_no_thread_waits(self, ran, sent, tick):
         futures = []
 
         def ask():
@@ -251,7 +251,7 @@ class TestShortJobs:
         assert len(ran) == 40
         assert all(future.done() for future in futures)
 
-    def test_others_get_all_when_nobody_asks(self, ran, sent, tick):
+    def test_others_get_all_when_no_thread_waits(self, ran, sent, tick):
         futures = []
 
         def ask():
@@ -261,7 +261,7 @@ class TestShortJobs:
         assert len(sent) == width()
         assert not ran
 
-    def test_are_left_to_who_runs_one_after_the_other(self, ran, sent, tick):
+    def test_are_left_to_the_caller_that_runs_them_one_after_the_other(self, ran, sent, tick):
         futures = []
 
         def ask():
@@ -272,7 +272,7 @@ class TestShortJobs:
 
         tick(ask, *[run_one] * 60)
         assert (len(ran), sent) == (60, [])
-        tick(int, int)  # nobody ran any between these
+        tick(int, int)  # no thread ran any between these
         assert len(sent) == 1
         self.work(sent)
         assert [future.done() for future in futures] == [True] * 30

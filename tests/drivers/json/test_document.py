@@ -184,7 +184,7 @@ def test_staleness(store, recheck, found):
 
 
 @pytest.mark.parametrize("size", [0, 10_000])
-def test_who_shares_a_pool_shares_the_document(store, size):
+def test_arrays_of_one_pool_share_the_document(store, size):
     put(store, b"1")
     cache = ChunkCache(size)
     first, second = over(store, cache, "open"), over(store, cache, "open")

@@ -233,7 +233,7 @@ def test_a_chunk_grid_comes_with_a_package(guest: str, tmp_path: Path) -> None:
         ts.Spec({"driver": "zarr3", "metadata": {"chunk_grid": wrong}})
 
 
-def test_a_package_that_cannot_be_imported_stops_nobody_else(guest: str, tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_imported_stops_no_other(guest: str, tmp_path: Path) -> None:
     install(tmp_path / "site", f"{guest}broken", "import no_such_module_at_all\n")
 
     with pytest.warns(RuntimeWarning, match=f'plug-in "{guest}broken" .* cannot be loaded: Module'):

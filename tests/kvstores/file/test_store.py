@@ -86,7 +86,7 @@ class TestFileStore(FileSuite):
 
         assert os.listdir(prefix) == ["dir"]
 
-    def test_a_pipe_is_no_value_and_keeps_nobody_waiting(self, store, prefix):
+    def test_a_pipe_is_no_value_and_does_not_block_the_reader(self, store, prefix):
         os.makedirs(prefix)
         os.mkfifo(prefix + "pipe")
 
@@ -671,7 +671,7 @@ class TestUpdatingSeveral:
         assert isinstance(error, FailedPreconditionError)
         assert sorted(os.listdir(tmp_path)) == ["a", "b", "d"]
 
-    def test_nobody_is_kept_out_while_they_are_worked_out(self, store, tmp_path):
+    def test_no_writer_is_excluded_while_they_are_computed(self, store, tmp_path):
         free = []
         look = lambda: free.append(store._places.available)  # noqa: E731
 

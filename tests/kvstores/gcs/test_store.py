@@ -369,7 +369,7 @@ class TestLostAnswers:
 
         assert len(server.requests) <= 4
 
-    def test_in_the_end_it_is_told_that_nobody_knows(self, server, kv):
+    def test_in_the_end_the_outcome_is_reported_as_unknown(self, server, kv):
         async def overwrite(exchange):
             reply = exchange.serve()
             if reply.status != 200:
@@ -386,7 +386,7 @@ class TestLostAnswers:
 
         assert change.made == 9
 
-    def test_who_gives_up_lets_the_next_writer_in(self, server, kv):
+    def test_a_cancelled_writer_lets_the_next_one_in(self, server, kv):
         arrived = threading.Event()
 
         async def forever(_):
@@ -589,7 +589,7 @@ class TestWhoPays:
         assert server.objects("paid") == {}
         assert {query["userProject"][0] for query in queries(server)} == {"my-project"}
 
-    def test_nobody_by_default(self, server, kv):
+    def test_no_project_pays_by_default(self, server, kv):
         server.make_bucket("paid", requester_pays=True)
 
         with pytest.raises(FailedPreconditionError, match="requester pays"):
@@ -605,7 +605,7 @@ class TestLimits:
         for future in [store.write("a", b"%d" % number) for number in range(8)]:
             future.result()
 
-        # Who is refused waits for a turn; without turns it would take hundreds of requests.
+        # A refused write waits for a turn; without turns it would take hundreds of requests.
         assert len(server.requests) < 30
 
     def test_rates_hold(self, server, kv, monkeypatch):
@@ -636,7 +636,7 @@ class TestLimits:
         # Four writes at two a second; while they waited, eight reads have become free.
         assert slept == pytest.approx([0.5] * 4 + [0.25] * 5)
 
-    def test_who_gives_up_gives_the_slot_back(self, server, kv):
+    def test_a_cancelled_caller_gives_the_slot_back(self, server, kv):
         arrived = threading.Semaphore(0)
 
         async def forever(_):

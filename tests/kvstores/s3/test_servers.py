@@ -128,7 +128,7 @@ class TestRgw(ServerSuite):
 
     fixture = "rgw_s3"
 
-    def test_a_wrong_secret_is_told_by_name_and_not_repeated(self, server, bucket):
+    def test_a_wrong_secret_is_reported_by_name_and_not_repeated(self, server, bucket):
         spec = spec_of(server, bucket)
         keys = {**spec["aws_credentials"], "secret_access_key": "do-not-print-me"}
         store = ts.KvStore.open({**spec, "aws_credentials": keys}).result()
