@@ -73,8 +73,9 @@ def handlers_of(code):
 
     A local variable is changed quietly where nothing handles exceptions: it goes with the frame.
     """
-    entries = dis.Bytecode(code).exception_entries
-    handlers, loud = {}, set()
+    entries = vars(dis.Bytecode(code))["exception_entries"]  # which has no type
+    handlers: dict[int | None, set[frozenset[int]]] = {}
+    loud = set()
     for each in dis.get_instructions(code):
         line = None if each.positions is None else each.positions.lineno
         here = frozenset(
@@ -121,10 +122,11 @@ class Passed:
         (where, before), self.last = self.last or (None, None), None
         if not code.co_filename.startswith(PACKAGE):
             return None
-        place = (id(code), frame.f_lineno, event)
+        line = frame.f_lineno
+        place = (id(code), line, event)
         if is_place(code, event) and place not in self.places:
             if where is frame:
-                self.leads[before] = frame.f_lineno
+                self.leads[before] = line
             self.places[place] = code
             if event == "line":
                 self.last = frame, place
