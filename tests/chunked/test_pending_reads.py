@@ -199,7 +199,7 @@ class TestNothingIsKept:
             gc.enable()
 
     @pytest.mark.parametrize("index", [1, slice(1, 2), slice(3, 5), slice(3, 9)], ids=str)
-    def test_of_its_result_once_nobody_holds_it(self, store, index):
+    def test_of_its_result_once_no_handle_is_left(self, store, index):
         array = filled(store, chunks=4)
         with self.uncollected():
             future = array[index].read()
@@ -265,7 +265,7 @@ class TestFailure:
     def faulty(self, store):
         return FaultyStore(store.base)
 
-    def test_of_the_one_who_serves_is_not_that_of_the_others(self, faulty):
+    def test_of_the_one_that_serves_is_not_that_of_the_others(self, faulty):
         store = CountingStore(faulty)
         array = filled(store)
         faulty.fail("read", OSError("unplugged"), key="a/c/0")
@@ -487,7 +487,7 @@ class TestRuns:
         assert array[7, 3:6].read().result().tolist() == self.WIDE[7, 3:6].tolist()
         assert runs == [4, 2]
 
-    def test_who_wants_one_chunk_serves_others_from_the_end_of_the_line(self, decoded, runs):
+    def test_a_reader_of_one_chunk_serves_others_from_the_end_of_the_line(self, decoded, runs):
         store = counting()
         array = self.wide(store)
         reads = asked(array, *[(row, slice(1, 3)) for row in range(8)])

@@ -344,7 +344,7 @@ def terms(draw):
 
 
 def padded_chunk(data, cell, chunk):
-    """One chunk with whatever lies beyond the array, which nobody may look at."""
+    """One chunk with whatever lies beyond the array, which nothing may look at."""
     padded = np.full(chunk, -1)
     part = data[tuple(slice(i * size, (i + 1) * size) for i, size in zip(cell, chunk, strict=True))]
     padded[tuple(map(slice, part.shape))] = part

@@ -100,7 +100,7 @@ class TestCounting:
         assert submissions() - before <= width()
 
     @pytest.mark.parametrize("codecs", ["raw", "big", "zstd"])
-    def test_nobody_is_woken_for_chunks_that_take_no_longer_than_that(self, codecs, monkeypatch):
+    def test_no_thread_is_woken_for_chunks_that_take_no_longer_than_that(self, codecs, monkeypatch):
         share(monkeypatch, False)
         store = WatchedStore()
         store.width = 4

@@ -238,7 +238,7 @@ class TestWalk:
         assert walked(found, "", known, None) == ["a", "m", "z", "a/b", "a/y", "a/b/x"]
         assert (found.store.reads, found.store.directories) == ({}, {})
 
-    def test_consolidated_metadata_that_is_met_on_the_way_is_used_unless_told(self):
+    def test_consolidated_metadata_that_is_met_on_the_way_is_used_unless_forbidden(self):
         found = tree("zarr3", groups=GROUPS, arrays=ARRAYS)
         run(consolidate(found, "a"))
         assert run(read_node(found, "a")).consolidated is not None

@@ -556,7 +556,7 @@ def applied(update, stored=None):
 class TestInAStore:
     """Whoever knows no better reads all of the value, and keeps nothing of it in place."""
 
-    def test_what_is_there_is_changed_and_its_generation_told(self, way):
+    def test_what_is_there_is_changed_and_its_generation_returned(self, way):
         store = MemoryStore(SharedMap())
         stamp = run_inline(store.write("k", b"_"))
         generation, parts = run_inline(getattr(AppendAll(b"a"), way)(store, "k"))
@@ -647,7 +647,7 @@ class TestReadModifyWrite:
         memory[:] = b"xyz"
         assert applied(kept) == b"abcd"
 
-    def test_others_who_are_always_faster_end_it(self, base):
+    def test_writers_that_are_always_faster_end_it(self, base):
         store = Refusing(base, 10**6, letters)
 
         with (
@@ -667,7 +667,7 @@ class TestReadModifyWrite:
 
         assert refused.value.attempts == store.writes == CONFLICTS.fruitless
 
-    def test_hundreds_who_were_faster_are_not_too_many(self, base):
+    def test_hundreds_of_faster_writers_are_not_too_many(self, base):
         store = Refusing(base, 900, letters)
 
         with CountedWaits():

@@ -34,7 +34,7 @@ def written_by_reference(name: str, json: object) -> tuple[object, bytes]:
     store = reference.open(spec, create=True).result()
     bits = np.asarray(store.read().result()).tobytes()
     if name in SMALL:
-        # a byte has room for more bits than the type: which ones they are is nobody's business
+        # a byte has room for more bits than the type: which ones they are does not matter
         bits = bytes([bits[0] & SMALL[name]])
     return store.spec().to_json()["metadata"]["fill_value"], bits
 

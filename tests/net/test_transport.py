@@ -441,7 +441,7 @@ def test_sends_a_body_of_several_parts(serve, exchange, size):
     assert request.headers["content-length"] == str(size + 11)
 
 
-def test_sends_no_headers_that_nobody_gave_but_the_necessary(serve, exchange):
+def test_sends_no_headers_but_those_given_and_the_necessary(serve, exchange):
     server = serve(lambda _: Reply(200, b"ok"))
 
     exchange(server.url + "/a", headers={"Accept-Encoding": "identity", "User-Agent": "me"})
@@ -503,7 +503,7 @@ def test_slow_is_not_stalled(serve, exchange):
     assert bytes(response.body) == SMALL
 
 
-def test_nobody_there(serve, exchange):
+def test_no_server_there(serve, exchange):
     server = serve(WebValues().handle)
     url = server.url
     server.plan = ()

@@ -25,7 +25,7 @@ class TestKills:
         done = subprocess.run(
             [*python, str(PROGRAM), str(tmp_path), "1", f"{KILLS}"],
             cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True,
-            timeout=80, check=False,
+            timeout=240, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
@@ -34,7 +34,7 @@ class TestKills:
 
         assert not done.stderr
         assert set(told["statuses"]) == {0}
-        assert len(killed) >= 3
+        assert len(killed) == KILLS
         for runs in ran:
             assert len([pid for pid in runs if pid not in killed]) <= 1
         again = sum(map(len, ran)) - TASKS

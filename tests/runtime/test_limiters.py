@@ -26,7 +26,7 @@ def take(budget, size):
 
 
 class Peak:
-    """Counts who is inside."""
+    """Counts how many are inside."""
 
     def __init__(self):
         self.inside = self.highest = 0
@@ -58,7 +58,7 @@ def test_threads_inside_never_exceed_the_places():
     assert places.available == places.limit == 3
 
 
-def test_who_must_not_wait_takes_a_place_if_there_is_one():
+def test_a_caller_that_must_not_wait_takes_a_place_if_there_is_one():
     places = ThreadLimiter(2)
 
     assert [places.try_acquire() for _ in range(3)] == [True, True, False]
@@ -330,7 +330,7 @@ async def test_turns_come_in_the_order_of_asking():
     assert wakes == pytest.approx([0.1, 0.2, 0.3, 0.4])
 
 
-async def test_who_is_cancelled_gives_the_turn_back():
+async def test_a_cancelled_caller_gives_the_turn_back():
     asleep = asyncio.Event()
     waits = []
 

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from tensorstore_py._runtime.execution import run_inline
-from tensorstore_py._runtime.retry import CONFLICTS, Clock, RetryPolicy
 from tensorstore_py.errors import AbortedError, DataLossError, TensorStoreError, UnavailableError
+from tensorstore_py.plugin.kvstore import CONFLICTS, RetryPolicy
 from tensorstore_py.testing import CountedWaits
+from tests.runtime.processes import run_inline
 
 
 def where():
@@ -60,14 +60,14 @@ def test_chance_neither_follows_nor_disturbs_what_a_program_seeds():
     def drawn():
         random.seed(7)
         before = random.getstate()
-        found = [Clock().chance() for _ in range(4)]
+        found = [RetryPolicy.clock.chance() for _ in range(4)]
         assert random.getstate() == before
         return found
 
     assert drawn() != drawn()
 
 
-def test_what_nobody_changed_is_given_up_sooner():
+def test_what_did_not_change_is_given_up_sooner():
     error, waits = exhaust(RetryPolicy(attempts=100, fruitless=7), seen=b"17")
 
     assert type(error) is UnavailableError
@@ -101,14 +101,14 @@ def test_an_error_of_the_callers_own_is_what_it_ends_with():
     assert exhaust(RetryPolicy(attempts=2), error=mine)[0] is mine
 
 
-def test_whoever_gives_up_is_not_told_before():
+def test_the_name_is_not_made_before_it_gives_up():
     with CountedWaits() as waits:
         run_inline(CONFLICTS.begin("update", lambda: pytest.fail("named"), inline=True).lost())
 
     assert len(waits.seconds) == 1
 
 
-class Simulated(Clock):
+class Simulated:
     """Time that passes at once: whoever waits is woken in the order of the moments waited for."""
 
     def __init__(self, seed):

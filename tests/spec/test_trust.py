@@ -224,7 +224,7 @@ class TestTrust:
 
         assert harmful == {("zarr", "pickle")}
 
-    def test_who_derives_from_a_class_has_to_say_it_again(self):
+    def test_a_derived_class_has_to_say_it_again(self):
         class Guest(kvstore.ResourceModel):
             size: int = 3
 
@@ -282,7 +282,7 @@ class TestTrust:
         with pytest.raises(ts.SpecError, match=r'^stores\[0\]: unsupported URL scheme "s4"'):
             ts.Trust(stores=["s4://bucket/"])
 
-    def test_who_may_write_may_create_and_delete(self):
+    def test_users_that_may_write_may_create_and_delete(self):
         trust = ts.Trust(stores=["memory://"], write=True)
 
         spec = zarr3("memory://a/", create=True, delete_existing=True)
@@ -356,7 +356,7 @@ class TestTrust:
         # It is known from now on.
         assert refused(spec)[0] == ("metadata", "filters", 0)
 
-    def test_a_spec_file_is_refused_by_name_and_is_not_told_the_environment(
+    def test_a_spec_file_is_refused_by_name_and_does_not_see_the_environment(
         self, tmp_path, monkeypatch
     ):
         monkeypatch.setenv("SECRET", "swordfish")

@@ -209,7 +209,7 @@ def test_the_only_field_is_opened_unless_a_record_is_asked_for() -> None:
 def test_the_form_of_a_record_is_kept() -> None:
     pairs = structured(["x", "uint8"], ["y", structured(["z", SECONDS])])
     assert StoredType.parse(pairs).to_json() == pairs
-    # what is written in another form is told in the form of the name
+    # what is written in another form is reported in the form of the name
     objects = StoredType.parse({"name": "struct", "configuration": {"fields": [["x", "uint8"]]}})
     assert objects == StoredType.parse([["x", "uint8"]])
     assert objects.to_json() == {

@@ -79,7 +79,7 @@ async def test_only_complaints_about_writes_count(clock):
     assert clock.slept == []
 
 
-async def test_who_was_left_alone_is_forgotten(clock):
+async def test_an_object_without_recent_refusals_is_forgotten(clock):
     pacer = ObjectThrottle("b", timing=clock.timing)
     pacer.refused(put("a"), TOO_MANY)
     clock.now += 62
@@ -130,7 +130,7 @@ def test_knows_what_any_store_of_the_bucket_replaced():
     assert not OwnConditionalWrites("c").is_late("a", 5)
 
 
-def test_nobody_is_too_late_to_create():
+def test_no_writer_is_too_late_to_create():
     rivals = OwnConditionalWrites("b")
     rivals.replaced("a", 0)
 

@@ -156,7 +156,7 @@ class TestFreshness:
     @pytest.mark.parametrize(
         ("age_s", "expected"), [(0.0, "no-cache"), (-100.0, "no-cache"), (3600.0, "max-age=3600")]
     )
-    def test_caches_are_told_how_old_an_answer_may_be(self, store, server, age_s, expected):
+    def test_caches_get_the_age_that_an_answer_may_have(self, store, server, age_s, expected):
         present = store.read("a", byte_range=slice(2, 4)).result()
         answer = store.read(
             "a", byte_range=slice(2, 4), staleness_bound=time.time() - age_s,
@@ -305,7 +305,7 @@ class TestRedirects:
         assert [request.target for request in server.requests] == ["/elsewhere"] + ["/a"] * 5
         assert {request.headers["range"] for request in server.requests} == {"bytes=1-2"}
 
-    def test_another_server_is_told_no_secrets(self, serve, server, open_store, web):
+    def test_another_server_gets_no_secrets(self, serve, server, open_store, web):
         other = serve(web.handle)
         server.plan = [redirect(307, other.url + "/a")]
         store = open_store(

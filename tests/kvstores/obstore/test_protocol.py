@@ -125,7 +125,7 @@ def write(store, key, value, **condition):
 
 
 @pytest.mark.parametrize("service", ["heeded", "unquoted"], indirect=True)
-def test_conditions_that_are_heeded_are_used_however_they_have_to_be_told(service):
+def test_conditions_that_are_heeded_are_used_in_whatever_form(service):
     fake, store, server = service
 
     first = write(store, "a", b"1", if_equal=NO_VALUE)

@@ -310,7 +310,7 @@ def archive_of(kvstore: ts.KvStore) -> object:
     return kvstore.store._archive
 
 
-def test_all_who_open_an_archive_share_what_is_known_of_it():
+def test_all_handles_of_an_archive_share_what_is_known_of_it():
     context = ts.Context()
     first = ts.KvStore.open("memory://a.zip|zip:x/", context=context).result()
     second = ts.KvStore.open("memory://a.zip|zip:y", context=context).result()
