@@ -230,12 +230,6 @@ class SizedCodec(BytesToBytes):
         except (RuntimeError, ValueError) as error:
             raise self.corrupt(error) from error
 
-    def check_size(self, data: Buffer, size: int) -> None:
-        """Refuse data that state another size."""
-        stated = self.stated_size(data)
-        if stated is not None and stated != size:
-            raise size_error(stated, size)
-
     def corrupt(self, error: Exception) -> DataLossError:
         """What the library says of corrupt data, as an error of ours."""
         return DataLossError(f"corrupt {self.name} data: {error}")

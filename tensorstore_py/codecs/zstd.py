@@ -26,6 +26,7 @@ from tensorstore_py.plugin.codec import (
     TooLargeError,
     codec,
     huge_page_buffer,
+    size_error,
 )
 
 if TYPE_CHECKING:
@@ -110,7 +111,9 @@ class Zstd(SizedCodec):
     def decode(self, data: Buffer, size: int | None = None) -> Buffer:
         if size is None:
             return self.decode_within(data, _credible_size(data))
-        self.check_size(data, size)
+        stated = stated_size(data)
+        if stated is not None and stated != size:
+            raise size_error(stated, size)
         out = huge_page_buffer(size)
         self.decode_into(data, out)
         return out
