@@ -188,8 +188,7 @@ def _slices(block: Block, view: IndexTransform) -> tuple[slice, ...]:
 async def read_surely(driver: Driver, transform: IndexTransform, order: str = "C") -> Array:
     """As `Driver.read`; what cannot be decoded is read again past every cache, once.
 
-    Raises:
-        DataLossError: it cannot be decoded then, either; names the key.
+    Raises DataLossError: it cannot be decoded then, either; names the key.
     """
     try:
         return await driver.read(transform, order)
@@ -206,8 +205,7 @@ async def read_anew(driver: Driver, transform: IndexTransform, order: str = "C")
 def check_stored(target: Driver, block: Block, written: Array, stored: Array) -> None:
     """Compare a block that was written (its elements may be broadcast) with what is stored.
 
-    Raises:
-        DataLossError: they are not the same, bit for bit; names the array and the region.
+    Raises DataLossError: they are not the same, bit for bit; names the array and the region.
     """
     written = np.broadcast_to(written, stored.shape)
     if stored.dtype.hasobject:
@@ -239,8 +237,7 @@ Box = tuple[tuple[int, int], ...]
 def check_convertible(source: Driver, target: Driver) -> None:
     """Refuse a copy that could lose something.
 
-    Raises:
-        MismatchError: the data types do not allow it.
+    Raises MismatchError: the data types do not allow it.
     """
     check_types(source.data_type, target.data_type)
 
@@ -352,8 +349,7 @@ def _item_bytes(source: Driver, target: Driver) -> int:
 def _aligned(source: IndexTransform, target: IndexTransform) -> IndexTransform:
     """The source seen from the target's positions; it has extent 1 where it is broadcast.
 
-    Raises:
-        MismatchError: extents differ; names the dimension.
+    Raises MismatchError: extents differ; names the dimension.
     """
     matches = _matches(source, target)
     outputs = []

@@ -579,8 +579,7 @@ def _check_readable(source: TensorStore) -> None:
 def as_spec(store: TensorStore) -> Opened:
     """An open array as a layer or a base for a driver over others.
 
-    Raises:
-        FailedPreconditionError: it was closed.
+    Raises FailedPreconditionError: it was closed.
     """
     store._life.check()
     return Opened(

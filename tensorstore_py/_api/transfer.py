@@ -200,8 +200,7 @@ class _Several:
 def _path(name: bytes) -> str:
     """The path of a key's file.
 
-    Raises:
-        SpecError: it can have none.
+    Raises SpecError: it can have none.
     """
     parts = os.fsdecode(name).split("/")
     allowed = _windows_allows if os.name == "nt" else _posix_allows
@@ -216,8 +215,7 @@ def _path(name: bytes) -> str:
 def _make_directories(root: str, directory: str) -> None:
     """Make a directory below the root, through no link: that may lead anywhere.
 
-    Raises:
-        FailedPreconditionError: a link is in the way; names it.
+    Raises FailedPreconditionError: a link is in the way; names it.
     """
     os.makedirs(root, exist_ok=True)  # noqa: PTH103 - a path is text here
     below = root

@@ -124,13 +124,7 @@ def _call(
 
 
 class DiffCall(Call[Difference]):
-    """A comparison that is asked for.
-
-    Args:
-        ends: the two sides.
-        tolerance: what is no difference.
-        most: of how many blocks of an array to tell.
-    """
+    """A comparison that is asked for; `most` is of how many blocks of an array to tell."""
 
     operation = "diff"
 

@@ -117,8 +117,7 @@ class MergeLanes:
     def from_json(self, json: Any) -> Lanes:  # noqa: ANN401 - JSON
         """Of JSON.
 
-        Raises:
-            SpecError: it is no fingerprint.
+        Raises SpecError: it is no fingerprint.
         """
         if (
             not isinstance(json, list)
@@ -155,11 +154,7 @@ class DigestArray:
         return await offload(self.inline, make)
 
     def result(self, found: Lanes | None) -> Digest:
-        """The digest.
-
-        Args:
-            found: the fingerprint of all blocks; None: there are none.
-        """
+        """The digest for the fingerprint of all blocks; None: there are none."""
         return digest_of(
             {
                 "dtype": self._source.data_type.name,

@@ -220,8 +220,7 @@ def _call(
 def _checked_json(kwargs: Mapping[str, object]) -> Mapping[str, object]:
     """The function's arguments, if a document can hold them.
 
-    Raises:
-        UnsupportedError: it can't.
+    Raises UnsupportedError: it can't.
     """
     try:
         json.dumps(kwargs)

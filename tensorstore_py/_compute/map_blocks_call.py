@@ -55,9 +55,6 @@ class MapRequest(NamedTuple):
     """What is asked for.
 
     Attributes:
-        function: what is called.
-        sources: where from.
-        target: where to.
         options: how dimensions are taken.
         wanted: how a new target is to be.
         if_exists: what to do about an array that is at the target.
@@ -74,14 +71,7 @@ class MapRequest(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """What was found.
-
-    Attributes:
-        sources: the open arrays.
-        to: what is at the target.
-        planned: how the target is made; None: it is open.
-        operation: what is done.
-    """
+    """What was found: open sources, the target or how it is made, and what is done."""
 
     sources: list[TensorStore]
     to: FoundEndpoint

@@ -45,12 +45,7 @@ Patterns = str | Iterable[str]
 
 
 class CopyArguments(NamedTuple):
-    """What is asked for.
-
-    Attributes:
-        request: checked.
-        zarr_format: version of a new hierarchy, if it was said.
-    """
+    """What is asked for, checked; `zarr_format` is that of a new hierarchy, if it was said."""
 
     request: Request
     zarr_format: int | None
@@ -110,8 +105,7 @@ class CopyArguments(NamedTuple):
     def to_json(self) -> JsonObject:
         """The arguments of `ts.copy` as JSON, for another process.
 
-        Raises:
-            UnsupportedError: an end is what only this process has.
+        Raises UnsupportedError: an end is what only this process has.
         """
         request = self.request
         said: JsonObject = {
@@ -130,8 +124,7 @@ class CopyArguments(NamedTuple):
 def as_chunks(given: object) -> Chunks | None:
     """What a caller says of chunks.
 
-    Raises:
-        TypeError: it is no extent, nor a list or mapping of such.
+    Raises TypeError: it is no extent, nor a list or mapping of such.
     """
     if given is None or (isinstance(given, int) and not isinstance(given, bool)):
         return given

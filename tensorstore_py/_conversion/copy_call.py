@@ -101,8 +101,7 @@ class CopyCall(Call[CopySummary]):
     async def begin(self, again: bool) -> None:
         """Make groups and arrays.
 
-        Raises:
-            FailedPreconditionError: another process has made one since this was planned.
+        Raises FailedPreconditionError: another process has made one since this was planned.
         """
         to, plan = await self._look()
         left = arrays(plan)

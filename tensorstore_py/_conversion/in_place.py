@@ -164,8 +164,7 @@ class InPlaceMigration(NamedTuple):
     def _check_begun(self, node: OldNode, difference: str) -> None:
         """Refuse a node whose documents do not tell the same.
 
-        Raises:
-            FailedPreconditionError: they don't.
+        Raises FailedPreconditionError: they don't.
         """
         if difference:
             raise FailedPreconditionError(
@@ -231,8 +230,7 @@ class InPlaceMigration(NamedTuple):
     async def _check(self, plans: Sequence[_PlannedNode]) -> None:
         """Look at what was stored, before what it replaces goes.
 
-        Raises:
-            DataLossError: it is not what it should be; everything old is still there.
+        Raises DataLossError: it is not what it should be; everything old is still there.
         """
         place = self.new if self.to == 3 else self.old
         tree = place.tree(None)

@@ -58,12 +58,8 @@ __all__ = ["MigrateCall", "migrate"]
 class MigrateCall(Call[Migration]):
     """A migration to somewhere else that is asked for.
 
-    Args:
-        request: the copy.
-        to: the version.
-        look: finds out how to name what is migrated, and of which version each node is, by its
-            path; in the execution mode of the source.
-        arguments: makes the call's arguments as JSON.
+    `look` finds out how to name what is migrated, and of which version each node is, by its path,
+    in the execution mode of the source; `arguments` makes the call's arguments as JSON.
     """
 
     operation = "migrate"
@@ -230,8 +226,7 @@ def migrate(
 def _place(where: object, to: int, context: Context) -> tuple[DriverSpec, bool]:
     """The bound spec of what is migrated, and its execution mode.
 
-    Raises:
-        SpecError: the place or the version is wrong.
+    Raises SpecError: the place or the version is wrong.
     """
     if to not in (2, 3):
         raise SpecError(f"expected 2 or 3, not {to!r}", ("to",))
@@ -249,8 +244,7 @@ def _planned(
 ) -> MigrateCall:
     """The call of a migration to somewhere else; how it is run makes no difference.
 
-    Raises:
-        SpecError: it is one in place.
+    Raises SpecError: it is one in place.
     """
     del how
     if dest is None:

@@ -187,13 +187,7 @@ def arrays(plan: list[Planned]) -> list[PlannedArray]:
 def summary(
     plan: list[Planned], done: Mapping[str, tuple[int, int]], *, verified: bool
 ) -> CopySummary:
-    """What became of all members.
-
-    Args:
-        plan: what was to become of them.
-        done: of each array, by its path, how many bytes and chunks were copied.
-        verified: whether they were read again.
-    """
+    """What became of all members; `done`: how many bytes and chunks of each array were copied."""
     members = [_member(each) for each in plan]
     finished = [
         member._replace(bytes=done[member.path][0], chunks=done[member.path][1])

@@ -17,9 +17,6 @@ _MEMBERS = ("filters", "codecs", "compressor", "compression")
 def codec_words(json: Mapping[str, object]) -> str:
     """All codecs in one line.
 
-    Args:
-        json: of a codec spec.
-
     Example:
         >>> codec_words(
         ...     {

@@ -31,7 +31,6 @@ class Axis(NamedTuple):
     Attributes:
         low: the first position; None: there is none.
         high: one past the last; None: there is none.
-        label: its name.
         chunk: extent of a chunk; None: unknown.
         shard: extent of a shard; None: as a chunk.
         origin: a position where a chunk, and a shard, begins.
@@ -65,10 +64,7 @@ class _Side(NamedTuple):
 
 
 def drawing(axes: list[Axis]) -> Markup:
-    """An array's last three dimensions.
-
-    Args:
-        axes: all of its dimensions.
+    """An array's last three dimensions, of all.
 
     Example:
         >>> svg = drawing([Axis(0, 100, "y", 10), Axis(0, 200, "x", 50)])
@@ -90,13 +86,7 @@ def drawing(axes: list[Axis]) -> Markup:
 
 
 def _side(axis: Axis, longest: int, seen: float) -> _Side:
-    """An axis on the screen.
-
-    Args:
-        axis: the axis.
-        longest: extent of the longest one.
-        seen: how much of its length is seen: depth is foreshortened.
-    """
+    """An axis on the screen; of its length a share is `seen`: depth is foreshortened."""
     extent = axis.extent
     length = _LONGEST if extent is None else max(_SHORTEST, _LONGEST * sqrt(extent / longest))
     if not extent or axis.low is None or axis.high is None:

@@ -60,10 +60,7 @@ class Watcher(Protocol):
 class Part(NamedTuple):
     """Which of several workers this one is: it begins with its share, and then helps others.
 
-    Attributes:
-        number: from 0 on.
-        of: how many there are.
-        wait: for what others are at, in case they are lost.
+    With `wait` it waits for what others are at, in case they are lost.
     """
 
     number: int
@@ -74,8 +71,7 @@ class Part(NamedTuple):
     def parse(cls, text: str) -> Part:
         """What a user says.
 
-        Raises:
-            SpecError: it is no part.
+        Raises SpecError: it is no part.
 
         Example:
             >>> Part.parse("3/64")
@@ -101,14 +97,9 @@ def run_job(
     manifest: Document | None = None,
     part: Part | None = None,
 ) -> Report:
-    """Run a job.
+    """Run a job, or a plan of it, of which the manifest is its document.
 
-    Args:
-        job: it, or a plan of it.
-        executor: what runs the tasks; None: this process.
-        watcher: progress is reported to it.
-        manifest: where to keep what is done; of a plan that is its document. None: nowhere.
-        part: only work as one of several workers; needs a manifest.
+    With a `part` this process works as one of several workers, which needs a manifest.
     """
     report = Report([StepReport(each.operation) for each in job.steps], job.description)
     context, began = job.bound_context(), time.monotonic()

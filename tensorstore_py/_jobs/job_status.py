@@ -35,13 +35,7 @@ _SHOWN = 20
 
 
 class StepStatus(NamedTuple):
-    """How far a step is.
-
-    Attributes:
-        operation: its name.
-        stages: how far each of its stages is; none: its turn has not come.
-        bytes: of all its elements.
-    """
+    """How far each stage of a step is; none: its turn has not come. `bytes` is of all elements."""
 
     operation: str
     stages: tuple[Status, ...]
@@ -158,8 +152,7 @@ class JobStatus(NamedTuple):
 def job_status(job: Job, document: Document) -> JobStatus:
     """How far a planned job is.
 
-    Raises:
-        UnsupportedError: nothing can be recorded there.
+    Raises UnsupportedError: nothing can be recorded there.
     """
     steps = []
     for number, step in enumerate(job.steps):

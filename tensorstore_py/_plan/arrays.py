@@ -35,8 +35,7 @@ __all__ = ["array_json", "open_json", "portable_json"]
 def array_json(store: TensorStore, what: str) -> JsonObject:
     """The spec of an open array, with its metadata, which it must still have when it is opened.
 
-    Raises:
-        UnsupportedError: it is seen through a transaction, or has no spec.
+    Raises UnsupportedError: it is seen through a transaction, or has no spec.
     """
     if store._driver.transaction is not None:
         raise UnsupportedError(
@@ -66,8 +65,7 @@ def _plain(json: object) -> object:
 async def open_json(json: object, context: Context, what: str) -> TensorStore:
     """Open what `array_json` told of, from the library's loop.
 
-    Raises:
-        FailedPreconditionError: it is not there any more, or not as it was.
+    Raises FailedPreconditionError: it is not there any more, or not as it was.
     """
     model = bind(updated(as_model(json), {"open": True}), context)
     try:

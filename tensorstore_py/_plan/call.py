@@ -94,8 +94,7 @@ def call_of(
 ) -> Call[Any]:
     """The call of a public function with some arguments.
 
-    Raises:
-        SpecError: it is no function whose calls can be planned; or whatever is wrong with them.
+    Raises SpecError: it is no function whose calls can be planned; or whatever is wrong with them.
     """
     for known, builder in _builders.values():
         if known is function:
@@ -107,8 +106,7 @@ def call_of(
 def call_named(name: str, options: Mapping[str, object]) -> Call[Any]:
     """The call that a document asks for.
 
-    Raises:
-        SpecError: there is no such function; or whatever is wrong with its arguments.
+    Raises SpecError: there is no such function; or whatever is wrong with its arguments.
     """
     if name not in _builders:
         hint = did_you_mean(name, sorted(_builders))

@@ -43,9 +43,6 @@ class TaskResult(NamedTuple):
     """What came of a task that was run.
 
     Attributes:
-        task: its number.
-        seconds: how long it took.
-        result: its partial result.
         failure: if it could not be done, since what it reads is damaged.
         error: anything else that it ended with.
     """
@@ -365,12 +362,10 @@ class Claims:
         ]
 
     async def _look(self, left: list[int], most: int) -> ClaimedPart | None:
-        """Look at a few of them, those first that were never looked at, or long ago.
+        """Look at a few parts of others, those first that were never looked at, or long ago.
 
-        Args:
-            left: the parts of others.
-            most: how many these were at first: so many workers there were. A worker that is done
-                with one of them waits, too, and all that wait share the looking.
+        `most` is how many these were at first: so many workers there were. A worker that is done
+        with one of them waits, too, and all that wait share the looking.
         """
         start = int(self._clock.chance() * len(left))
         seen = self._seen
@@ -457,10 +452,8 @@ class Claims:
     ) -> Record | None:
         """Have done what is done once, before or after all tasks, by this worker or another.
 
-        What comes before is always waited for: it is short, and no task can run without it.
-
-        Returns:
-            Its record; None if another worker has it and is not waited for.
+        What comes before is always waited for: it is short, and no task can run without it. Gives
+        its record; None if another worker has it and is not waited for.
         """
         pause = _FIRST_WAIT_S
         while True:
@@ -502,12 +495,7 @@ class Claims:
         self._tell(held.part, len(held.record.done))
 
     async def renew(self, held: ClaimedPart, *, early: bool = False) -> None:
-        """Store a part's record if it is time to.
-
-        Args:
-            held: the part.
-            early: a task has just ended, so there is something new to say.
-        """
+        """Store a part's record if it is time to; `early`: a task has just ended."""
         wait_s = held.record.lease_s / _WRITES_A_LEASE / (2 if early else 1)
         if held.lost or self._clock.now() - held.stored_at < wait_s:
             return

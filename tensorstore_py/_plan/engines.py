@@ -177,13 +177,10 @@ def _broken(error: BrokenExecutor) -> AbortedError:
 def engine_of(executor: object) -> Engine | None:
     """The engine that an `executor=` means; None: this process.
 
-    Args:
-        executor: None; an executor of `concurrent.futures` or one with its methods (loky,
-            `mpi4py.futures`); a `dask.distributed.Client`; the module `ray`, or `"ray"`.
+    It may be an executor of `concurrent.futures` or one with its methods (loky, `mpi4py.futures`),
+    a `dask.distributed.Client`, the module `ray`, or `"ray"`.
 
-    Raises:
-        UnsupportedError: the engine is not installed.
-        SpecError: it is no engine.
+    Raises UnsupportedError: the engine is not installed; SpecError: it is no engine.
     """
     if executor is None:
         return None

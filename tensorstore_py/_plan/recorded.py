@@ -36,13 +36,9 @@ __all__ = ["join", "store_plan", "stored_plan", "work_on", "work_on_stage"]
 async def store_plan(
     call: Call[Any], where: DocumentPlace, *, portable: bool = False
 ) -> tuple[Stage, ...]:
-    """Store the plan of a call, or find that it is stored already.
+    """Store the plan of a call, or find that it is stored already; gives its stages.
 
-    Returns:
-        What there is to do, with what was done already.
-
-    Raises:
-        FailedPreconditionError: another plan is there, or sources or targets have changed since.
+    Raises FailedPreconditionError: another plan is there, or sources or targets have changed since;
         UnsupportedError: the store cannot hold a manifest.
     """
     manifest = Manifest(where.store, where.key, Parts(0))
@@ -93,18 +89,10 @@ async def work_on_stage(
     wait: bool = True,
     only_begin: bool = False,
 ) -> tuple[StageOutcome, bool]:
-    """Do what is left of a stage of a stored plan, together with other workers.
+    """Do what is left of stage `number` of a stored plan, together with other workers.
 
-    Args:
-        call: what was asked for.
-        stages: what there is to do.
-        number: which of them; those before are done.
-        where: where the plan is stored.
-        context: what specs are bound to.
-        told: called with the number of the stage and of how many more of its tasks are done.
-        share: which of how many equal shares to begin with.
-        wait: for what others are at; False: leave it to them.
-        only_begin: do what comes before all tasks, and none of them.
+    Stages before it are done. `told` is called with the number of the stage and of how many more
+    of its tasks are done; for `share`, `wait` and `only_begin` see `Worker`.
 
     Returns:
         What was done here, with the results of all if all is done; and whether it is.

@@ -57,7 +57,6 @@ class Piece(NamedTuple):
         stage: with only the steps that they belong to.
         first: which of the whole stage's steps is its first.
         start: the number, among those of `stage`, of the first task.
-        stop: that after the last.
     """
 
     stage: Stage
@@ -82,13 +81,10 @@ class Piece(NamedTuple):
 
 
 class StageWorker(NamedTuple):
-    """A worker of a stage of a stored plan, on an engine.
+    """A worker of a stage of a stored plan, on an engine, that begins with share `number`.
 
     Attributes:
         where: the JSON spec of the plan's document.
-        stage: the number of the stage.
-        number: which share it begins with.
-        of: of how many.
         live: the call, its stages and where its plan is stored, in the same process.
     """
 
@@ -173,17 +169,11 @@ def run_call(
     manifest: DocumentPlace | None = None,
     stages: tuple[Stage, ...] | None = None,
 ) -> Future[R]:
-    """Run a call.
+    """Run a call on what `engine_of` makes of `executor`, keeping in `manifest` what is done.
 
-    Args:
-        call: what was asked for.
-        executor: what runs the tasks, see `engine_of`; None: this process.
-        told: progress is reported to it.
-        manifest: where to keep what is done; None: nowhere.
-        stages: those of the call, if they are known.
+    `stages` are those of the call, if they are known.
 
-    Raises:
-        SpecError, UnsupportedError: (at once) it is no engine, or one that is not installed.
+    Raises SpecError, UnsupportedError: (at once) it is no engine, or one that is not installed.
     """
     engine = engine_of(executor)
 

@@ -69,12 +69,10 @@ class Status(NamedTuple):
 
 
 async def status_of(manifest: Manifest, bytes_of: Callable[[range], int] | None = None) -> Status:
-    """How far a plan is.
+    """How far a plan is that is stored or loaded already.
 
-    Args:
-        manifest: of which the plan is stored or loaded already.
-        bytes_of: how many bytes some tasks tell, for parts that are done: their records are not
-            read.
+    `bytes_of` says how many bytes some tasks tell, for parts that are done: their records are not
+    read.
     """
     parts = manifest.parts
     states = bytearray()

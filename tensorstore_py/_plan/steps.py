@@ -43,12 +43,7 @@ __all__ = [
 
 
 class Operation(Protocol):
-    """What is done to each block of a step.
-
-    Attributes:
-        inline: the execution mode of `run`.
-        memory: the budget that blocks in memory count in; None: there is none.
-    """
+    """What is done to each block of a step; blocks in memory count in the budget `memory`."""
 
     @property
     def inline(self) -> bool: ...
@@ -96,12 +91,9 @@ _openers: dict[str, tuple[Opener, Merging | None]] = {}
 
 
 def register(kind: str, opener: Opener, merging: Merging | None = None) -> None:
-    """Say how steps of a kind are opened, and how their partial results are merged.
+    """Say how steps of a kind are opened, and how their partial results, if any, are merged.
 
-    Args:
-        kind: its name in a plan.
-        opener: never suspends where all stores are local.
-        merging: None: there are no results.
+    The opener never suspends where all stores are local.
     """
     _openers[kind] = (opener, merging)
 
@@ -109,8 +101,7 @@ def register(kind: str, opener: Opener, merging: Merging | None = None) -> None:
 def found(kind: str) -> tuple[Opener, Merging | None]:
     """What was registered of a kind.
 
-    Raises:
-        SpecError: nothing was.
+    Raises SpecError: nothing was.
     """
     if kind not in _openers:
         hint = did_you_mean(kind, sorted(_openers))
@@ -123,8 +114,7 @@ async def open_operation(
 ) -> Operation:
     """The operation of a step.
 
-    Raises:
-        SpecError: the kind is not registered, or something is wrong with the arguments.
+    Raises SpecError: the kind is not registered, or something is wrong with the arguments.
     """
     return await found(kind)[0](arguments, context, blocks)
 
@@ -199,11 +189,7 @@ class Step:
         return found(self.kind)[1]
 
     async def open(self, context: Context) -> Operation:
-        """The operation.
-
-        Args:
-            context: what specs are bound to.
-        """
+        """The operation; specs are bound to the context."""
         if self.live is None:
             self.live = await open_operation(self.kind, self.arguments, context, self.blocks)
         return self.live
@@ -228,8 +214,7 @@ class Step:
     def from_json(cls, json: object) -> Step:
         """What `to_json` made of one.
 
-        Raises:
-            SpecError: it is something else, or of a kind that is not registered.
+        Raises SpecError: it is something else, or of a kind that is not registered.
         """
         match json:
             case {"kind": str(kind), "name": str(name), "form": str(form), "blocks": blocks,
@@ -260,8 +245,6 @@ class TaskRun(NamedTuple):
     """Tasks that follow each other in one step.
 
     Attributes:
-        step: its number in the stage.
-        start: the first block.
         stop: that after the last one.
         first: the number of the first as a task of the stage.
     """
@@ -273,11 +256,7 @@ class TaskRun(NamedTuple):
 
 
 class Stage:
-    """Steps whose tasks may run in any order.
-
-    Args:
-        steps: in the order in which their tasks are numbered.
-    """
+    """Steps whose tasks, numbered in their order, may run in any order."""
 
     __slots__ = ("_ends", "count", "steps")
 
@@ -289,8 +268,7 @@ class Stage:
     def task(self, number: int) -> tuple[Step, Block]:
         """What a task works on.
 
-        Raises:
-            IndexError: there is no such task.
+        Raises IndexError: there is no such task.
         """
         if not 0 <= number < self.count:
             raise IndexError(f"there are {self.count} tasks, and none of number {number}")
@@ -310,11 +288,7 @@ class Stage:
             at += 1
 
     def some(self, start: int, stop: int) -> tuple[Stage, int, int]:
-        """A stage of only those steps that tasks of some numbers belong to.
-
-        Returns:
-            The stage, the number of its first step, and how many tasks are before that.
-        """
+        """Only those steps that some tasks belong to; the number of the first; tasks before it."""
         runs = list(self.runs(start, stop))
         if not runs:
             return Stage(()), 0, start

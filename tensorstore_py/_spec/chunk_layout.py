@@ -216,12 +216,7 @@ def _part(
 
 
 def grid_argument(name: str, value: object) -> GridConstraints:
-    """The constraints that one keyword argument of `Grid` adds.
-
-    Raises:
-        SpecError: a value out of range.
-        TypeError: a value of a wrong type.
-    """
+    """The constraints that one keyword argument of `Grid` adds. Raises SpecError, TypeError."""
     hard = not name.endswith(_SOFT)
     name = name.removesuffix(_SOFT)
     if name == "grid":

@@ -43,12 +43,7 @@ _FARTHEST = 2**62 - 1
 
 @dataclass(frozen=True, slots=True)
 class PerDim(Generic[T]):
-    """Constraints of one kind, for each dimension.
-
-    Attributes:
-        values: the constrained value; None where unconstrained.
-        hard: whether it is a hard constraint; false where unconstrained.
-    """
+    """Constraints of one kind: for each dimension a value or None, and whether it is hard."""
 
     values: tuple[T | None, ...]
     hard: tuple[bool, ...]
@@ -75,10 +70,7 @@ class PerDim(Generic[T]):
         return PerDim(self.values, (False,) * len(self.values))
 
     def merged(self, other: PerDim[T]) -> PerDim[T]:
-        """Both constraints, `other` coming second.
-
-        Raises MismatchError: two hard constraints on one dimension differ.
-        """
+        """Both constraints, `other` second. Raises MismatchError: two hard ones differ."""
         values, hard = list(self.values), list(self.hard)
         for dim, (value, is_hard) in enumerate(zip(other.values, other.hard, strict=True)):
             if value is None:
@@ -113,9 +105,7 @@ Scalar = tuple[int, bool]
 def merge_elements(mine: Scalar | None, theirs: Scalar | None) -> Scalar | None:
     """Both constraints on a number of elements, `theirs` coming second.
 
-    Raises:
-        MismatchError: two hard constraints differ.
-        SpecError: a negative number.
+    Raises MismatchError: two hard constraints differ; SpecError: a negative number.
     """
     if theirs is None:
         return mine
@@ -136,9 +126,7 @@ def merge_elements(mine: Scalar | None, theirs: Scalar | None) -> Scalar | None:
 def extents(values: Sequence[object], hard: bool) -> PerDim[int]:
     """Chunk extents as constraints: None and 0 are unconstrained, -1 is the full extent, soft.
 
-    Raises:
-        SpecError: below -1; the path is the dimension.
-        TypeError: not an integer.
+    Raises SpecError: below -1; TypeError: not an integer. The path is the dimension.
     """
 
     def check(dim: int, value: object) -> int | None:
@@ -155,9 +143,7 @@ def extents(values: Sequence[object], hard: bool) -> PerDim[int]:
 def origins(values: Sequence[object], hard: bool) -> PerDim[int]:
     """Grid origins as constraints; None is unconstrained.
 
-    Raises:
-        SpecError: not a finite index; the path is the dimension.
-        TypeError: not an integer.
+    Raises SpecError: not a finite index; TypeError: not an integer. The path is the dimension.
     """
 
     def check(dim: int, value: object) -> int | None:
@@ -173,9 +159,7 @@ def origins(values: Sequence[object], hard: bool) -> PerDim[int]:
 def aspect_ratios(values: Sequence[object], hard: bool) -> PerDim[float]:
     """Aspect ratios as constraints; None and 0 are unconstrained.
 
-    Raises:
-        SpecError: negative or not a number; the path is the dimension.
-        TypeError: not a number at all.
+    Raises SpecError: negative or NaN; TypeError: not a number. The path is the dimension.
     """
 
     def check(dim: int, value: object) -> float | None:
@@ -212,10 +196,7 @@ _SOFT = "_soft_constraint"
 class GridConstraints:
     """Constraints on one kind of chunk; None where there are none at all.
 
-    Attributes:
-        shape: extent per dimension; -1 is the domain's full extent.
-        aspect_ratio: relative extent per dimension.
-        elements: (number of elements in all, whether it is a hard constraint).
+    In `shape`, -1 is the domain's full extent; `elements` is (how many in all, whether hard).
     """
 
     shape: PerDim[int] | None = None
@@ -249,10 +230,7 @@ class GridConstraints:
         )
 
     def merged(self, other: GridConstraints) -> GridConstraints:
-        """Both constraints, `other` coming second.
-
-        Raises MismatchError: hard constraints that differ.
-        """
+        """Both constraints, `other` second. Raises MismatchError: hard constraints that differ."""
         if other == NO_GRID:
             return self
         if self == NO_GRID:
@@ -279,14 +257,9 @@ class GridConstraints:
 
     @classmethod
     def parse(cls, json: object, rank: int | None) -> GridConstraints:
-        """The constraints for a JSON object.
+        """The constraints for frozen JSON; `rank` is the known number of dimensions, if any.
 
-        Args:
-            json: as `freeze` gives it.
-            rank: known number of dimensions, or None.
-
-        Raises:
-            SpecError: unknown member, wrong type or rank, or members that contradict each other.
+        Raises SpecError: unknown member, wrong type or rank, or members that contradict each other.
         """
         if not isinstance(json, Mapping):
             raise SpecError(f"expected an object, but found {describe(json)}")
@@ -377,9 +350,7 @@ def merge_dims(mine: PerDim[T] | None, theirs: PerDim[T] | None) -> PerDim[T] | 
 def merge_rank(known: int | None, rank: int | None) -> int | None:
     """The rank that both agree on; None is unknown.
 
-    Raises:
-        MismatchError: they differ.
-        SpecError: outside 0..32.
+    Raises MismatchError: they differ; SpecError: outside 0..32.
     """
     if rank is None:
         return known

@@ -80,11 +80,7 @@ def is_store(value: object) -> bool:
 
 
 def json_of_object(value: object) -> object:
-    """The spec of the store that an object stands for.
-
-    Args:
-        value: one that does.
-    """
+    """The spec of the store that an object stands for."""
     make = _maker(value)
     assert make is not None
     return make(value)

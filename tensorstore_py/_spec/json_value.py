@@ -337,11 +337,7 @@ def parse_json_text(text: str | bytes) -> object:
 def parse_stored_json(data: bytes) -> object:
     """The value of a document that a program wrote: as the standard library reads it, but text.
 
-    Args:
-        data: the document.
-
-    Raises:
-        SpecError: not JSON; text with half of a surrogate pair, with the path to it.
+    Raises SpecError: not JSON; text with half of a surrogate pair, with the path to it.
 
     Example:
         >>> parse_stored_json(b'{"fill_value": NaN}')

@@ -86,7 +86,6 @@ class DimMapping:
     """Where each dimension's value comes from.
 
     Attributes:
-        transform: the index transform.
         inverse: False from output to input, True from input to output.
         sources: for each resulting dimension: (source dimension, offset, stride), or None.
     """
@@ -130,16 +129,9 @@ class DimMapping:
     def apply(
         self, constraint: PerDim[T], change: Callable[[T, int, int], T], what: str
     ) -> PerDim[T]:
-        """The constraint on the other side.
+        """The constraint on the other side, by `change(value, offset, stride)`.
 
-        Args:
-            constraint: one value per dimension of this side.
-            change: the new value for (value, offset, stride).
-            what: name of the constraint, for errors.
-
-        Raises:
-            MismatchError: a hard constraint has no output dimension.
-            OutOfRangeError: the changed value overflows.
+        Raises MismatchError: a hard constraint has no output dimension; OutOfRangeError: overflow.
         """
         if self.inverse:
             kept = {source[0] for source in self.sources if source is not None}
@@ -194,16 +186,7 @@ _JSON_MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class LayoutConstraints:
-    """The constraints as one immutable value.
-
-    Attributes:
-        rank: number of dimensions; None if unknown.
-        inner_order: (permutation of the dimensions, whether it is a hard constraint).
-        grid_origin: origin of the chunk grid.
-        write_chunk: constraints on the unit of writing.
-        read_chunk: constraints on the unit of reading.
-        codec_chunk: constraints on blocks inside the codec.
-    """
+    """The constraints as one immutable value; the order says whether it is hard, too."""
 
     rank: int | None = None
     inner_order: tuple[tuple[int, ...], bool] | None = None
@@ -237,10 +220,7 @@ class LayoutConstraints:
         )
 
     def merged(self, other: LayoutConstraints) -> LayoutConstraints:
-        """Both constraints, `other` coming second.
-
-        Raises MismatchError: the ranks or hard constraints differ.
-        """
+        """Both constraints, `other` second. Raises MismatchError: ranks or hard ones differ."""
         rank = merge_rank(self.rank, other.rank)
         order = self.inner_order
         if other.inner_order is not None:

@@ -153,8 +153,7 @@ class Registry(Generic[C]):
             aliases: further names that are accepted and never printed.
             schemes: URL schemes that the class understands.
 
-        Raises:
-            ValueError: another class has one of the names already.
+        Raises ValueError: another class has one of the names already.
         """
         for key in (name, *aliases):
             taken = self._find(key)

@@ -40,8 +40,7 @@ def merge_domains(mine: IndexDomain | None, theirs: IndexDomain | None) -> Index
     An implicit infinite bound and an empty label are unconstrained; whatever else both state must
     agree. A bound is implicit if both say so.
 
-    Raises:
-        MismatchError: rank, a label or a bound differs.
+    Raises MismatchError: rank, a label or a bound differs.
     """
     if mine is None or theirs is None:
         return theirs if mine is None else mine
@@ -155,14 +154,7 @@ Units: TypeAlias = tuple[Unit | None, ...]
 class SchemaConstraints:
     """The parts as one immutable value; None where unconstrained.
 
-    Attributes:
-        rank: number of dimensions.
-        dtype: element type.
-        domain: bounds and labels.
-        chunk_layout: layout constraints.
-        codec: codec constraints.
-        fill_value: read-only array that broadcasts to the domain.
-        dimension_units: a unit, or None, for each dimension.
+    The fill value is read-only and broadcasts to the domain; units are one, or None, by dimension.
     """
 
     rank: int | None = None
