@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockFunction", "PickledFunction"]
 
-#: A function with a parameter of this name is told which block it works on.
+#: A function with a parameter of this name gets the domain of the block.
 _DOMAIN = "domain"
 
 
@@ -84,7 +84,7 @@ class BlockFunction:
         TypeError: it is no function.
     """
 
-    __slots__ = ("_function", "_told", "_user", "kwargs", "name")
+    __slots__ = ("_function", "_takes_domain", "_user", "kwargs", "name")
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class BlockFunction:
         self._user = UserFunction(self._call, loop)
         if not UserFunction(self._function, None).inline:
             self._user = UserFunction(self._call_async, loop)
-        self._told = _DOMAIN not in self.kwargs and _takes_domain(self._function, inputs)
+        self._takes_domain = _DOMAIN not in self.kwargs and _takes_domain(self._function, inputs)
 
     @property
     def inline(self) -> bool:
@@ -140,11 +140,11 @@ class BlockFunction:
         return await within(inline, user.inline, lambda: user(user.inline, blocks, domain, quiet))
 
     def _call(self, blocks: tuple[object, ...], domain: object, quiet: bool) -> object:
-        told = {_DOMAIN: domain} if self._told else {}
+        given = {_DOMAIN: domain} if self._takes_domain else {}
         if quiet:
             with np.errstate(all="ignore"):
-                return self._function(*blocks, **told, **self.kwargs)
-        return self._function(*blocks, **told, **self.kwargs)
+                return self._function(*blocks, **given, **self.kwargs)
+        return self._function(*blocks, **given, **self.kwargs)
 
     async def _call_async(self, blocks: tuple[object, ...], domain: object, quiet: bool) -> object:
         found: Any = self._call(blocks, domain, quiet)

@@ -172,7 +172,7 @@ class DiffCall(Call[Difference]):
 
         return Step(
             "diff", path, arguments, operation.blocks, operation.item_bytes,
-            operation.told_bytes, operation,
+            operation.progress_bytes, operation,
         )  # fmt: skip
 
     async def begin(self, again: bool) -> None:

@@ -231,7 +231,7 @@ class DiffArrays:
         self.inline = one.inline and other.inline
         self.memory = one.memory or other.memory
         here, beside = one.data_type.array_dtype.itemsize, other.data_type.array_dtype.itemsize
-        self.told_bytes = here
+        self.progress_bytes = here
         self.item_bytes = here + beside + (1 if tolerance.exact else _TOLERANT_BYTES)
         sizes = limits(self.item_bytes, self.memory)
         self.blocks = Blocks(

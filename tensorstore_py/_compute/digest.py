@@ -140,7 +140,7 @@ class DigestArray:
         self._view = propagate_bounds(source.domain.mark_bounds_implicit[False], view)
         self.inline = source.inline
         self.memory = source.memory
-        self.told_bytes = self.item_bytes = source.data_type.array_dtype.itemsize
+        self.progress_bytes = self.item_bytes = source.data_type.array_dtype.itemsize
         self.blocks = Blocks.of_read(source, self._view, **limits(self.item_bytes, self.memory))
 
     async def run(self, block: Block) -> Lanes:
@@ -300,7 +300,7 @@ def _step(path: str, each: SourceArray, operation: DigestArray) -> Step:
         lambda: {"source": array_arguments(each.array, path)},
         operation.blocks,
         operation.item_bytes,
-        operation.told_bytes,
+        operation.progress_bytes,
         operation,
     )
 

@@ -215,7 +215,7 @@ class MapBlocksCall(Call["TensorStore"]):
             arguments,
             operation.blocks,
             operation.item_bytes,
-            operation.told_bytes,
+            operation.progress_bytes,
             operation,
             seen.form,
         )

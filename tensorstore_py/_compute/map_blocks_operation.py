@@ -122,7 +122,7 @@ class MapBlocks(NamedTuple):
         return next((driver.memory for driver in drivers if driver.memory is not None), None)
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element counts."""
         return self.target.data_type.array_dtype.itemsize
 

@@ -260,7 +260,7 @@ class PyramidPart(NamedTuple):
         return self.levels[0].driver.memory or self.base.memory
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element of the base counts."""
         return self.base.data_type.array_dtype.itemsize
 
@@ -268,7 +268,7 @@ class PyramidPart(NamedTuple):
     def item_bytes(self) -> int:
         """How much memory an element of a region takes meanwhile; at least a byte."""
         held = self._width * prod(self.leaf) + sum(prod(each.cell) for each in self.levels[1:])
-        return max(1, -(-held * self.told_bytes // max(1, self.blocks.largest)))
+        return max(1, -(-held * self.progress_bytes // max(1, self.blocks.largest)))
 
     @property
     def _width(self) -> int:

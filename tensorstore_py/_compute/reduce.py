@@ -190,8 +190,8 @@ class ReduceCall(Call[dict[str, Any]]):
             }
 
         step = Step(
-            "reduce", "", arguments, operation.blocks, operation.item_bytes, operation.told_bytes,
-            operation,
+            "reduce", "", arguments, operation.blocks, operation.item_bytes,
+            operation.progress_bytes, operation,
         )  # fmt: skip
         return (Stage((step,)),)
 

@@ -146,9 +146,9 @@ class ReduceArray:
         self._reduced = numbered(dims, self._view.input_labels)
         self.inline = source.inline
         self.memory = source.memory
-        self.told_bytes = source.data_type.array_dtype.itemsize
+        self.progress_bytes = source.data_type.array_dtype.itemsize
         # Rows that do not lie side by side in memory are moved there.
-        self.item_bytes = 2 * self.told_bytes
+        self.item_bytes = 2 * self.progress_bytes
         layout = source.schema.chunk_layout
         edges = chunk_edges(source, self._view, layout.read_chunk.shape)
         few = chunk_edges(source, self._view, layout.write_chunk.shape)

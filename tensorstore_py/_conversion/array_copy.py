@@ -62,7 +62,7 @@ class ChunkCopy(NamedTuple):
         return self.target.data_type.array_dtype.itemsize
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element counts."""
         return self.item_bytes
 
@@ -99,7 +99,7 @@ async def copy_blocks(
     source: SourceArray,
     target: TensorStore,
     form: TargetMetadata,
-    told: Reporter,
+    reporter: Reporter,
     damaged: list[DamagedTask],
     *,
     verify: bool = False,
@@ -122,10 +122,10 @@ async def copy_blocks(
         run,
         item_bytes=copy.item_bytes,
         memory=copy.memory,
-        told=PartReporter(told),
-        told_bytes=copy.told_bytes,
+        reporter=PartReporter(reporter),
+        progress_bytes=copy.progress_bytes,
     )
-    return copy.blocks.size * copy.told_bytes, copy.blocks.chunks
+    return copy.blocks.size * copy.progress_bytes, copy.blocks.chunks
 
 
 def form_digest(source: SourceArray, form: TargetMetadata) -> str:

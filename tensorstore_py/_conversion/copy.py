@@ -306,8 +306,8 @@ def rechunk(
         "verify": verify,
         "context": context,
     }
-    told = Reporter(progress, "rechunk")
-    return _copy("rechunk", source, dest, options, manifest, executor, dry_run, told)
+    reporter = Reporter(progress, "rechunk")
+    return _copy("rechunk", source, dest, options, manifest, executor, dry_run, reporter)
 
 
 def _check_chunks(chunks: Chunks | None, options: Mapping[str, Any]) -> None:
@@ -324,7 +324,7 @@ def _copy(
     manifest: object,
     executor: object,
     dry_run: bool,
-    told: Reporter,
+    reporter: Reporter,
 ) -> Future[CopySummary]:
     """Copy in this process, or by an executor."""
     asked = CopyArguments.of(source, dest, **options)
@@ -332,10 +332,12 @@ def _copy(
     if manifest is not None:
         where = document_place(manifest, as_context(options["context"]))
     if not dry_run and (executor is not None or where is not None):
-        return run_call(CopyCall(operation, asked.request, asked.to_json), executor, told, where)
-    whole = TreeCopy(asked.request, told)
+        return run_call(
+            CopyCall(operation, asked.request, asked.to_json), executor, reporter, where
+        )
+    whole = TreeCopy(asked.request, reporter)
     body = partial(whole.run, dry_run=dry_run)
-    return told.until(start(asked.request.inline, body, on_interrupt=OnInterrupt.CANCEL))
+    return reporter.until(start(asked.request.inline, body, on_interrupt=OnInterrupt.CANCEL))
 
 
 def _planner(operation: str) -> Callable[..., CopyCall]:

@@ -93,7 +93,7 @@ class CopyCall(Call[CopySummary]):
             arguments,
             operation.blocks,
             operation.item_bytes,
-            operation.told_bytes,
+            operation.progress_bytes,
             operation,
             form_digest(each.source, each.form),
         )

@@ -64,7 +64,7 @@ class InPlaceMigration(NamedTuple):
     to: Version
     keep: bool
     where: str
-    told: Reporter
+    reporter: Reporter
 
     @property
     def store(self) -> KvStore:
@@ -185,7 +185,7 @@ class InPlaceMigration(NamedTuple):
     async def _store_new(self, plans: Sequence[_PlannedNode]) -> None:
         store = self.store
 
-        self.told.begin(0, 0, sum(each.node.kind == "array" for each in plans))
+        self.reporter.begin(0, 0, sum(each.node.kind == "array" for each in plans))
 
         async def make(each: _PlannedNode) -> None:
             if each.step.action == "chunks":
@@ -201,7 +201,7 @@ class InPlaceMigration(NamedTuple):
                         "migrate again when nobody else changes the hierarchy"
                     )
             if each.node.kind == "array":
-                self.told.advance(0, 0, 1)
+                self.reporter.advance(0, 0, 1)
 
         await self._inner_first(plans, make)
         for each in plans:
@@ -215,16 +215,16 @@ class InPlaceMigration(NamedTuple):
         before = await open_as(self.old, path, as_version2(each.node))
         after = await open_as(self.new, path, document)
         copy = ArrayCopy.of(before._driver, before._transform, after._driver, after._transform)
-        part = PartReporter(self.told)
-        self.told.more(0, copy.blocks.size * copy.told_bytes)
+        part = PartReporter(self.reporter)
+        self.reporter.more(0, copy.blocks.size * copy.progress_bytes)
         await each_block(
             copy.inline,
             copy.blocks,
             copy.run,
             item_bytes=copy.item_bytes,
             memory=copy.memory,
-            told=part,
-            told_bytes=copy.told_bytes,
+            reporter=part,
+            progress_bytes=copy.progress_bytes,
         )
 
     async def _check(self, plans: Sequence[_PlannedNode]) -> None:

@@ -182,7 +182,7 @@ def _sizes(shape: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
 def _resolved(
     source: SourceArray, name: str, wanted: Chunks, present: tuple[int, ...] | None
 ) -> tuple[int, ...]:
-    """The extent along each dimension; what is not told stays, or is all of it."""
+    """The extent along each dimension; what is not given stays, or is all of it."""
     shape, labels = source.shape, source.array.domain.labels
     kept = present or shape
     if isinstance(wanted, Mapping):

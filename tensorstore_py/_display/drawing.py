@@ -1,6 +1,6 @@
 """A drawing of an array: its last three dimensions as a box, with chunks and shards, in SVG.
 
-Lengths are roots of the extents, so that flat and long boxes can be told apart and still be seen.
+Lengths are roots of the extents: flat and long boxes can be distinguished and still be seen.
 The one invariant: however many chunks there are, so many lines are drawn at most; where they are
 more, one line stands for several, and a note says so.
 """
@@ -81,8 +81,8 @@ def drawing(axes: list[Axis]) -> Markup:
     if not axes:
         x = _flat(30.0)
     notes = _notes(axes, sides)
-    told = element("div", notes, class_="tsv-muted") if notes else None
-    return element("div", _svg(x, y, z, axes), told)
+    text = element("div", notes, class_="tsv-muted") if notes else None
+    return element("div", _svg(x, y, z, axes), text)
 
 
 def _side(axis: Axis, longest: int, seen: float) -> _Side:

@@ -1,7 +1,7 @@
 """`Document`: one JSON document in a directory or a store, and what job files say of places.
 
 In a job file a string with `://` is a URL, and any other one a local path, relative to the
-directory that the file is in. Whatever is told of a document names it as the user did.
+directory that the file is in. Messages name a document as the user did.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def as_place(given: object, folder: Path | None) -> object:
 
 
 def in_memory(place: object) -> bool:
-    """Whether the outermost store of a spec is memory; a spec that is wrong is told of later."""
+    """Whether the outermost store of a spec is memory; a wrong spec is an error later."""
     if isinstance(place, Path):
         return False
     try:

@@ -176,13 +176,13 @@ async def _step_status(step: JobStep, where: DocumentPlace) -> StepStatus:
 
 
 def _size(stage: Stage) -> int:
-    return sum(step.told_bytes * step.blocks.size for step in stage.steps)
+    return sum(step.progress_bytes * step.blocks.size for step in stage.steps)
 
 
 def _bytes_of(stage: Stage, tasks: range) -> int:
     """Of some tasks, in proportion: to look at each of millions takes long."""
     return sum(
-        stage.steps[run.step].told_bytes
+        stage.steps[run.step].progress_bytes
         * (stage.steps[run.step].blocks.size * run.stop // stage.steps[run.step].blocks.count
            - stage.steps[run.step].blocks.size * run.start // stage.steps[run.step].blocks.count)
         for run in stage.runs(tasks.start, tasks.stop)

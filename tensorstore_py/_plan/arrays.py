@@ -63,7 +63,7 @@ def _plain(json: object) -> object:
 
 
 async def open_json(json: object, context: Context, what: str) -> TensorStore:
-    """Open what `array_json` told of, from the library's loop.
+    """Open what `array_json` described, from the library's loop.
 
     Raises FailedPreconditionError: it is not there any more, or not as it was.
     """

@@ -247,7 +247,7 @@ class Claims:
         search: where to look for them.
         work: what is done.
         wait: whether to wait for parts that others have.
-        told: called with how many more tasks are known to be done, here or elsewhere.
+        on_progress: called with how many more tasks are known to be done, here or elsewhere.
 
     Attributes:
         held: the parts that are claimed.
@@ -268,19 +268,19 @@ class Claims:
         work: Work,
         *,
         wait: bool,
-        told: Callable[[int], object],
+        on_progress: Callable[[int], object],
     ) -> None:
         self._manifest = manifest
         self._owner = owner
         self._search = search
         self._work = work
         self._wait = wait
-        self._told = told
+        self._on_progress = on_progress
         self._clock = manifest.clock
         self._lease_s = manifest.lease_s
         self._sequence = 0
         self._seen: dict[int, _SeenRecord] = {}
-        self._told_of: dict[int, int] = {}
+        self._counted: dict[int, int] = {}
         self.held: dict[int, ClaimedPart] = {}
         self.began = self._clock.wall()
         self.failed: dict[int, Record] = {}
@@ -526,7 +526,7 @@ class Claims:
         part = held.part
         if stored and part >= 0:
             await self._manifest.mark(part, state)
-            self._told_of.pop(part, None)
+            self._counted.pop(part, None)
             self._search.note(part, FAILED if state == "failed" else DONE)
             if state == "failed":
                 self.failed[part] = held.record
@@ -563,18 +563,18 @@ class Claims:
 
     def _tell(self, part: int, tasks: int) -> None:
         """So many tasks of a part are known to be done in all."""
-        before = self._told_of.get(part, 0)
+        before = self._counted.get(part, 0)
         if part >= 0 and tasks > before:
-            self._told_of[part] = tasks
-            self._told(tasks - before)
+            self._counted[part] = tasks
+            self._on_progress(tasks - before)
 
     def _tell_all(self, done: list[int]) -> None:
         """All tasks of some parts are known to be done."""
-        parts, told = self._manifest.parts, self._told_of
+        parts, counted = self._manifest.parts, self._counted
         tasks = len(done) * parts.size
         if done and done[-1] == parts.count - 1:
             tasks = tasks - parts.size + len(parts[done[-1]])
-        if told:
-            tasks -= sum(told.pop(part, 0) for part in done)
+        if counted:
+            tasks -= sum(counted.pop(part, 0) for part in done)
         if tasks > 0:
-            self._told(tasks)
+            self._on_progress(tasks)

@@ -1,6 +1,6 @@
 """What is recorded of a part, by whom and when: a small JSON document that only its owner replaces.
 
-Each version of a record is told from any other by its owner and how many records that one had
+Each version of a record is distinguished by its owner and how many records that one had
 written: so a writer that got no answer finds out whether its write happened. The one invariant:
 what `result` is made of is exactly what `done` says.
 
@@ -167,7 +167,7 @@ class Record:
         sequence: how many records the owner had written by then, this one included.
         at: when this was written, in seconds since the epoch.
         lease_s: the owner writes again within this time, or has abandoned it.
-        bytes: how many bytes these told.
+        bytes: how many bytes these have.
         result: their partial results, merged, as JSON.
         failures: tasks that could not be done; not all are described.
         worker: how much the owner has done, of this part and others.

@@ -58,7 +58,7 @@ class Operation(Protocol):
         """How much memory an element of a block takes meanwhile."""
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element counts in progress."""
 
     async def run(self, block: Block) -> object:
@@ -128,7 +128,7 @@ class Step:
         arguments: JSON, or what makes it when the step has to travel.
         blocks: what to work on.
         item_bytes: how much memory an element takes meanwhile.
-        told_bytes: what an element counts.
+        progress_bytes: what an element counts.
         live: the open operation, if it was opened here.
         form: a few letters that are others when what it works on is of another form.
         inline: the execution mode of its tasks; by default that of the open operation.
@@ -136,7 +136,7 @@ class Step:
 
     __slots__ = (
         "_arguments", "blocks", "form", "inline", "item_bytes", "kind", "live", "name",
-        "told_bytes",
+        "progress_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -146,7 +146,7 @@ class Step:
         arguments: JsonObject | Callable[[], JsonObject],
         blocks: Blocks,
         item_bytes: int,
-        told_bytes: int,
+        progress_bytes: int,
         live: Operation | None = None,
         form: str = "",
         inline: bool | None = None,
@@ -156,7 +156,7 @@ class Step:
         self._arguments = arguments
         self.blocks = blocks
         self.item_bytes = item_bytes
-        self.told_bytes = told_bytes
+        self.progress_bytes = progress_bytes
         self.live = live
         self.form = form
         self.inline = live is not None and live.inline if inline is None else inline
@@ -202,7 +202,7 @@ class Step:
             "form": self.form,
             "blocks": self.blocks.to_json(),
             "item_bytes": self.item_bytes,
-            "told_bytes": self.told_bytes,
+            "told_bytes": self.progress_bytes,  # as in documents that are stored already
             "inline": self.inline,
         }
 
@@ -218,11 +218,11 @@ class Step:
         """
         match json:
             case {"kind": str(kind), "name": str(name), "form": str(form), "blocks": blocks,
-                  "item_bytes": int(item_bytes), "told_bytes": int(told_bytes),
+                  "item_bytes": int(item_bytes), "told_bytes": int(progress_bytes),
                   "inline": bool(inline), "arguments": dict(arguments)}:  # fmt: skip
                 found(kind)
                 return cls(
-                    kind, name, arguments, Blocks.from_json(blocks), item_bytes, told_bytes,
+                    kind, name, arguments, Blocks.from_json(blocks), item_bytes, progress_bytes,
                     form=form, inline=inline,
                 )  # fmt: skip
         raise SpecError("expected a step with kind, name, blocks and arguments")

@@ -166,7 +166,7 @@ class Tasks:
         return max(2, min(most, _IN_FLIGHT_BYTES // max(1, largest)))
 
     async def run_all(
-        self, start: int, stop: int, told: Callable[[StepOutcome], object]
+        self, start: int, stop: int, on_progress: Callable[[StepOutcome], object]
     ) -> StageOutcome:
         """Do all tasks from one number up to another."""
         outcome = StageOutcome({}, [])
@@ -179,9 +179,9 @@ class Tasks:
             except DataLossError as error:
                 outcome.damaged.append(DamagedTask(step.name, step.region(block), str(error)))
                 return
-            done = StepOutcome(1, step.told_bytes * block.size, block.chunks, result)
+            done = StepOutcome(1, step.progress_bytes * block.size, block.chunks, result)
             outcome.add(at.step, step, done)
-            told(done._replace(result=None))
+            on_progress(done._replace(result=None))
 
         await fan_out(False, range(start, stop), run, count=stop - start, width=self.width())
         return outcome

@@ -435,7 +435,7 @@ def _add_codecs(definitions: Json, family: str) -> None:
     for name in registry.names():
         cls = registry.get(name)
         if not issubclass(cls, Model):
-            continue  # a plug-in whose members nobody can know
+            continue  # a plug-in whose members are unknown
         members = model_schema(cls)
         definition = f"Codec.{family}.{name}"
         choices[name] = definition

@@ -4,8 +4,8 @@
 with `to_json`) becomes None, bool, int, float, str, tuple and dict. Arrays become tuples, so that
 nothing parsed can change afterwards. `thaw` is the way out: lists and sorted dicts. `Model`s and
 context resources pass through `freeze` as they are: they may be bound to a context, which JSON
-could not carry. Objects that stand for a store are held. NaN and infinities pass; who cannot take
-them says so.
+could not carry. Objects that stand for a store are held. NaN and infinities pass: members that
+cannot have them refuse them.
 
 `parse_json_text` reads what a person wrote: two members of one name, NaN and infinities, strings
 that are no text and syntax errors are refused, with their place.
@@ -88,7 +88,7 @@ def check_text(text: str) -> str:
 
 
 class SpecValue(Protocol):
-    """A typed value that passes `freeze` as it is and prints itself; told by its method."""
+    """A typed value that passes `freeze` as it is and prints itself; known by its method."""
 
     def spec_json(self, include_defaults: bool) -> object:
         """Its JSON; `include_defaults` as in `to_json`."""
@@ -364,7 +364,7 @@ def _check_texts(value: object, path: tuple[str | int, ...]) -> None:
     elif isinstance(value, list):
         inner = enumerate(value)
     if len(path) > _DEEPEST_LOOK:
-        return  # what is nested so deeply is refused by whoever takes it
+        return  # what is nested so deeply is refused where it is parsed
     for step, member in inner:
         _check_texts(member, (*path, step))
 

@@ -325,7 +325,7 @@ class Model(BaseModel):
 
     @classmethod
     def adapt_json_schema(cls, properties: dict[str, object]) -> None:
-        """Change what an editor is told of the members; for those that are not simply a field."""
+        """Change the members' JSON Schema; for those that are not simply a field."""
 
     def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         """What a repr shows of the members; no secrets."""
@@ -391,7 +391,7 @@ class Model(BaseModel):
     def harmless_members(cls) -> frozenset[str] | None:
         """`data_members` of this class and its bases; None if this class declares none itself.
 
-        So whoever derives from a class that is mere data has to think about it again.
+        So a class that derives from one that is mere data has to say it again.
         """
         if cls.__dict__.get("data_members") is None:
             return None

@@ -200,7 +200,7 @@ class Registry(Generic[C]):
         return self._admissible(found, name) or self._resolved(name)
 
     def add_resolver(self, resolver: Callable[[str], type[C] | None]) -> None:
-        """Ask `resolver` for the class of every name that nobody registered.
+        """Ask `resolver` for the class of every name that is not registered.
 
         For collections that another library keeps, and that can grow while the program runs.
         """
@@ -318,7 +318,7 @@ def _import_guests() -> None:
             try:
                 entry.load()
             except Exception as error:  # noqa: BLE001 - whatever it does when it is imported
-                # Who did not ask for this plug-in must not be stopped by it.
+                # Programs that do not use this plug-in must not fail because of it.
                 warnings.warn(
                     f'the plug-in "{entry.name}" ({entry.value}) cannot be loaded: {error!r}',
                     RuntimeWarning,

@@ -2,7 +2,7 @@
 
 The first part is a root store (`scheme://...`); each further part wraps what stands before it:
 stores that have a `base` member, then a driver over a `kvstore`, then drivers that have a `base`.
-What follows a part's scheme is the class's own matter (`from_url`); here parts are only told apart
+What follows a part's scheme is the class's own matter (`from_url`); here parts are only kept apart
 and nested. The schemes come from the registries.
 
 A key is a `str` with undecodable bytes as surrogate escapes; in a URL every byte outside the

@@ -76,7 +76,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def engine(options: argparse.Namespace, job: Job) -> JobEngine:
-    """Who does it.
+    """What runs it.
 
     Raises SpecError: the arguments do not go together.
     """

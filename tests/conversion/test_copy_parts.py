@@ -563,7 +563,7 @@ class TestStoredChunks:
             run_inline(copy.run(block))
 
         assert sorted(new.kvstore.list().result()) == [b"1", b"zarr.json"]
-        assert (copy.item_bytes, copy.told_bytes) == (2, 2)
+        assert (copy.item_bytes, copy.progress_bytes) == (2, 2)
 
     def test_a_store_that_copies_by_itself_is_asked_to(self, monkeypatch):
         old, new = pair([6], [2])

@@ -333,7 +333,7 @@ class Noting:
     """
 
     item_bytes = 4
-    told_bytes = 2
+    progress_bytes = 2
 
     def __init__(self, blocks, error=None, memory=None, inline=False):
         self.blocks, self.error, self.memory, self.inline = blocks, error, memory, inline
@@ -664,7 +664,7 @@ def result_of(body):
 
 def joined(tmp_path, **options):
     told = []
-    given = {"told": lambda number, tasks: told.append((number, tasks)), **options}
+    given = {"on_progress": lambda number, tasks: told.append((number, tasks)), **options}
     outcomes, is_done = result_of(lambda: join(place(tmp_path), ts.Context(), **given))
     assert is_done
     return outcomes, told

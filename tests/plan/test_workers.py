@@ -36,7 +36,7 @@ class TestWorker:
         cluster = Cluster(tasks)
         told: list[int] = []
 
-        outcome = simulated(cluster.run(width=width, told=told.append))
+        outcome = simulated(cluster.run(width=width, on_progress=told.append))
 
         assert outcome[:3] == ("done", tasks, 0)
         assert cluster.ran == dict.fromkeys(range(tasks), 1)
@@ -50,7 +50,7 @@ class TestWorker:
         async def main():
             return await asyncio.gather(
                 *(
-                    cluster.run(f"{number}", seed=number, told=told[number].append)
+                    cluster.run(f"{number}", seed=number, on_progress=told[number].append)
                     for number in range(workers)
                 )
             )
