@@ -19,7 +19,7 @@ from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Alignment", "Frame", "Names", "listed", "matches", "named", "numbered"]
+__all__ = ["Alignment", "Frame", "listed", "matches", "named", "numbered"]
 
 
 T = TypeVar("T")
@@ -84,10 +84,6 @@ def named(given: Mapping[int | str, T], labels: Sequence[str], argument: str) ->
     """Values by the numbers of dimensions; raises as `numbered`."""
     numbers = numbered(given, labels, argument)
     return dict(zip(numbers, given.values(), strict=True))
-
-
-#: Dimensions by label or by number.
-Names = "Sequence[int | str]"
 
 
 class Frame(NamedTuple):

@@ -18,6 +18,7 @@ from tensorstore_py._index import IndexDomain
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.arguments import check_names, spelled_out
 from tensorstore_py._spec.grid_constraints import (
+    SOFT,
     GridConstraints,
     PerDim,
     aspect_ratios,
@@ -48,8 +49,6 @@ __all__ = [
 ]
 
 T = TypeVar("T", int, float)
-
-_SOFT = "_soft_constraint"
 
 
 class GridArguments(TypedDict, total=False):
@@ -217,8 +216,8 @@ def _part(
 
 def grid_argument(name: str, value: object) -> GridConstraints:
     """The constraints that one keyword argument of `Grid` adds. Raises SpecError, TypeError."""
-    hard = not name.endswith(_SOFT)
-    name = name.removesuffix(_SOFT)
+    hard = not name.endswith(SOFT)
+    name = name.removesuffix(SOFT)
     if name == "grid":
         if not isinstance(value, Grid):
             raise TypeError(f"{name}: expected a ChunkLayout.Grid, but found {value!r}")
@@ -502,7 +501,7 @@ class ChunkLayout(MemberType):
 
 
 def _with_argument(layout: LayoutConstraints, name: str, value: object) -> LayoutConstraints:
-    hard = not name.endswith(_SOFT)
+    hard = not name.endswith(SOFT)
     try:
         if name == "rank":
             return layout.merged(LayoutConstraints(rank=merge_rank(None, index(value))))  # type: ignore[arg-type]

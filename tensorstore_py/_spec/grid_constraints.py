@@ -20,7 +20,9 @@ from tensorstore_py._spec.model import integral
 from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
 
 __all__ = [
+    "FARTHEST",
     "NO_GRID",
+    "SOFT",
     "GridConstraints",
     "PerDim",
     "Scalar",
@@ -28,17 +30,21 @@ __all__ = [
     "extents",
     "json_array",
     "json_integer",
+    "json_rank",
     "merge_dims",
     "merge_elements",
     "merge_rank",
     "origins",
+    "with_members",
 ]
 
+C = TypeVar("C")
 T = TypeVar("T", int, float)
 
 #: Value of a `shape` that asks for the full extent of the domain; never a hard constraint.
 FULL_EXTENT = -1
-_FARTHEST = 2**62 - 1
+#: No finite index is as far from 0.
+FARTHEST = 2**62 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +154,7 @@ def origins(values: Sequence[object], hard: bool) -> PerDim[int]:
 
     def check(dim: int, value: object) -> int | None:
         origin = _integer(dim, value)
-        if origin is not None and not -_FARTHEST < origin < _FARTHEST:
+        if origin is not None and not -FARTHEST < origin < FARTHEST:
             raise SpecError(f"expected a finite index, but found {origin}", (dim,))
         return origin
 
@@ -189,7 +195,8 @@ def _integer(dim: int, value: object) -> int | None:
 
 _MAX_RANK = 32
 _MEMBERS = ("shape", "aspect_ratio", "elements")
-_SOFT = "_soft_constraint"
+#: Behind the name of a member: it is a wish that gives way.
+SOFT = "_soft_constraint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +254,12 @@ class GridConstraints:
         for name in _MEMBERS:
             constraint: PerDim[int] | PerDim[float] | Scalar | None = getattr(self, name)
             if isinstance(constraint, PerDim):
-                for hard, suffix in ((True, ""), (False, _SOFT)):
+                for hard, suffix in ((True, ""), (False, SOFT)):
                     values = constraint.part(hard)
                     if any(value is not None for value in values):
                         json[name + suffix] = list(values)
             elif constraint is not None:
-                json[name + ("" if constraint[1] else _SOFT)] = constraint[0]
+                json[name + ("" if constraint[1] else SOFT)] = constraint[0]
         return {name: json[name] for name in sorted(json)}
 
     @classmethod
@@ -261,25 +268,15 @@ class GridConstraints:
 
         Raises SpecError: unknown member, wrong type or rank, or members that contradict each other.
         """
-        if not isinstance(json, Mapping):
-            raise SpecError(f"expected an object, but found {describe(json)}")
-        allowed = [name + suffix for name in _MEMBERS for suffix in ("", _SOFT)]
-        for name in json:
-            if name not in allowed:
-                raise SpecError(f"no such member{did_you_mean(name, allowed)}", (name,))
-        grid = cls()
-        for name in allowed:
-            if name not in json:
-                continue
-            try:
-                addition = _parse_member(name, json[name])
-                rank = merge_rank(rank, addition.rank)
-                grid = grid.merged(addition)
-            except SpecError as error:
-                raise error.inside(name) from None
-            except MismatchError as error:
-                raise SpecError(str(error), (name,)) from None
-        return grid
+
+        def add(grid: GridConstraints, name: str, value: object) -> GridConstraints:
+            addition = _parse_member(name, value)
+            # Each member must agree with the known rank, and with the members before it.
+            merge_rank(merge_rank(rank, grid.rank), addition.rank)
+            return grid.merged(addition)
+
+        allowed = [name + suffix for name in _MEMBERS for suffix in ("", SOFT)]
+        return with_members(cls(), json, allowed, add)
 
     @property
     def rank(self) -> int | None:
@@ -294,8 +291,8 @@ NO_GRID = GridConstraints()
 
 
 def _parse_member(name: str, json: object) -> GridConstraints:
-    hard = not name.endswith(_SOFT)
-    name = name.removesuffix(_SOFT)
+    hard = not name.endswith(SOFT)
+    name = name.removesuffix(SOFT)
     if name == "elements":
         value = json_integer(json)
         if value < 0:
@@ -305,6 +302,42 @@ def _parse_member(name: str, json: object) -> GridConstraints:
     if name == "shape":
         return GridConstraints(shape=extents(_each(values, json_integer), hard))
     return GridConstraints(aspect_ratio=aspect_ratios(_each(values, _json_number), hard))
+
+
+def with_members(
+    constraints: C,
+    json: object,
+    members: Sequence[str],
+    add: Callable[[C, str, object], C],
+    words: Mapping[str, str] | None = None,
+) -> C:
+    """The constraints with the members of a JSON object added, in the order of `members`.
+
+    Raises SpecError: no object, an unknown member (`words` as for `did_you_mean`), or whatever
+    `add` finds wrong with one, with the path to it.
+    """
+    if not isinstance(json, Mapping):
+        raise SpecError(f"expected an object, but found {describe(json)}")
+    for name in json:
+        if name not in members:
+            raise SpecError(f"no such member{did_you_mean(name, members, words)}", (name,))
+    for name in members:
+        if name in json:
+            try:
+                constraints = add(constraints, name, json[name])
+            except SpecError as error:
+                raise error.inside(name) from None
+            except ValueError as error:
+                raise SpecError(str(error), (name,)) from None
+    return constraints
+
+
+def json_rank(json: object) -> int:
+    """A JSON rank. Raises SpecError: anything else."""
+    rank = json_integer(json)
+    if not 0 <= rank <= _MAX_RANK:
+        raise SpecError(f"expected a rank from 0 to {_MAX_RANK}, but found {rank}")
+    return rank
 
 
 def json_array(json: object) -> tuple[object, ...]:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import isnan
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Json",
-    "SpecValue",
     "Unset",
     "check_text",
     "describe",
@@ -85,13 +84,6 @@ def check_text(text: str) -> str:
     if not is_text(text):
         raise NotTextError(f"{text!a} has half of a surrogate pair, which is no character")
     return text
-
-
-class SpecValue(Protocol):
-    """A typed value that passes `freeze` as it is and prints itself; known by its method."""
-
-    def spec_json(self, include_defaults: bool) -> object:
-        """Its JSON; `include_defaults` as in `to_json`."""
 
 
 def freeze(value: object, depth: int = _DEEPEST, *, objects: bool = True) -> object:

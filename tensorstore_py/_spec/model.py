@@ -61,7 +61,6 @@ __all__ = [
     "Annotated",
     "BeforeValidator",
     "Field",
-    "Int",
     "JsonForm",
     "Level",
     "MemberType",
@@ -525,7 +524,6 @@ class MemberType:
         return {"x-def": cls._schema_name}
 
 
-Int = Annotated[int, Level()]
 NonNegativeInt = Annotated[int, Level(0)]
 PositiveInt = Annotated[int, Level(1)]
 Rank = Annotated[int, Level(0, 32)]

@@ -206,14 +206,6 @@ class Registry(Generic[C]):
         """
         self._resolvers.append(resolver)
 
-    def for_scheme(self, scheme: str) -> type[C]:
-        """The class that understands a URL scheme. Raises SpecError: no class registered it."""
-        found = self.find_scheme(scheme)
-        if found is None:
-            hint = did_you_mean(scheme, self._schemes)
-            raise SpecError(f'no {self.kind} has the URL scheme "{scheme}"{hint}')
-        return found
-
     def find_scheme(self, scheme: str) -> type[C] | None:
         """The class that understands a URL scheme, or None."""
         if scheme not in self._schemes and not self._discovered:

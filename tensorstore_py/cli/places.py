@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.spec import Spec
@@ -28,6 +28,7 @@ __all__ = [
     "allowed",
     "array_or_group",
     "codec",
+    "copy_arguments",
     "document",
     "extents",
     "lasting_place",
@@ -110,6 +111,22 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
                         help="keeps what is done: the same command goes on from there")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+
+def copy_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `ts.copy` and `ts.rechunk` that `add_choice` declared."""
+    return {
+        "source": array_or_group(options.source, trust(options)),
+        "dest": array_or_group(options.dest, trust(options, write=True)),
+        "includes": options.include,
+        "excludes": options.exclude,
+        "if_exists": options.if_exists,
+        "shards": options.shards,
+        "codec": options.codec,
+        "manifest": document(options.manifest, trust(options)),
+        "dry_run": options.dry_run,
+        "progress": sys.stderr.isatty(),
+    }
 
 
 def tried(work: Callable[[], object]) -> int:
