@@ -345,15 +345,8 @@ def _planner(operation: str) -> Callable[..., CopyCall]:
         source: object,
         dest: object,
         chunks: Chunks | None = None,
-        *,
-        manifest: object = None,
-        executor: object = None,
-        dry_run: bool = False,
-        progress: ProgressLike = None,
         **options: Any,
     ) -> CopyCall:
-        """The call; how it is run makes no difference to its plan."""
-        del manifest, executor, dry_run, progress
         if operation == "rechunk":
             _check_chunks(chunks, options)
         asked = CopyArguments.of(source, dest, chunks=chunks, **options)

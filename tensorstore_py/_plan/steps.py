@@ -161,6 +161,19 @@ class Step:
         self.form = form
         self.inline = live is not None and live.inline if inline is None else inline
 
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        name: str,
+        arguments: Callable[[], JsonObject],
+        operation: Operation,
+        form: str = "",
+    ) -> Step:
+        """The step that does an open operation to all of its blocks."""
+        sizes = operation.item_bytes, operation.progress_bytes
+        return cls(kind, name, arguments, operation.blocks, *sizes, operation, form)
+
     @property
     def arguments(self) -> JsonObject:
         """What the operation needs to know, as JSON that another process understands.
