@@ -12,6 +12,7 @@ from tensorstore_py._api.open import as_model, opened
 from tensorstore_py._api.options import updated
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._spec.context import bind, spec_json
+from tensorstore_py._spec.open_mode import FLAGS
 from tensorstore_py.errors import (
     FailedPreconditionError,
     MismatchError,
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._spec.context import Context
 
-#: How it was opened here is not how it is opened elsewhere.
-_MODE = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
-
 __all__ = ["array_json", "open_json", "portable_json"]
 
 
@@ -42,7 +40,8 @@ def array_json(store: TensorStore, what: str) -> JsonObject:
             f"{what} is seen through a transaction, which stays in this process; commit it first"
         )
     json = portable_json(store._bound_spec())
-    return {name: value for name, value in json.items() if name not in _MODE}
+    # How it was opened here is not how it is opened elsewhere.
+    return {name: value for name, value in json.items() if name not in FLAGS}
 
 
 def portable_json(model: DriverSpec | KvStoreSpec) -> JsonObject:

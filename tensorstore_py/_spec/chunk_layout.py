@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 T = TypeVar("T", int, float)
+V = TypeVar("V")
 
 
 class GridArguments(TypedDict, total=False):
@@ -178,14 +179,12 @@ class Grid:
     @property
     def elements(self) -> int | None:
         """Hard constraint on the number of elements."""
-        found = self._state[1].elements
-        return found[0] if found is not None and found[1] else None
+        return _value(self._state[1].elements, hard=True)
 
     @property
     def elements_soft_constraint(self) -> int | None:
         """Soft constraint on the number of elements."""
-        found = self._state[1].elements
-        return found[0] if found is not None and not found[1] else None
+        return _value(self._state[1].elements, hard=False)
 
     def to_json(self, include_defaults: bool = False) -> dict[str, object]:
         """The JSON object; nothing has a default, so `include_defaults` changes nothing."""
@@ -212,6 +211,10 @@ def _part(
     if rank is None:
         return None
     return (None,) * rank if constraint is None else constraint.part(hard)
+
+
+def _value(constraint: tuple[V, bool] | None, *, hard: bool) -> V | None:
+    return None if constraint is None or constraint[1] != hard else constraint[0]
 
 
 def grid_argument(name: str, value: object) -> GridConstraints:
@@ -405,32 +408,22 @@ class ChunkLayout(MemberType):
     @property
     def inner_order(self) -> tuple[int, ...] | None:
         """Hard constraint on the order of the dimensions inside a chunk."""
-        order = self._constraints.inner_order
-        return order[0] if order is not None and order[1] else None
+        return _value(self._constraints.inner_order, hard=True)
 
     @property
     def inner_order_soft_constraint(self) -> tuple[int, ...] | None:
         """Soft constraint on the order of the dimensions inside a chunk."""
-        order = self._constraints.inner_order
-        return order[0] if order is not None and not order[1] else None
+        return _value(self._constraints.inner_order, hard=False)
 
     @property
     def grid_origin(self) -> tuple[int | None, ...] | None:
         """Hard constraints on the grid origin; None if the rank is unknown."""
-        return self._origin(hard=True)
+        return _part(self._constraints.rank, self._constraints.grid_origin, hard=True)
 
     @property
     def grid_origin_soft_constraint(self) -> tuple[int | None, ...] | None:
         """Soft constraints on the grid origin; None if the rank is unknown."""
-        return self._origin(hard=False)
-
-    def _origin(self, *, hard: bool) -> tuple[int | None, ...] | None:
-        constraints = self._constraints
-        if constraints.rank is None:
-            return None
-        if constraints.grid_origin is None:
-            return (None,) * constraints.rank
-        return constraints.grid_origin.part(hard)
+        return _part(self._constraints.rank, self._constraints.grid_origin, hard=False)
 
     @property
     def write_chunk(self) -> Grid:
