@@ -148,8 +148,7 @@ Grow: TypeAlias = Literal["before", "after"]
 def ahead_of(driver: Driver, grow: Grow) -> WriteAhead | None:
     """What writes ahead of the metadata, if that is asked for; a transaction does so anyway.
 
-    Raises:
-        SpecError: `grow` is neither `"before"` nor `"after"`.
+    Raises SpecError: `grow` is neither `"before"` nor `"after"`.
     """
     if grow not in get_args(Grow):
         raise SpecError(f'expected "before" or "after", not "{grow}"', ("grow",))

@@ -224,18 +224,13 @@ _LEAVES = frozenset({type(None), bool, int, float, str, ContextSpec})
 
 
 def bind(model: M, context: Context, trail: Trail = ()) -> M:
-    """The model with every resource member bound.
+    """The model, with those inside it, with every resource member bound.
 
     A model's own `context` member defines a child context for itself and everything inside it,
-    and is gone afterwards. Members that are bound already stay as they are.
+    and is gone afterwards. Members that are bound already stay as they are. `trail` is only for
+    resources that refer to resources, see `Context.resource`.
 
-    Args:
-        model: any model; nested models and arrays of them are bound, too.
-        context: where references are looked up.
-        trail: only for resources that refer to resources, see `Context.resource`.
-
-    Raises:
-        SpecError: a reference is undefined or circular; the error has the path to it.
+    Raises SpecError: a reference is undefined or circular; the error has the path to it.
     """
     own = model.__dict__.get("context")
     if isinstance(own, ContextSpec):
@@ -257,11 +252,8 @@ def bind(model: M, context: Context, trail: Trail = ()) -> M:
 def unbind(model: M, *, mark_bound: bool = False) -> M:
     """The model with every bound resource replaced by a reference or an inline object.
 
-    What the references refer to is added to the model's own `context` member.
-
-    Args:
-        model: a model that has a `context` field.
-        mark_bound: print the replaced members in `[...]`, as `repr` does.
+    What the references refer to is added to the model's own `context` member. With `mark_bound`
+    the replaced members are printed in `[...]`, as `repr` does.
     """
     collector = _Collector()
     collector.collect(model)

@@ -4,8 +4,8 @@
 with `to_json`) becomes None, bool, int, float, str, tuple and dict. Arrays become tuples, so that
 nothing parsed can change afterwards. `thaw` is the way out: lists and sorted dicts. `Model`s and
 context resources pass through `freeze` as they are: they may be bound to a context, which JSON
-could not carry. Objects that stand for a store are held. NaN and infinities pass; who cannot take
-them says so.
+could not carry. Objects that stand for a store are held. NaN and infinities pass: members that
+cannot have them refuse them.
 
 `parse_json_text` reads what a person wrote: two members of one name, NaN and infinities, strings
 that are no text and syntax errors are refused, with their place.
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import isnan
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Json",
-    "SpecValue",
     "Unset",
     "check_text",
     "describe",
@@ -85,13 +84,6 @@ def check_text(text: str) -> str:
     if not is_text(text):
         raise NotTextError(f"{text!a} has half of a surrogate pair, which is no character")
     return text
-
-
-class SpecValue(Protocol):
-    """A typed value that passes `freeze` as it is and prints itself; told by its method."""
-
-    def spec_json(self, include_defaults: bool) -> object:
-        """Its JSON; `include_defaults` as in `to_json`."""
 
 
 def freeze(value: object, depth: int = _DEEPEST, *, objects: bool = True) -> object:
@@ -337,11 +329,7 @@ def parse_json_text(text: str | bytes) -> object:
 def parse_stored_json(data: bytes) -> object:
     """The value of a document that a program wrote: as the standard library reads it, but text.
 
-    Args:
-        data: the document.
-
-    Raises:
-        SpecError: not JSON; text with half of a surrogate pair, with the path to it.
+    Raises SpecError: not JSON; text with half of a surrogate pair, with the path to it.
 
     Example:
         >>> parse_stored_json(b'{"fill_value": NaN}')
@@ -368,7 +356,7 @@ def _check_texts(value: object, path: tuple[str | int, ...]) -> None:
     elif isinstance(value, list):
         inner = enumerate(value)
     if len(path) > _DEEPEST_LOOK:
-        return  # what is nested so deeply is refused by whoever takes it
+        return  # what is nested so deeply is refused where it is parsed
     for step, member in inner:
         _check_texts(member, (*path, step))
 

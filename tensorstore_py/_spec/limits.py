@@ -16,7 +16,7 @@ import os
 import random
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from tensorstore_py._runtime.limiters import RateLimiter, RateLimits, Semaphore, ThreadLimiter
 from tensorstore_py._spec.json_value import describe
@@ -30,9 +30,6 @@ from tensorstore_py._spec.model import (
 )
 from tensorstore_py._spec.resource import ResourceModel
 from tensorstore_py.errors import SpecError
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ConcurrencyModel", "Duration", "RateModel", "RequestConcurrencyModel", "RetriesModel"]
 

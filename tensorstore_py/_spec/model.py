@@ -61,7 +61,6 @@ __all__ = [
     "Annotated",
     "BeforeValidator",
     "Field",
-    "Int",
     "JsonForm",
     "Level",
     "MemberType",
@@ -325,7 +324,7 @@ class Model(BaseModel):
 
     @classmethod
     def adapt_json_schema(cls, properties: dict[str, object]) -> None:
-        """Change what an editor is told of the members; for those that are not simply a field."""
+        """Change the members' JSON Schema; for those that are not simply a field."""
 
     def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         """What a repr shows of the members; no secrets."""
@@ -391,7 +390,7 @@ class Model(BaseModel):
     def harmless_members(cls) -> frozenset[str] | None:
         """`data_members` of this class and its bases; None if this class declares none itself.
 
-        So whoever derives from a class that is mere data has to think about it again.
+        So a class that derives from one that is mere data has to say it again.
         """
         if cls.__dict__.get("data_members") is None:
             return None
@@ -525,7 +524,6 @@ class MemberType:
         return {"x-def": cls._schema_name}
 
 
-Int = Annotated[int, Level()]
 NonNegativeInt = Annotated[int, Level(0)]
 PositiveInt = Annotated[int, Level(1)]
 Rank = Annotated[int, Level(0, 32)]

@@ -73,7 +73,7 @@ class OptionsModel(ResourceModel):
     __str__ = __repr__
 
     def __reduce__(self) -> tuple[Callable[[object], Self], tuple[object]]:
-        # Who unpickles it has to have the secrets; the pickle must not.
+        # The process that unpickles it has the secrets; the pickle must not have them.
         return type(self).parse, (self.to_json(),)
 
 

@@ -2,7 +2,7 @@
 
 The first part is a root store (`scheme://...`); each further part wraps what stands before it:
 stores that have a `base` member, then a driver over a `kvstore`, then drivers that have a `base`.
-What follows a part's scheme is the class's own matter (`from_url`); here parts are only told apart
+What follows a part's scheme is the class's own matter (`from_url`); here parts are only kept apart
 and nested. The schemes come from the registries.
 
 A key is a `str` with undecodable bytes as surrogate escapes; in a URL every byte outside the
@@ -32,7 +32,6 @@ __all__ = [
     "check_authority",
     "decode_path",
     "driver_from_url",
-    "driver_scheme",
     "encode_path",
     "kvstore_from_url",
     "local_url",
@@ -246,15 +245,6 @@ def driver_from_url(url: str) -> Json:
             spec = _over_store(driver, part, store)
         store = None
     return spec if store is None else {"driver": "auto", "kvstore": store}
-
-
-def driver_scheme(driver: str) -> str:
-    """The scheme that a driver has in URLs; its own name if it registered none."""
-    cls = drivers.get(driver)
-    for scheme in drivers.schemes():
-        if drivers.find_scheme(scheme) is cls:
-            return scheme
-    return driver
 
 
 def _parts(url: str) -> list[str]:

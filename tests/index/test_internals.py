@@ -19,12 +19,11 @@ from tensorstore_py import (
 )
 from tensorstore_py._index import apply_index, numpy_style, propagate_bounds
 from tensorstore_py._index.dim import escape, find_label, merge_labels, quote, require_unique
-from tensorstore_py._index.frame import MAX_RANK, Frame, check_rank, identity_maps, unbounded
+from tensorstore_py._index.frame import MAX_RANK, Frame, check_rank, identity_maps
 from tensorstore_py._index.interval import (
     INF,
     INF_SIZE,
     affine_domain,
-    affine_range,
     check_closed,
     check_half_open,
     check_int64,
@@ -154,13 +153,6 @@ class TestInterval:
         with pytest.raises(IndexingError, match="overflow"):
             affine_domain(0, 5, -INF, 1)
 
-    def test_affine_range_is_the_hull_of_the_image(self) -> None:
-        assert affine_range(0, 3, 1, 2) == (1, 6)
-        assert affine_range(0, 3, 1, -2) == (-3, 2)
-        assert affine_range(2, INF + 1, 0, -1) == (-INF, -1)
-        assert affine_range(4, 4, 1, 2) == (9, 9)
-        assert affine_range(4, 9, 1, 0) == (1, 2)
-
     @pytest.mark.parametrize(
         ("index", "expected"),
         [
@@ -255,12 +247,9 @@ class TestFrame:
         assert box.same_domain(box.with_maps(identity_maps(1)))
         assert not box.same_domain(frame((0, 3, False, False)))
 
-    def test_identity(self) -> None:
-        identity = unbounded(2)
-
-        assert identity.maps == (single(0, 1, 0), single(0, 1, 1))
-        assert identity.maps is identity_maps(2)
-        assert identity.implicit_lower == identity.implicit_upper == (True, True)
+    def test_maps_of_an_identity_are_shared(self) -> None:
+        assert identity_maps(2) == (single(0, 1, 0), single(0, 1, 1))
+        assert identity_maps(2) is identity_maps(2)
 
     def test_rank_is_limited(self) -> None:
         assert check_rank(MAX_RANK) == 32

@@ -16,7 +16,6 @@ from tensorstore_py._spec.url import (
     adapter_url_rest,
     decode_path,
     driver_from_url,
-    driver_scheme,
     encode_path,
     kvstore_from_url,
     local_url,
@@ -182,8 +181,7 @@ class TestUrl:
         with pytest.raises(SpecError, match=problem):
             driver_from_url(url)
 
-    def test_scheme_of_a_driver(self):
-        assert driver_scheme("zarr") == "zarr2"
+    def test_a_path_is_encoded(self):
         assert encode_path("a b|é") == "a%20b%7C%C3%A9"
 
 
