@@ -10,7 +10,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from tensorstore_py._spec.model import Model
+from tensorstore_py._interface.named_configuration import NamedConfiguration
+from tensorstore_py._spec.registry import chunk_grids
 from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ChunkGridModel"]
 
 
-class ChunkGridModel(Model):
+class ChunkGridModel(NamedConfiguration):
     """See the head of this file. A grid has `sizes` and `axes`; the rest may stay as it is.
 
     Attributes:
@@ -29,6 +30,8 @@ class ChunkGridModel(Model):
         sizes_member: the member that is wrong if the grid is of another rank than the array.
     """
 
+    registry = chunk_grids
+    examples = ("regular", "rectilinear")
     grid_id: ClassVar[str]
     sizes_member: ClassVar[str] = "chunk_shape"
 

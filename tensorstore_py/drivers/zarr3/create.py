@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorstore_py.drivers.zarr3.chain import completed, inside_shards, is_sharded
 from tensorstore_py.drivers.zarr3.chunk_grid import RegularGrid
-from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
+from tensorstore_py.drivers.zarr3.chunk_key_encoding import DefaultKeyEncoding
 from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
 from tensorstore_py.drivers.zarr3.fill_value import default_fill_value, same_bits, seen_fill_value
 from tensorstore_py.drivers.zarr3.members import with_units, without_empty_units
@@ -68,7 +68,7 @@ def new_document(
         shape=shape,
         data_type=stored,
         chunk_grid=grid,
-        chunk_key_encoding=stated.chunk_key_encoding or ChunkKeyEncoding(),
+        chunk_key_encoding=stated.chunk_key_encoding or DefaultKeyEncoding(),
         fill_value=fill_value,
         codecs=explicit_codecs(resolve_chain(codecs, chunk)),
         dimension_names=_names(stated, whole),
