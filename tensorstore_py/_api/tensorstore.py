@@ -37,7 +37,7 @@ from tensorstore_py._index import d, inf, propagate_bounds
 from tensorstore_py._index.positions import numpy_index
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.given import Given
-from tensorstore_py._interface.opened import Opened, resolved_view
+from tensorstore_py._interface.opened import Opened
 from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.future import Copying, Future, OnInterrupt, WriteFutures
@@ -512,7 +512,7 @@ class TensorStore(Handle, ArrayComputing):
         if fixed:
             bounds = domain.mark_bounds_implicit[False]
             return self._with_transform(propagate_bounds(bounds, self._transform))
-        return self._with_transform(resolved_view(domain, self._transform))
+        return self._with_transform(propagate_bounds(domain, self._transform))
 
     def with_transaction(self, transaction: Transaction | None) -> TensorStore:
         """This view, seen through a transaction: it reads what was written in it.

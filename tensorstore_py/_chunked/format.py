@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, TypeAli
 
 from tensorstore_py._chunked.pool import ChunkCache
 from tensorstore_py._interface.array_info import check_schema
-from tensorstore_py._interface.array_metadata import (
-    ArrayMetadata,
-    MetadataConstraints,
-    check_members,
-)
+from tensorstore_py._interface.array_metadata import ArrayMetadata, MetadataConstraints
 from tensorstore_py._interface.driver import DriverSpec, KvStoreField
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.limiters import MemoryBudget, ThreadLimiter
@@ -322,8 +318,8 @@ class ArrayFormat(DriverSpec, Generic[M]):
         Raises:
             MismatchError: names the member, what is stored and what was asked.
         """
-        if isinstance(self.metadata, MetadataConstraints) and (asked := self.metadata.to_json()):
-            check_members(asked, metadata.to_json())
+        if isinstance(self.metadata, MetadataConstraints):
+            self.metadata.check(metadata)
 
     @abstractmethod
     def info_of(self, metadata: M) -> ArrayInfo:

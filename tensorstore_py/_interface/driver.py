@@ -20,14 +20,14 @@ from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, 
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registered import registered
-from tensorstore_py._spec.registry import kvstores
+from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from typing import Self
 
     import numpy as np
@@ -205,12 +205,12 @@ class Driver(HasExecutionMode, ABC):
     @property
     def memory(self) -> MemoryBudget | None:
         """The budget of bytes in flight, for who copies it block by block; None: there is none."""
-        return None
+        return None if self.base is None else self.base.memory
 
     @property
     def transaction(self) -> Transaction | None:
         """The transaction that it is seen through."""
-        return None
+        return None if self.base is None else self.base.transaction
 
     def within(self, transaction: Transaction | None) -> Driver:
         """This array as a transaction sees it; as everybody does, for None.
@@ -240,7 +240,7 @@ class Driver(HasExecutionMode, ABC):
     @property
     def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
         """The bound spec (with its path) of the store underneath, and the store; None without."""
-        return None
+        return None if self.base is None else self.base.kvstore
 
 
 _COMMON = frozenset({"context", "dtype", "rank", "transform", "schema_"})
@@ -273,6 +273,25 @@ class DriverSpec(Model):
     rank: Rank | None = None
     transform: TransformField | None = None
     schema_: Schema | None = Field(default=None, alias="schema")
+
+    @staticmethod
+    def class_of(driver: str) -> type[DriverSpec]:
+        """The class of a driver.
+
+        Raises:
+            SpecError: there is none of that name.
+        """
+        cls = drivers.get(driver)
+        assert issubclass(cls, DriverSpec)
+        return cls
+
+    @classmethod
+    def detectable(cls) -> Iterator[type[DriverSpec]]:
+        """The classes that have `detected_by`, the newest version of a format first."""
+        for name in reversed(drivers.names()):
+            found = cls.class_of(name)
+            if found.detected_by:
+                yield found
 
     @property
     def inline(self) -> bool:

@@ -8,27 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorstore_py._index import IndexTransform, propagate_bounds
+from tensorstore_py._index import IndexTransform
 from tensorstore_py._interface.driver import Driver, DriverSpec
 from tensorstore_py._spec.schema import Schema
 
 if TYPE_CHECKING:
     from tensorstore_py._index import IndexDomain
 
-__all__ = ["Opened", "resolved_view"]
-
-
-def resolved_view(domain: IndexDomain, transform: IndexTransform) -> IndexTransform:
-    """A view with its implicit bounds as they are now; implicit where the array's are.
-
-    Args:
-        domain: the array's, now.
-        transform: from the view's positions to the array's.
-
-    Raises:
-        OutOfRangeError: the view's explicit bounds lie outside.
-    """
-    return propagate_bounds(domain, transform)
+__all__ = ["Opened"]
 
 
 class Opened(DriverSpec):

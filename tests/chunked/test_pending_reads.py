@@ -13,7 +13,7 @@ from tensorstore_py import DataLossError, NotFoundError, OutOfRangeError
 from tensorstore_py._chunked import read as read_module
 from tensorstore_py._chunked.array import StoredChunks
 from tensorstore_py._chunked.pending import ReadRequest
-from tensorstore_py.plugin.driver import CodecChain
+from tensorstore_py.plugin.codec import CodecChain
 from tensorstore_py.testing import CountingStore, FaultyStore
 from tests.chunked.stores import Hooked, counting, created, once, opened
 from tests.runtime.processes import (

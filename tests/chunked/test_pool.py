@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import tensorstore_py as ts
 from tensorstore_py import DataLossError, NotFoundError
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.plugin.driver import CachedChunk, CodecChain
+from tensorstore_py.plugin.codec import CodecChain
+from tensorstore_py.plugin.driver import CachedChunk
 from tensorstore_py.plugin.kvstore import ChunkCache, ReadResult, WholeRewrite
 from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore
 from tests.chunked.stores import Hooked, counting, created, once, opened, pool

@@ -12,7 +12,7 @@ import tensorstore_py as ts
 from tensorstore_py import AbortedError, DataLossError, NotFoundError, ResourceExhaustedError
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.memory import MemoryStore
-from tensorstore_py.plugin.driver import CodecChain
+from tensorstore_py.plugin.codec import CodecChain
 from tensorstore_py.plugin.kvstore import WHOLE
 from tensorstore_py.testing import CountedWaits
 from tests.chunked.stores import (

@@ -17,6 +17,7 @@ from tensorstore_py._interface.driver import ResizeRequest
 from tensorstore_py._interface.given import Given
 from tensorstore_py._interface.new_array import exhausted
 from tensorstore_py._spec.registered import parse_registered
+from tensorstore_py._spec.registry import drivers
 from tensorstore_py.plugin.driver import (
     Adapter,
     AdapterSpec,
@@ -25,7 +26,6 @@ from tensorstore_py.plugin.driver import (
     HierarchyFormat,
     Opened,
     StorageStatistics,
-    drivers,
     new_array,
 )
 from tensorstore_py.plugin.kvstore import KvStore

@@ -26,7 +26,13 @@ from tensorstore_py.errors import (
     OutOfRangeError,
     SpecError,
 )
-from tensorstore_py.plugin.driver import CachedChunk, Unset, describe, needed_since, parse_json_text
+from tensorstore_py.plugin.codec import describe
+from tensorstore_py.plugin.driver import (
+    CachedChunk,
+    Unset,
+    needed_since,
+    parse_json_text,
+)
 from tensorstore_py.plugin.kvstore import CONFLICTS, NO_VALUE, UNKNOWN, KeyedLock, ReadModifyWrite
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from tensorstore_py.drivers.json.document import (
     replaced,
 )
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, OutOfRangeError, SpecError
-from tensorstore_py.plugin.codec import Array
+from tensorstore_py.plugin.codec import Array, dtype
 from tensorstore_py.plugin.driver import (
-    AfterValidator,
     ChunkLayout,
     Driver,
     DriverSpec,
@@ -34,12 +33,11 @@ from tensorstore_py.plugin.driver import (
     Schema,
     Transaction,
     driver,
-    dtype,
-    model_validator,
     new_array,
     propagate_bounds,
 )
 from tensorstore_py.plugin.kvstore import (
+    AfterValidator,
     ChunkCache,
     KvStore,
     KvStoreField,
@@ -48,6 +46,7 @@ from tensorstore_py.plugin.kvstore import (
     ResourceField,
     decode_path,
     encode_path,
+    model_validator,
 )
 
 __all__ = ["JsonDriver", "JsonSpec"]

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.errors import MismatchError
-from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.codec import (
+    CodecModel,
+    JsonForm,
+    describe,
+)
 from tensorstore_py.plugin.driver import (
     CodecSpecModel,
-    JsonForm,
-    PlainValidator,
     codec_spec,
     codec_to_json,
-    describe,
     parse_codec_json,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 __all__ = ["CompressionMember", "N5CodecSpec", "compression_json"]
 

@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tensorstore_py.plugin.codec import dtype
     from tensorstore_py.plugin.driver import (
         Batch,
         DriverSpec,
         IndexTransform,
         Selection,
         Transaction,
-        dtype,
     )
 
 __all__ = ["NOBODY", "Box", "Cells", "Layer", "Stack", "cells"]

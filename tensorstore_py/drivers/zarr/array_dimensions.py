@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.plugin.driver import describe
+from tensorstore_py.plugin.codec import describe
 from tensorstore_py.plugin.kvstore import NO_VALUE, KvStore, ReadResult
 
 __all__ = ["known_labels", "read_labels", "write_labels"]

@@ -26,8 +26,14 @@ from tensorstore_py.plugin.codec import (
     ChunkType,
     CodecChain,
     CodecModel,
+    dtype,
 )
-from tensorstore_py.plugin.driver import OPAQUE, ElementView, FieldBytes, dtype, parse_codec_json
+from tensorstore_py.plugin.driver import (
+    OPAQUE,
+    ElementView,
+    FieldBytes,
+    parse_codec_json,
+)
 
 __all__ = ["bound_chain", "inner_order"]
 

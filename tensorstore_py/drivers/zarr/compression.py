@@ -9,20 +9,22 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.codec import (
+    CodecModel,
+    JsonForm,
+    describe,
+    dtype,
+)
 from tensorstore_py.plugin.driver import (
     CodecSpecModel,
-    JsonForm,
-    PlainValidator,
     Unset,
     codec_spec,
     codec_to_json,
     codecs_to_json,
-    describe,
-    dtype,
     parse_codec_json,
     parse_codec_list,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 __all__ = [
     "CompressorMember",

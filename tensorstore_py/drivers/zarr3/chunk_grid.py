@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from tensorstore_py.drivers.zarr3.members import json_array, parse_extents
 from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin.codec import (
+    Level,
+    describe,
+)
 from tensorstore_py.plugin.driver import (
     ChainsByShape,
     ChunkGridModel,
     IrregularAxis,
-    Level,
-    PlainValidator,
     RegularAxis,
     chunk_grid,
-    describe,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 if TYPE_CHECKING:
     from tensorstore_py.plugin.codec import CodecChain

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.chain import parse_codecs
-from tensorstore_py.plugin.codec import CodecModel
-from tensorstore_py.plugin.driver import (
+from tensorstore_py.plugin.codec import (
     BeforeValidator,
-    CodecSpecModel,
+    CodecModel,
     JsonForm,
+)
+from tensorstore_py.plugin.driver import (
+    CodecSpecModel,
     codec_spec,
     codecs_to_json,
     merge_chains,

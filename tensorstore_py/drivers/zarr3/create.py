@@ -15,11 +15,10 @@ from tensorstore_py.drivers.zarr3.fill_value import default_fill_value, same_bit
 from tensorstore_py.drivers.zarr3.members import with_units, without_empty_units
 from tensorstore_py.drivers.zarr3.metadata import Zarr3Metadata, explicit_codecs
 from tensorstore_py.errors import MismatchError, SpecError
+from tensorstore_py.plugin.codec import ChunkType
 from tensorstore_py.plugin.driver import (
     ChunkLayout,
-    ChunkType,
     Schema,
-    asked_fill_value,
     resolve_chain,
 )
 
@@ -116,7 +115,7 @@ def _fill_value(
     asked: Schema, stated: Zarr3Constraints, stored: StoredType, view: ElementView
 ) -> NDArray[np.generic]:
     """One whole element."""
-    wanted = asked_fill_value(asked, view.data_type, view.inner_shape)
+    wanted = view.asked_fill_value(asked)
     if stated.fill_value is None:
         return default_fill_value(stored) if wanted is None else _element(stored, view, wanted)
     if wanted is not None and not view.inner_shape:
@@ -139,16 +138,8 @@ def _element(
             "a schema speaks of one field, but the fill value is of all of them: state it in "
             '"metadata": {"fill_value": {…}}'
         )
-    while wanted.ndim > len(view.inner_shape) and wanted.shape[0] == 1:
-        wanted = wanted[0]
-    try:
-        full = np.broadcast_to(wanted, view.inner_shape)
-    except ValueError:
-        raise SpecError(
-            f"a fill value of shape {list(wanted.shape)} does not broadcast to the data type's "
-            f"inner shape {list(view.inner_shape)}"
-        ) from None
-    return np.frombuffer(np.ascontiguousarray(full).tobytes(), stored.stored).reshape(()).copy()
+    data = np.ascontiguousarray(view.broadcast(wanted)).tobytes()
+    return np.frombuffer(data, stored.stored).reshape(()).copy()
 
 
 def _names(stated: Zarr3Constraints, whole: ArrayInfo) -> tuple[str | None, ...]:

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.codec import parse_number
-from tensorstore_py.plugin.driver import (
-    ElementView,
+from tensorstore_py.plugin.codec import (
     describe,
     dtype,
+    parse_number,
+)
+from tensorstore_py.plugin.driver import (
+    ElementView,
     freeze,
     normalised,
     number_to_json,

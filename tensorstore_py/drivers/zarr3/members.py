@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import Level, Unit, describe, freeze
+from tensorstore_py.plugin.codec import (
+    Level,
+    describe,
+)
+from tensorstore_py.plugin.driver import (
+    Unit,
+    freeze,
+)
 
 __all__ = [
     "json_array",

@@ -43,7 +43,7 @@ from tensorstore_py.drivers.zarr3.members import (
     without_empty_units,
 )
 from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
-from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.codec import CodecModel, describe
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     ArrayMetadata,
@@ -53,7 +53,6 @@ from tensorstore_py.plugin.driver import (
     ElementView,
     Unit,
     codecs_to_json,
-    describe,
     freeze,
     parse_codec_list,
     same_json,

@@ -14,18 +14,17 @@ from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.element_chain import element_chain
 from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
 from tensorstore_py.drivers.zarr3.metadata import Zarr3Constraints, Zarr3Metadata
-from tensorstore_py.plugin.codec import CodecChain
+from tensorstore_py.plugin.codec import CodecChain, JsonForm
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     ArrayLayout,
     ElementView,
     FieldSpec,
-    JsonForm,
     ParsedOnce,
-    PlainValidator,
     Schema,
     driver,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 __all__ = ["Zarr3Spec"]
 

@@ -5,7 +5,8 @@ import tensorstore_py as ts
 from tensorstore_py._runtime.execution import run_inline
 from tensorstore_py._spec.context import bind
 from tensorstore_py.drivers.stack.driver import Layer
-from tensorstore_py.plugin.driver import Opened, dtype
+from tensorstore_py.plugin.codec import dtype
+from tensorstore_py.plugin.driver import Opened
 
 MOVED = {"input_inclusive_min": [10], "input_shape": [3],
          "output": [{"input_dimension": 0, "offset": -10}]}  # fmt: skip

@@ -13,11 +13,13 @@ from tensorstore_py.drivers.zarr3.chunk_grid import (
 )
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import DefaultKeyEncoding
 from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin.codec import (
+    ChunkType,
+    CodecChain,
+)
 from tensorstore_py.plugin.driver import (
     ChunkGridModel,
     ChunkKeyEncodingModel,
-    ChunkType,
-    CodecChain,
     IrregularAxis,
     RegularAxis,
     bind_chain,
