@@ -47,13 +47,6 @@ async def create_group(
 ) -> Node:
     """Make a group, or find it.
 
-    Args:
-        tree: the hierarchy.
-        path: of the group, in its one form; the groups above it are there.
-        attributes: of a new group.
-        may_exist: take one that is there already.
-        delete_existing: delete whatever is there first.
-
     Raises:
         AlreadyExistsError: there is one, and it may not be.
         MismatchError: there is an array.
@@ -74,12 +67,7 @@ async def create_group(
 
 
 async def make_parents(tree: Hierarchy, path: str, above: str | None = None) -> list[str]:
-    """Make the groups above a node that are not there yet.
-
-    Args:
-        tree: the hierarchy.
-        path: of the node.
-        above: of a group above it that is there; None: begin with the outermost.
+    """Make the groups above a node that are not there yet; `above` is the path of one that is.
 
     Returns:
         The paths of those that were made.
@@ -155,13 +143,7 @@ async def delete_node(tree: Hierarchy, path: str) -> None:
 
 
 async def move_node(tree: Hierarchy, source: str, target: str, above: str) -> None:
-    """Move a node, and everything below it, to another path.
-
-    Args:
-        tree: the hierarchy.
-        source: its path.
-        target: where nothing is; groups above it that are not there are made.
-        above: the path of a group above both that is there.
+    """Move a node, and everything below it, to another path; `above` is a group above both.
 
     Raises:
         NotFoundError: nothing is at the source.

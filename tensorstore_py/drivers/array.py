@@ -218,12 +218,7 @@ def array_form(
 
 
 class ArrayDriver(Driver):
-    """An open array in memory.
-
-    Args:
-        spec: what it was opened with; the elements in it don't matter any more.
-        array: the memory, which may be somebody else's, too.
-    """
+    """An open array in memory."""
 
     inline = True
 

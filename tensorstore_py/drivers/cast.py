@@ -305,11 +305,6 @@ class CastSpec(AdapterSpec):
 class Cast(Adapter):
     """An open array, its elements converted on the way.
 
-    Args:
-        spec: what it was opened with.
-        base: the array underneath.
-        data_type: the type to convert to.
-
     Raises:
         SpecError: there is no conversion in either direction.
     """

@@ -83,13 +83,7 @@ _SAME: Final = frozenset({"gzip", "zstd", "blosc"})
 
 
 def with_same_chunks(source: SourceArray, to: int, names: tuple[str, ...]) -> JsonObject | None:
-    """The metadata of a copy that has the source's chunks; None: there is none.
-
-    Args:
-        source: the array.
-        to: the version of Zarr.
-        names: of its dimensions; none if they are not known.
-    """
+    """The metadata of a copy that has the source's chunks; None: there is none."""
     document = source.document
     if document is None:
         return None

@@ -296,13 +296,7 @@ class StoredDocument:
 
 
 class StagedDocument:
-    """A document as a transaction sees it.
-
-    Args:
-        plain: as everybody else sees it.
-        where: the bound spec of the store; its path is the key.
-        overlay: the store as the transaction sees it.
-    """
+    """A document as a transaction sees it."""
 
     def __init__(self, plain: StoredDocument, where: KvStoreSpec, overlay: Overlay) -> None:
         self._plain = plain
@@ -335,12 +329,7 @@ class StagedDocument:
 
 
 class _DocumentUpdate(ReadModifyWrite):
-    """A change of a document.
-
-    Args:
-        change: from a document, or `UNSET`, to a document.
-        where: how to name it.
-    """
+    """A change of a document."""
 
     def __init__(self, change: Callable[[object], object], where: str) -> None:
         self._change = change

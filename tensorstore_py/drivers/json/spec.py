@@ -163,13 +163,7 @@ def _schema() -> Schema:
 
 
 class JsonDriver(Driver):
-    """An open JSON value.
-
-    Args:
-        spec: the bound spec it was opened with.
-        store: where the document is.
-        transaction: that it is seen through.
-    """
+    """An open JSON value."""
 
     data_type = dtype("json")
 

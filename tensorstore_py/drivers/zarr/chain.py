@@ -63,12 +63,6 @@ def bound_chain(
 ) -> CodecChain:
     """The chain for what is opened of each element.
 
-    Args:
-        metadata: the document.
-        view: what is opened.
-        fill: its fill value.
-        run_code: allow codecs that run what the data contains.
-
     Raises:
         SpecError: a filter or compressor does not fit; the path names it.
         UnsupportedError: one needs a library that is not installed, or is not allowed.

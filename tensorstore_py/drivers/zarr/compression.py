@@ -139,11 +139,6 @@ def merged_member(
 ) -> CodecModel | Filters | Unset:
     """The value of a member that satisfies both constraints; `Unset.UNSET` is none.
 
-    Args:
-        name: the member, `"compressor"` or `"filters"`.
-        mine: one constraint.
-        theirs: the other.
-
     Raises:
         MismatchError: they differ.
     """

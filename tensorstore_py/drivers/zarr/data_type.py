@@ -291,12 +291,7 @@ class StoredType:
 
 
 def strides_of(shape: tuple[int, ...], item: np.dtype[np.generic]) -> tuple[int, ...]:
-    """Strides of a packed array in C order.
-
-    Example:
-        >>> strides_of((2, 3), np.dtype("<u2"))
-        (6, 2)
-    """
+    """Strides of a packed array in C order."""
     strides: list[int] = []
     size = item.itemsize
     for extent in reversed(shape):

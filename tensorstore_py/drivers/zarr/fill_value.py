@@ -43,12 +43,7 @@ _EMPTY: dict[str, object] = {"ustring": "", "string": b""}
 def parse_fill_value(
     stored_type: StoredType, json: object, objects: dtype | None = None
 ) -> bytes | None:
-    r"""The fill value that metadata states.
-
-    Args:
-        stored_type: the data type.
-        json: null for none.
-        objects: the data type of Python objects, where the array holds such.
+    r"""The fill value that metadata states; None for null.
 
     Raises:
         SpecError: not a value of the type.
@@ -136,11 +131,6 @@ def field_fill_value(view: ElementView, fill_value: bytes | None) -> NDArray[np.
 
 def fill_value_of(stored_type: StoredType, view: ElementView, value: NDArray[np.generic]) -> bytes:
     """The fill value for values of what is opened.
-
-    Args:
-        stored_type: the whole data type.
-        view: what is opened of it.
-        value: of the view's data type, of any shape that broadcasts to its inner shape.
 
     Raises:
         SpecError: there is more to an element than the view, or the shape is another.

@@ -263,12 +263,7 @@ def moves_elements_only(codecs: Sequence[CodecModel]) -> bool:
 
 
 def stored_endian(codecs: Sequence[CodecModel]) -> str:
-    """The byte order of stored elements; little where none is said.
-
-    Example:
-        >>> stored_endian(parse_codecs([{"name": "bytes", "configuration": {"endian": "big"}}]))
-        'big'
-    """
+    """The byte order of stored elements; little where none is said."""
     to_bytes = split_chain(codecs).to_bytes
     if isinstance(to_bytes, ShardedSpec):
         return stored_endian(to_bytes.codecs or ())

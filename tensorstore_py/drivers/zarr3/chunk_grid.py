@@ -171,10 +171,6 @@ def bound_chains(
 ) -> ChainsByShape | None:
     """The chains of an array whose chunks differ in shape; None if they don't.
 
-    Args:
-        grid: of the array.
-        bind: makes the chain for a shape.
-
     Raises:
         SpecError: a codec does not fit all chunks; the path starts with `("codecs", position)`.
     """

@@ -42,12 +42,6 @@ def new_document(
 ) -> Zarr3Metadata:
     """The whole document that satisfies the constraints.
 
-    Args:
-        asked: the spec's schema constraints.
-        stated: the spec's metadata constraints.
-        stored: the data type.
-        view: what is opened of each element.
-
     Raises:
         SpecError: the domain is missing, or a value is not possible.
         MismatchError: the constraints contradict each other.

@@ -179,11 +179,7 @@ class Zarr3Constraints:
         return self.to_json() == {"node_type": "array"}
 
     def to_json(self, include_defaults: bool = False) -> dict[str, object]:
-        """The JSON object, members sorted.
-
-        Args:
-            include_defaults: write what equals a default, too.
-        """
+        """The JSON object, members sorted."""
         json: dict[str, object] = {"node_type": "array"}
         if self.zarr_format is not None:
             json["zarr_format"] = self.zarr_format
