@@ -145,9 +145,11 @@ class ArrayMetadata(ABC):
         return json_module.dumps(self.to_json(), separators=(",", ":")).encode()
 
     @property
-    @abstractmethod
     def constraints(self) -> object:
         """The constraints that only this document satisfies: a spec's `metadata` member."""
+        stated = next(base for base in type(self).__mro__ if not issubclass(base, ArrayMetadata))
+        assert issubclass(stated, Model)
+        return stated().replace(**{name: getattr(self, name) for name in stated.model_fields})
 
     @abstractmethod
     def resized(self, shape: tuple[int, ...]) -> Self:

@@ -27,8 +27,7 @@ from tensorstore_py._conversion.versions import (
     codec_in_version2,
     plain_attributes,
 )
-from tensorstore_py._hierarchy.changes import create_group, make_parents
-from tensorstore_py._hierarchy.consolidating import consolidate
+from tensorstore_py._hierarchy.changes import consolidate, create_group, make_parents
 from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.path import join

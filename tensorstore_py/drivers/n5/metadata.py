@@ -221,11 +221,6 @@ class N5Metadata(N5Constraints, ArrayMetadata):
     ) -> tuple[Mapping[str, object], Mapping[str, object]]:
         return _standard(json)
 
-    @property
-    def constraints(self) -> N5Constraints:
-        members = {name: getattr(self, name) for name in N5Constraints.model_fields}
-        return N5Constraints().replace(**members)
-
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         json.pop("kept", None)
         super().add_json(json, include_defaults)

@@ -252,11 +252,6 @@ class ZarrMetadata(ZarrConstraints, ArrayMetadata):
     ) -> tuple[Mapping[str, object], Mapping[str, object]]:
         return standard(json), {}
 
-    @property
-    def constraints(self) -> ZarrConstraints:
-        members = {name: getattr(self, name) for name in ZarrConstraints.model_fields}
-        return ZarrConstraints().replace(**members)
-
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         json.pop("kept", None)
         super().add_json(json, include_defaults)

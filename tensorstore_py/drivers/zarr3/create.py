@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorstore_py.drivers.zarr3.chain import completed, inside_shards, is_sharded
+from tensorstore_py.drivers.zarr3.chain import Zarr3CodecSpec, completed, inside_shards, is_sharded
 from tensorstore_py.drivers.zarr3.chunk_grid import RegularGrid
 from tensorstore_py.drivers.zarr3.chunk_key_encoding import DefaultKeyEncoding
-from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
 from tensorstore_py.drivers.zarr3.fill_value import default_fill_value, same_bits, seen_fill_value
 from tensorstore_py.drivers.zarr3.members import with_units, without_empty_units
 from tensorstore_py.drivers.zarr3.metadata import Zarr3Metadata, explicit_codecs

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorstore_py.drivers.zarr3.chain import (
+    Zarr3CodecSpec,
     chain_layout,
     check_codecs,
     inner_shape,
@@ -25,7 +26,6 @@ from tensorstore_py.drivers.zarr3.chain import (
     stored_endian,
 )
 from tensorstore_py.drivers.zarr3.chunk_grid import RegularGrid
-from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
 from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.fill_value import (
     default_fill_value,
