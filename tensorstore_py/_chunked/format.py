@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, TypeAli
 
 from tensorstore_py._chunked.pool import ChunkCache
 from tensorstore_py._interface.array_info import check_schema
-from tensorstore_py._interface.array_metadata import ArrayMetadata, MetadataConstraints
+from tensorstore_py._interface.array_metadata import ArrayMetadata
 from tensorstore_py._interface.driver import DriverSpec, KvStoreField
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._runtime.limiters import MemoryBudget, ThreadLimiter
@@ -276,6 +276,8 @@ class ArrayFormat(DriverSpec, Generic[M]):
 
     #: Its document.
     metadata_type: ClassVar[type[ArrayMetadata]]
+    #: What its `metadata` is if nothing is stated, beside None.
+    unconstrained: ClassVar[object] = None
     #: Whether what `new_document` chose may contradict what was asked, and is compared with it.
     checks_new: ClassVar[bool] = True
 
@@ -318,8 +320,9 @@ class ArrayFormat(DriverSpec, Generic[M]):
         Raises:
             MismatchError: names the member, what is stored and what was asked.
         """
-        if isinstance(self.metadata, MetadataConstraints):
-            self.metadata.check(metadata)
+        stated = self.metadata
+        if stated is not None and stated is not self.unconstrained:
+            stated.check(metadata)  # type: ignore[attr-defined] - a format's constraints
 
     @abstractmethod
     def info_of(self, metadata: M) -> ArrayInfo:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json as json_module
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._spec.json_value import describe, freeze, parse_stored_json
 from tensorstore_py._spec.model import Model
@@ -97,7 +97,7 @@ spec asks for [2]
 
 
 class ArrayMetadata(ABC):
-    """One array's whole document; a format's class derives from its constraints, too."""
+    """One array's whole document; a format's class derives from its constraints first."""
 
     @classmethod
     def read(cls, data: bytes) -> Self:
@@ -147,8 +147,7 @@ class ArrayMetadata(ABC):
     @property
     def constraints(self) -> object:
         """The constraints that only this document satisfies: a spec's `metadata` member."""
-        stated = next(base for base in type(self).__mro__ if not issubclass(base, ArrayMetadata))
-        assert issubclass(stated, Model)
+        stated: type[Any] = type(self).__bases__[0]
         return stated().replace(**{name: getattr(self, name) for name in stated.model_fields})
 
     @abstractmethod

@@ -45,10 +45,10 @@ class ChunkKeyEncodingModel(NamedConfiguration):
         return super().parse_named({"name": json} if isinstance(json, str) else json)
 
     def named_json(self, include_defaults: bool = False) -> dict[str, object]:
-        json = super().named_json(include_defaults)
-        if not json["configuration"]:
-            del json["configuration"]
-        return json
+        configuration = self.to_json(include_defaults)
+        if not configuration:
+            return {"name": self.encoding_id}
+        return {"configuration": configuration, "name": self.encoding_id}
 
     def bind(self, rank: int) -> ChunkKeys:
         """The names for a grid of a rank.

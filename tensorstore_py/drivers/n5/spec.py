@@ -57,6 +57,7 @@ class N5Spec(ChunkedSpec[N5Metadata]):
     data_members: ClassVar[frozenset[str] | None] = frozenset({"metadata"})
     detected_by: ClassVar[tuple[str, ...]] = ("attributes.json",)
     metadata_type = N5Metadata
+    unconstrained = _NOTHING
 
     metadata: Annotated[
         N5Constraints, PlainValidator(ParsedOnce(N5Constraints.parse)), JsonForm(METADATA_FORM)

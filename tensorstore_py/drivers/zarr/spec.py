@@ -101,6 +101,7 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
 
     detected_by: ClassVar[tuple[str, ...]] = (".zarray",)
     metadata_type = ZarrMetadata
+    unconstrained = _NOTHING
     checks_new = False
 
     metadata: Annotated[

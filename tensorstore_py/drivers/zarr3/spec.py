@@ -100,10 +100,6 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
         view = stored.view(self.field, asked=asked.dtype, as_void=self.open_as_void)
         return new_document(asked, self._stated, stored, view)
 
-    def check_document(self, metadata: Zarr3Metadata) -> None:
-        if self.metadata is not None:
-            self.metadata.check(metadata)
-
     def info_of(self, metadata: Zarr3Metadata) -> ArrayInfo:
         return metadata.info(self.view_of(metadata))
 

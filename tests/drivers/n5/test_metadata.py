@@ -150,7 +150,9 @@ def test_what_is_stored_is_compared_with_what_is_asked(asked: dict, problem: str
 def test_a_document_satisfies_its_own_constraints() -> None:
     for members in ({}, {"axes": ["", ""]}, {"note": {"deep": [1]}}):
         metadata = parse(**members)
-        metadata.constraints.check(metadata)
+        constraints = metadata.constraints
+        assert isinstance(constraints, N5Constraints)
+        constraints.check(metadata)
 
 
 def test_units_need_a_base() -> None:
