@@ -322,7 +322,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
         """
         stated = self.metadata
         if stated is not None and stated is not self.unconstrained:
-            stated.check(metadata)  # type: ignore[attr-defined] - a format's constraints
+            stated.check(metadata)  # type: ignore[attr-defined]  # a format's constraints
 
     @abstractmethod
     def info_of(self, metadata: M) -> ArrayInfo:
