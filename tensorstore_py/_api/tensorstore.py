@@ -36,7 +36,7 @@ from tensorstore_py._api.source import as_elements, as_source, as_value, taken
 from tensorstore_py._index import d, inf, propagate_bounds
 from tensorstore_py._index.positions import numpy_index
 from tensorstore_py._interface.adapter import AdapterSpec, Opened
-from tensorstore_py._interface.driver import Given, StorageStatistics
+from tensorstore_py._interface.driver import BufferOwnership, StorageStatistics
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.future import Copying, Future, OnInterrupt, WriteFutures
 from tensorstore_py._runtime.progress import ProgressLike, Reporter
@@ -149,10 +149,10 @@ class TensorStore(Handle, ArrayComputing):
         self._life.check()
         driver, reporter = self._driver, Reporter.of(progress, "read")
         if batch is None and driver.transaction is None and reporter is None:  # as nearly always
-            body = driver.reading(self._transform, order)
+            body = driver.prepare_read(self._transform, order)
             return start(driver.inline, body, on_interrupt=OnInterrupt.CONTINUE_UNTIL_EXIT)
         if batch is not None:
-            driver = driver.batched(as_batch(batch))
+            driver = driver.with_batch(as_batch(batch))
         body = partial(driver.read, self._transform, order)
         if reporter is not None:
             body = partial(read_blockwise, driver, self._transform, order, reporter)
@@ -236,22 +236,24 @@ class TensorStore(Handle, ArrayComputing):
             lasting = bool(can_reference_source_data_indefinitely)
             array = as_source(source, driver.data_type, self.shape)
             array, copying = taken(source, array, lasting=lasting)
-            given = Given(lasting, None if copying is None else copying.done)
+            ownership = BufferOwnership(lasting, None if copying is None else copying.done)
             if driver.transaction is not None:
                 # A read in the transaction that begins after `copy` must see this write.
-                given, copying = Given(lasting), Copying()
-            commit = self._begin_write(array, given, reporter)
+                ownership, copying = BufferOwnership(lasting), Copying()
+            commit = self._begin_write(array, ownership, reporter)
         if copying is None:
             return WriteFutures(Future(None), commit)
         return copying.until(commit)
 
     @uninterrupted
-    def _begin_write(self, array: Array, given: Given, reporter: Reporter | None) -> Future[None]:
+    def _begin_write(
+        self, array: Array, ownership: BufferOwnership, reporter: Reporter | None
+    ) -> Future[None]:
         self._life.check()
         driver = self._driver
         if reporter is None:
             # Other writes count on this one from here on, so nothing may keep it from beginning.
-            body = driver.writing(self._transform, array, given)
+            body = driver.prepare_write(self._transform, array, ownership)
         else:
             body = partial(write_blockwise, driver, self._transform, array, reporter)
         return self._begin(body, changes=True, reporter=reporter)
@@ -456,7 +458,7 @@ class TensorStore(Handle, ArrayComputing):
         driver, view = self._driver, self._transform
         ahead = ahead_of(driver, grow)
         if ahead is not None:
-            driver = driver.within(ahead)
+            driver = driver.with_transaction(ahead)
         if isinstance(data, TensorStore):
             _check_readable(data)
             check_convertible(data._driver, driver)
@@ -535,7 +537,7 @@ class TensorStore(Handle, ArrayComputing):
             >>> store.read().result().tolist()
             [5, 5, 0, 0]
         """
-        driver = self._driver.within(as_transaction(transaction))
+        driver = self._driver.with_transaction(as_transaction(transaction))
         return TensorStore(driver, self._transform, self._readable, self._writable, self._life)
 
     def __dask_tokenize__(self) -> tuple[str, str]:

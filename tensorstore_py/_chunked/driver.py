@@ -29,7 +29,12 @@ from tensorstore_py._chunked.write import Target, chosen, register_write, write_
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.array_metadata import ArrayMetadata
 from tensorstore_py._interface.byte_range import ByteRange
-from tensorstore_py._interface.driver import Driver, Given, ResizeRequest, StorageStatistics
+from tensorstore_py._interface.driver import (
+    BufferOwnership,
+    Driver,
+    ResizeRequest,
+    StorageStatistics,
+)
 from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.fan_out import fan_out
@@ -63,7 +68,7 @@ __all__ = ["ChunkedDriver"]
 
 M = TypeVar("M", bound=ArrayMetadata)
 _NOTHING_KEPT = ChunkCache(0)
-_AS_USUAL = Given()
+_AS_USUAL = BufferOwnership()
 _NOTHING = ByteRange(0, 0)
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -179,13 +184,13 @@ class ChunkedDriver(Driver, Generic[M]):
     def transaction(self) -> Transaction | None:
         return self._transaction
 
-    def within(self, transaction: Transaction | None) -> ChunkedDriver[M]:
+    def with_transaction(self, transaction: Transaction | None) -> ChunkedDriver[M]:
         if transaction is self._transaction:
             return self
         plain = self if self._transaction is None else self._outside()
         if transaction is None:
             return plain
-        file = plain._file.within(transaction)
+        file = plain._file.with_transaction(transaction)
         state = file.known or plain._known.state
         return ChunkedDriver(
             self._spec,
@@ -205,7 +210,7 @@ class ChunkedDriver(Driver, Generic[M]):
             self._plain = ChunkedDriver(spec, file, state, assumed=self._assumed)
         return self._plain
 
-    def batched(self, batch: Batch) -> ChunkedDriver[M]:
+    def with_batch(self, batch: Batch) -> ChunkedDriver[M]:
         reads = copy(self)
         reads._batch = batch
         reads._shares = False
@@ -235,7 +240,7 @@ class ChunkedDriver(Driver, Generic[M]):
             await self._refresh()
         return self.domain
 
-    def reading(
+    def prepare_read(
         self, transform: IndexTransform, order: str
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
         if self._shares:
@@ -258,12 +263,12 @@ class ChunkedDriver(Driver, Generic[M]):
         return selection.put(view, out)
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
-        await self.write_given(transform, source, _AS_USUAL)
+        await self.write_buffer(transform, source, _AS_USUAL)
 
-    def writing(
-        self, transform: IndexTransform, source: Array, given: Given
+    def prepare_write(
+        self, transform: IndexTransform, source: Array, ownership: BufferOwnership
     ) -> Callable[[], Coroutine[Any, Any, None]]:
-        later = partial(self.write_given, transform, source, given)
+        later = partial(self.write_buffer, transform, source, ownership)
         if not self._shares:
             return later
         with suppress(TensorStoreError):  # the write will say so
@@ -271,17 +276,19 @@ class ChunkedDriver(Driver, Generic[M]):
             to = Target(known.array, known.source, self._combiner, known.pool)
             axes, view = chosen(known.bounds, transform, source)
             current = lambda: self._current().array is to.array  # noqa: E731
-            return register_write(to, axes, view, given, current, later) or later
+            return register_write(to, axes, view, ownership, current, later) or later
         return later
 
-    async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
+    async def write_buffer(
+        self, transform: IndexTransform, source: Array, ownership: BufferOwnership
+    ) -> None:
         known = await self._recheck_metadata()
         axes, view = chosen(known.bounds, transform, source)
         if not view.size:
             return
         try:
             to = Target(known.array, known.source, self._combiner, known.pool)
-            await write_from(to, axes, view, given)
+            await write_from(to, axes, view, ownership)
         finally:
             if self._transaction is not None:
                 self._overlay.changing(partial(self._outside().forget, axes))

@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Generic, Literal, 
 
 from tensorstore_py._chunked.pool import ChunkCache
 from tensorstore_py._interface.array_info import check_schema
-from tensorstore_py._interface.array_metadata import (
-    ArrayMetadata,
-    MetadataConstraints,
-    check_members,
-)
+from tensorstore_py._interface.array_metadata import ArrayMetadata
 from tensorstore_py._interface.codec_chain import UNPACKED_BYTES
 from tensorstore_py._interface.driver import DriverSpec, KvStoreField
 from tensorstore_py._interface.kvstore import KvStoreSpec
@@ -302,6 +298,8 @@ class ArrayFormat(DriverSpec, Generic[M]):
 
     #: Its document.
     metadata_type: ClassVar[type[ArrayMetadata]]
+    #: What its `metadata` is if nothing is stated, beside None.
+    unconstrained: ClassVar[object] = None
     #: Whether what `new_document` chose may contradict what was asked, and is compared with it.
     checks_new: ClassVar[bool] = True
 
@@ -344,8 +342,9 @@ class ArrayFormat(DriverSpec, Generic[M]):
         Raises:
             MismatchError: names the member, what is stored and what was asked.
         """
-        if isinstance(self.metadata, MetadataConstraints) and (asked := self.metadata.to_json()):
-            check_members(asked, metadata.to_json())
+        stated = self.metadata
+        if stated is not None and stated is not self.unconstrained:
+            stated.check(metadata)  # type: ignore[attr-defined]  # a format's constraints
 
     @abstractmethod
     def info_of(self, metadata: M) -> ArrayInfo:

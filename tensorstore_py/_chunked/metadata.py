@@ -142,7 +142,7 @@ class MetadataFile(Generic[M]):
             scope = pool.scope(self._key, spec.store_spec(), form)
             self.shared = SharedMetadata.of(pool, scope)
 
-    def within(self, transaction: Transaction) -> MetadataFile[M]:
+    def with_transaction(self, transaction: Transaction) -> MetadataFile[M]:
         """The document as a transaction sees it, shared by all that it has open of the array."""
         spec = self.spec
         overlay = transaction.overlay(spec.store_spec(), self.store)

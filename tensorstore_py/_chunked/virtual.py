@@ -193,7 +193,7 @@ class VirtualChunked(Driver):
     def schema(self) -> Schema:
         return self._schema.copy()
 
-    def batched(self, batch: Batch) -> VirtualChunked:
+    def with_batch(self, batch: Batch) -> VirtualChunked:
         reads = copy(self)
         reads._batch = batch.running()  # it was submitted when the function is called
         return reads

@@ -33,7 +33,7 @@ from tensorstore_py._chunked.runs import RUN_BYTES, run_length, runs
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._index import propagate_bounds
-from tensorstore_py._interface.driver import Given
+from tensorstore_py._interface.driver import BufferOwnership
 from tensorstore_py._interface.overlay import write_group
 from tensorstore_py._runtime.execution import PendingBody
 from tensorstore_py._runtime.fan_out import fan_out
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Target", "WriteRequest", "chosen", "register_write", "write_from"]
 
-_AS_USUAL = Given()
+_AS_USUAL = BufferOwnership()
 
 #: Writes that touch more chunks are planned when they run.
 _MOST_CHUNKS: Final = 256
@@ -87,9 +87,9 @@ class _Source:
 
     __slots__ = ("_count", "_numbers", "_taken", "lasting", "view")
 
-    def __init__(self, view: Array, given: Given, count: int) -> None:
+    def __init__(self, view: Array, ownership: BufferOwnership, count: int) -> None:
         self.view = view
-        self.lasting, self._taken = given
+        self.lasting, self._taken = ownership
         self._count = count
         self._numbers = itertools.count(1)  # the next number is taken atomically
 
@@ -121,7 +121,7 @@ def chosen(
 
 
 async def write_from(
-    to: Target, axes: Sequence[Axis], view: Array, given: Given = _AS_USUAL
+    to: Target, axes: Sequence[Axis], view: Array, ownership: BufferOwnership = _AS_USUAL
 ) -> None:
     """Store a working view, with an axis for each of `axes`, as the elements that these select.
 
@@ -129,7 +129,7 @@ async def write_from(
         DataLossError: a chunk that must be changed in part is corrupt; names its key.
     """
     plan = make_plan(axes, to.array.grid)
-    source = _Source(view, given, plan.count)
+    source = _Source(view, ownership, plan.count)
     group = write_group(to.source.store) if plan.count > 1 else None
     if group is None:
         await _write_each(to, plan, source)
@@ -368,7 +368,7 @@ def register_write(
     to: Target,
     axes: Sequence[Axis],
     view: Array,
-    given: Given,
+    ownership: BufferOwnership,
     current: Callable[[], bool],
     again: Callable[[], Coroutine[Any, Any, None]],
 ) -> WriteRequest | None:
@@ -384,4 +384,4 @@ def register_write(
         return None
     if all(any(piece.full for piece in pieces) for pieces in plan.pieces):
         return None  # so some chunk is changed as a whole
-    return WriteRequest(to, plan, _Source(view, given, plan.count), current, again)
+    return WriteRequest(to, plan, _Source(view, ownership, plan.count), current, again)

@@ -21,7 +21,7 @@ from tensorstore_py._conversion.translation import (
     same_array,
     translate,
 )
-from tensorstore_py._hierarchy.consolidating import consolidate
+from tensorstore_py._hierarchy.changes import consolidate
 from tensorstore_py._hierarchy.document import serialize_document
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN

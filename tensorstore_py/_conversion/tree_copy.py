@@ -15,8 +15,7 @@ from tensorstore_py._api.options import updated
 from tensorstore_py._conversion.array_copy import copy_blocks
 from tensorstore_py._conversion.copy_plan import Planned, PlannedArray, PlannedGroup
 from tensorstore_py._conversion.summary import CopiedMember, CopySummary
-from tensorstore_py._hierarchy.changes import create_group, make_parents
-from tensorstore_py._hierarchy.consolidating import consolidate
+from tensorstore_py._hierarchy.changes import consolidate, create_group, make_parents
 from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.path import join
 from tensorstore_py._interface.key_range import KeyRange

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tensorstore_py._index import IndexTransform
+from tensorstore_py._interface.array_info import check_schema
 from tensorstore_py._interface.driver import Driver, DriverSpec
 from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import drivers
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from tensorstore_py._index import IndexDomain
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import ResizeRequest, StorageStatistics
-    from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
     from tensorstore_py._interface.transaction import Transaction
-    from tensorstore_py._runtime.limiters import MemoryBudget
     from tensorstore_py._spec.open_mode import OpenMode
 
 __all__ = ["Adapter", "AdapterSpec", "BaseField", "Opened"]
@@ -71,6 +70,15 @@ class AdapterSpec(DriverSpec):
         Raises:
             SpecError, MismatchError: it makes no sense there.
         """
+
+    def check_schema(self, found: Schema) -> None:
+        """Compare the schema of what was made with `schema`.
+
+        Raises:
+            MismatchError: names the part, what was made and what was asked.
+        """
+        if self.schema_ is not None:
+            check_schema(self.schema_, found)
 
     @property
     def view_transform(self) -> IndexTransform | None:
@@ -121,29 +129,17 @@ class Adapter(Driver):
             transform, not_stored=not_stored, fully_stored=fully_stored
         )
 
-    @property
-    def transaction(self) -> Transaction | None:
-        return self._base.transaction
+    def with_transaction(self, transaction: Transaction | None) -> Driver:
+        return self._spec.over(self._base.with_transaction(transaction))
 
-    def within(self, transaction: Transaction | None) -> Driver:
-        return self._spec.over(self._base.within(transaction))
-
-    def batched(self, batch: Batch) -> Driver:
-        return self._spec.over(self._base.batched(batch))
+    def with_batch(self, batch: Batch) -> Driver:
+        return self._spec.over(self._base.with_batch(batch))
 
     def spec(self) -> AdapterSpec:
         return self._spec.replace(base=self._base.spec().replace(transform=None))
 
-    @property
-    def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
-        return self._base.kvstore
-
     def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
         return self._base.chunk_starts(dim, low, high)
-
-    @property
-    def memory(self) -> MemoryBudget | None:
-        return self._base.memory
 
 
 class Opened(DriverSpec):

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 
-from tensorstore_py._spec.model import Model
+from tensorstore_py._interface.named_configuration import NamedConfiguration
+from tensorstore_py._spec.registry import chunk_grids
 from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class IrregularAxis(ChunkAxis):
         return super().touched(start, step, count)
 
 
-class ChunkGridModel(Model):
+class ChunkGridModel(NamedConfiguration):
     """What was asked of a chunk grid: the members of its configuration, and what follows from them.
 
     What is said here holds for all chunks of the document, also those beyond the array's bounds. A
@@ -199,6 +200,8 @@ class ChunkGridModel(Model):
         sizes_member: the member that is wrong if the grid is of another rank than the array.
     """
 
+    registry = chunk_grids
+    examples = ("regular", "rectilinear")
     grid_id: ClassVar[str]
     sizes_member: ClassVar[str] = "chunk_shape"
 

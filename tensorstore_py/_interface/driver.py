@@ -20,14 +20,14 @@ from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, 
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registered import registered
-from tensorstore_py._spec.registry import kvstores
+from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from typing import Self
 
     import numpy as np
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 __all__ = [
+    "BufferOwnership",
     "Driver",
     "DriverSpec",
-    "Given",
     "KvStoreField",
     "ResizeRequest",
     "StorageStatistics",
@@ -82,7 +82,7 @@ class ResizeRequest(NamedTuple):
     shrink_only: bool = False
 
 
-class Given(NamedTuple):
+class BufferOwnership(NamedTuple):
     """What the caller of a write says of the memory that the new values are in.
 
     A driver may leave it unread: it then copies what it keeps, and the caller learns at the end of
@@ -173,7 +173,7 @@ class Driver(HasExecutionMode, ABC):
             DataLossError: what is stored is corrupt; names the key.
         """
 
-    def reading(
+    def prepare_read(
         self, transform: IndexTransform, order: str
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
         """A read that is asked for now, as of now or later; arguments as for `read`.
@@ -201,15 +201,17 @@ class Driver(HasExecutionMode, ABC):
         """
         raise UnsupportedError(f"{type(self).__name__} cannot be written")
 
-    async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
+    async def write_buffer(
+        self, transform: IndexTransform, source: Array, ownership: BufferOwnership
+    ) -> None:
         """`write`, where more is known of `source`; arguments and errors as there."""
         await self.write(transform, source)
 
-    def writing(
-        self, transform: IndexTransform, source: Array, given: Given
+    def prepare_write(
+        self, transform: IndexTransform, source: Array, ownership: BufferOwnership
     ) -> Callable[[], Coroutine[Any, Any, None]]:
-        """A write that is asked for now, as `reading` is; arguments as for `write_given`."""
-        return partial(self.write_given, transform, source, given)
+        """A write that is asked for now, as `prepare_read` is; arguments as for `write_buffer`."""
+        return partial(self.write_buffer, transform, source, ownership)
 
     async def resize(self, request: ResizeRequest) -> None:
         """Change the bounds.
@@ -270,14 +272,14 @@ class Driver(HasExecutionMode, ABC):
     @property
     def memory(self) -> MemoryBudget | None:
         """The budget of bytes in flight, for copies block by block; None: there is none."""
-        return None
+        return None if self.base is None else self.base.memory
 
     @property
     def transaction(self) -> Transaction | None:
         """The transaction that it is seen through."""
-        return None
+        return None if self.base is None else self.base.transaction
 
-    def within(self, transaction: Transaction | None) -> Driver:
+    def with_transaction(self, transaction: Transaction | None) -> Driver:
         """This array as a transaction sees it; as everybody does, for None.
 
         Raises:
@@ -287,7 +289,7 @@ class Driver(HasExecutionMode, ABC):
             return self
         raise UnsupportedError(f"{type(self).__name__} cannot be used in a transaction")
 
-    def batched(self, batch: Batch) -> Driver:
+    def with_batch(self, batch: Batch) -> Driver:
         """This array, read together with whatever else is in a batch; by default as it is."""
         return self
 
@@ -305,7 +307,7 @@ class Driver(HasExecutionMode, ABC):
     @property
     def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
         """The bound spec (with its path) of the store underneath, and the store; None without."""
-        return None
+        return None if self.base is None else self.base.kvstore
 
 
 _COMMON = frozenset({"context", "dtype", "rank", "transform", "schema_"})
@@ -339,6 +341,25 @@ class DriverSpec(Model):
     transform: TransformField | None = None
     schema_: Schema | None = Field(default=None, alias="schema")
 
+    @staticmethod
+    def class_of(driver: str) -> type[DriverSpec]:
+        """The class of a driver.
+
+        Raises:
+            SpecError: there is none of that name.
+        """
+        cls = drivers.get(driver)
+        assert issubclass(cls, DriverSpec)
+        return cls
+
+    @classmethod
+    def detectable(cls) -> Iterator[type[DriverSpec]]:
+        """The classes that have `detected_by`, the newest version of a format first."""
+        for name in reversed(drivers.names()):
+            found = cls.class_of(name)
+            if found.detected_by:
+                yield found
+
     @property
     def inline(self) -> bool:
         """The execution mode that opening has, and the open driver.
@@ -364,7 +385,7 @@ class DriverSpec(Model):
 
         By default what is there is seen through it; drivers that can create something override it.
         """
-        return (await self.open()).within(transaction)
+        return (await self.open()).with_transaction(transaction)
 
     async def open_known(
         self, transaction: Transaction | None, documents: Mapping[str, ReadResult]

@@ -164,6 +164,11 @@ class ResourceSpec:
     inline: ResourceModel | None = None
     was_bound: bool = False
 
+    @staticmethod
+    def providers() -> list[str]:
+        """All kinds of resources."""
+        return resources.names()
+
     @classmethod
     def parse(cls, provider: str, json: object, *, allow_null: bool = False) -> ResourceSpec:
         """The spec for a JSON value.

@@ -27,8 +27,7 @@ from tensorstore_py._conversion.versions import (
     codec_in_version2,
     plain_attributes,
 )
-from tensorstore_py._hierarchy.changes import create_group, make_parents
-from tensorstore_py._hierarchy.consolidating import consolidate
+from tensorstore_py._hierarchy.changes import consolidate, create_group, make_parents
 from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.path import join
@@ -83,13 +82,7 @@ _SAME: Final = frozenset({"gzip", "zstd", "blosc"})
 
 
 def with_same_chunks(source: SourceArray, to: int, names: tuple[str, ...]) -> JsonObject | None:
-    """The metadata of a copy that has the source's chunks; None: there is none.
-
-    Args:
-        source: the array.
-        to: the version of Zarr.
-        names: of its dimensions; none if they are not known.
-    """
+    """The metadata of a copy that has the source's chunks; None: there is none."""
     document = source.document
     if document is None:
         return None

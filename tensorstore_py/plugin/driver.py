@@ -8,9 +8,6 @@ from tensorstore_py._chunked.array import (
     ArrayLayout,
     ChainsByShape,
 )
-from tensorstore_py._chunked.driver import (
-    ChunkedDriver,
-)
 from tensorstore_py._chunked.format import (
     RecheckBound,
 )
@@ -38,7 +35,6 @@ from tensorstore_py._index import (
     IndexDomain,
     IndexTransform,
     OutputIndexMap,
-    identity,
     inf,
     propagate_bounds,
 )
@@ -50,21 +46,14 @@ from tensorstore_py._interface.adapter import (
 )
 from tensorstore_py._interface.array_info import (
     ArrayInfo,
-    asked_fill_value,
-    check_schema,
 )
 from tensorstore_py._interface.array_metadata import (
     ArrayMetadata,
     MetadataConstraints,
-    check_members,
-    frozen_members,
     same_rank,
 )
 from tensorstore_py._interface.batch import (
     Batch,
-)
-from tensorstore_py._interface.byte_range import (
-    ByteRange,
 )
 from tensorstore_py._interface.chunk_grid import (
     ChunkAxis,
@@ -79,14 +68,6 @@ from tensorstore_py._interface.chunk_keys import (
 )
 from tensorstore_py._interface.codec import (
     OPAQUE,
-    Array,
-    ArrayToArray,
-    ArrayToBytes,
-    BytesToBytes,
-    ChunkType,
-)
-from tensorstore_py._interface.codec_chain import (
-    CodecChain,
 )
 from tensorstore_py._interface.codec_list import (
     bind_chain,
@@ -111,9 +92,6 @@ from tensorstore_py._interface.field_bytes import (
 )
 from tensorstore_py._interface.hierarchy import (
     HierarchyFormat,
-    JsonObject,
-    NodeDocuments,
-    NodeKind,
 )
 from tensorstore_py._interface.new_array import (
     new_array,
@@ -130,7 +108,6 @@ from tensorstore_py._interface.transaction import (
 from tensorstore_py._runtime.fan_out import (
     within,
 )
-from tensorstore_py._runtime.limiters import MemoryBudget
 from tensorstore_py._spec.chunk_layout import (
     ChunkLayout,
 )
@@ -141,7 +118,6 @@ from tensorstore_py._spec.codec_spec import (
 )
 from tensorstore_py._spec.dtype import (
     LARGEST_ELEMENT,
-    dtype,
 )
 from tensorstore_py._spec.fill_value import (
     array_from_json,
@@ -152,21 +128,10 @@ from tensorstore_py._spec.fill_value import (
 )
 from tensorstore_py._spec.json_value import (
     Unset,
-    describe,
     freeze,
     parse_json_text,
     same_json,
     thaw,
-)
-from tensorstore_py._spec.model import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    JsonForm,
-    Level,
-    Model,
-    PlainValidator,
-    model_validator,
 )
 from tensorstore_py._spec.open_mode import (
     DELETE_NEEDS_CREATE,
@@ -177,16 +142,9 @@ from tensorstore_py._spec.registered import (
 )
 from tensorstore_py._spec.registry import (
     chunk_grid,
-    chunk_grids,
     chunk_key_encoding,
-    chunk_key_encodings,
     driver,
-    drivers,
     hierarchy_format,
-    kvstores,
-)
-from tensorstore_py._spec.registry import (
-    resources as context_resources,
 )
 from tensorstore_py._spec.resource import (
     ResourceSpec,
@@ -204,18 +162,11 @@ __all__ = [
     "OPAQUE",
     "Adapter",
     "AdapterSpec",
-    "AfterValidator",
-    "Array",
     "ArrayInfo",
     "ArrayLayout",
     "ArrayMetadata",
-    "ArrayToArray",
-    "ArrayToBytes",
     "BaseField",
     "Batch",
-    "BeforeValidator",
-    "ByteRange",
-    "BytesToBytes",
     "CachedChunk",
     "ChainsByShape",
     "ChunkAxis",
@@ -223,38 +174,26 @@ __all__ = [
     "ChunkKeyEncodingModel",
     "ChunkKeys",
     "ChunkLayout",
-    "ChunkType",
-    "ChunkedDriver",
     "ChunkedSpec",
-    "CodecChain",
     "CodecSpec",
     "CodecSpecModel",
     "CutAxis",
     "Driver",
     "DriverSpec",
     "ElementView",
-    "Field",
     "FieldBytes",
     "FieldSpec",
     "HierarchyFormat",
     "IndexDomain",
     "IndexTransform",
     "IrregularAxis",
-    "JsonForm",
-    "JsonObject",
-    "Level",
-    "MemoryBudget",
     "MetadataConstraints",
-    "Model",
-    "NodeDocuments",
-    "NodeKind",
     "OpenMode",
     "Opened",
     "OutputIndexMap",
     "Overlay",
     "ParsedOnce",
     "Part",
-    "PlainValidator",
     "RecheckBound",
     "RegularAxis",
     "ResourceSpec",
@@ -267,32 +206,19 @@ __all__ = [
     "Unset",
     "array_from_json",
     "array_to_json",
-    "asked_fill_value",
     "bind_chain",
-    "check_members",
-    "check_schema",
     "chunk_grid",
-    "chunk_grids",
     "chunk_key_encoding",
-    "chunk_key_encodings",
     "codec_spec",
     "codec_to_json",
     "codecs_to_json",
-    "context_resources",
-    "describe",
     "driver",
-    "drivers",
-    "dtype",
     "element_from_json",
     "freeze",
-    "frozen_members",
     "hierarchy_format",
-    "identity",
     "inf",
-    "kvstores",
     "merge_chains",
     "merge_codecs",
-    "model_validator",
     "needed_since",
     "new_array",
     "normalised",

@@ -13,7 +13,7 @@ from tensorstore_py import DataLossError, NotFoundError, OutOfRangeError
 from tensorstore_py._chunked import read as read_module
 from tensorstore_py._chunked.array import StoredChunks
 from tensorstore_py._chunked.pending import ReadRequest
-from tensorstore_py.plugin.driver import CodecChain
+from tensorstore_py.plugin.codec import CodecChain
 from tensorstore_py.testing import CountingStore, FaultyStore
 from tests.chunked.stores import Hooked, counting, created, once, opened
 from tests.runtime.processes import (
@@ -69,7 +69,7 @@ def filled(store, chunks=6, **options):
 def asked(array, *indices):
     """Reads that were asked for and have not begun."""
     driver = array._driver
-    reads = [driver.reading(array[index]._get_transform(), "C") for index in indices]
+    reads = [driver.prepare_read(array[index]._get_transform(), "C") for index in indices]
     assert all(isinstance(read, ReadRequest) for read in reads)
     return reads
 
@@ -312,7 +312,7 @@ class TestFailure:
 class TestOthersGoAlone:
     def test_large_ones(self, store):
         array = filled(store)
-        reading = array._driver.reading(array[:4]._get_transform(), "C")
+        reading = array._driver.prepare_read(array[:4]._get_transform(), "C")
         assert not isinstance(reading, ReadRequest)
 
     def test_in_a_transaction_and_a_batch(self, store):
@@ -321,16 +321,16 @@ class TestOthersGoAlone:
         batch = ts.Batch()
         for driver in (
             array.with_transaction(transaction)._driver,
-            array._driver.batched(batch),
+            array._driver.with_batch(batch),
         ):
-            reading = driver.reading(array[:1]._get_transform(), "C")
+            reading = driver.prepare_read(array[:1]._get_transform(), "C")
             assert not isinstance(reading, ReadRequest)
         batch.submit()
         transaction.abort()
 
     def test_where_metadata_is_asked_for_at_each_read(self, store):
         array = filled(store, recheck_cached_metadata=True)
-        reading = array._driver.reading(array[:1]._get_transform(), "C")
+        reading = array._driver.prepare_read(array[:1]._get_transform(), "C")
         assert not isinstance(reading, ReadRequest)
         assert array[:1].read().result().tolist() == [1]
 

@@ -16,7 +16,7 @@ from tensorstore_py import DataLossError
 from tensorstore_py._chunked import write as write_module
 from tensorstore_py._chunked.modify import WriteCombiner
 from tensorstore_py._chunked.write import WriteRequest
-from tensorstore_py._interface.driver import Given
+from tensorstore_py._interface.driver import BufferOwnership
 from tensorstore_py._interface.store_abilities import update_values, write_values
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.plugin.kvstore import BulkWrite, ReadModifyWrite, update_each
@@ -53,7 +53,7 @@ def writing(array, index, value):
     view = array[index]
     driver = array._driver
     source = np.broadcast_to(np.asarray(value, driver.data_type.numpy_dtype), view.shape)
-    return driver.writing(view._get_transform(), source, Given())
+    return driver.prepare_write(view._get_transform(), source, BufferOwnership())
 
 
 def asked(array, *changes):
@@ -316,7 +316,9 @@ class TestNotMade:
         try:
             source = np.full(3, 7, "uint8")
             gone = weakref.ref(source)
-            write = array._driver.writing(array[1:4]._get_transform(), source, Given())
+            write = array._driver.prepare_write(
+                array[1:4]._get_transform(), source, BufferOwnership()
+            )
             done(array, write)
             del source, write
             array[0].read().result()  # by now the loop is done with the task that it ran before
@@ -330,12 +332,12 @@ class TestNotMade:
             import os
             import numpy as np
             import tensorstore_py as ts
-            from tensorstore_py._interface.driver import Given
+            from tensorstore_py._interface.driver import BufferOwnership
             array = ts.open(
                 {"driver": "zarr3", "kvstore": "memory://"}, create=True, dtype="uint8", shape=[9]
             ).result()
-            ask = lambda at: array._driver.writing(
-                array[at]._get_transform(), np.asarray(at, "uint8"), Given()
+            ask = lambda at: array._driver.prepare_write(
+                array[at]._get_transform(), np.asarray(at, "uint8"), BufferOwnership()
             )
             mine = ask(1)
             child = os.fork()
@@ -752,9 +754,9 @@ class TestCombiner:
 
 def test_memory_that_lasts_may_be_given_to_an_array_in_memory():
     array = ts.array(np.zeros(8, "int32"))
-    given = Given(lasting=True)
+    given = BufferOwnership(lasting=True)
     values = np.full(8, 2, "int32")
-    start(True, lambda: array._driver.write_given(array._transform, values, given)).result()
+    start(True, lambda: array._driver.write_buffer(array._transform, values, given)).result()
     assert array.read().result().tolist() == [2] * 8
 
 
@@ -764,8 +766,8 @@ class TestTaken:
 
     def told(self, array, values):
         calls = []
-        given = Given(taken=lambda: calls.append(1))
-        body = lambda: array._driver.write_given(array._transform, values, given)  # noqa: E731
+        given = BufferOwnership(taken=lambda: calls.append(1))
+        body = lambda: array._driver.write_buffer(array._transform, values, given)  # noqa: E731
         start(array._driver.inline, body).result()
         return bool(calls)
 

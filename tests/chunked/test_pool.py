@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import tensorstore_py as ts
 from tensorstore_py import DataLossError, NotFoundError
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.plugin.driver import CachedChunk, CodecChain
+from tensorstore_py.plugin.codec import CodecChain
+from tensorstore_py.plugin.driver import CachedChunk
 from tensorstore_py.plugin.kvstore import ChunkCache, ReadResult, WholeRewrite
 from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore
 from tests.chunked.stores import Hooked, counting, created, once, opened, pool
@@ -786,7 +787,7 @@ def pooled(store, **options):
 
 def asked(array, *indices):
     driver = array._driver
-    return [driver.reading(array[index]._get_transform(), "C") for index in indices]
+    return [driver.prepare_read(array[index]._get_transform(), "C") for index in indices]
 
 
 def result(array, read):

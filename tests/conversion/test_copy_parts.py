@@ -503,12 +503,12 @@ class TestArrayCopy:
         old, new = arrays()
         old[...] = 5
         seen: list[ts.Progress] = []
-        told = Reporter(seen.append)
-        told.begin(7, 0, 1)
+        reporter = Reporter(seen.append)
+        reporter.begin(7, 0, 1)
 
         damaged: list[DamagedTask] = []
         copied = run_inline(
-            copy_blocks(SourceArray("", old, None, None, {}), new, FORM, told, damaged)
+            copy_blocks(SourceArray("", old, None, None, {}), new, FORM, reporter, damaged)
         )
 
         assert copied == (7, 4)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tensorstore_py import DataLossError, NotFoundError
+from tensorstore_py._hierarchy.changes import consolidate
 from tensorstore_py._hierarchy.consolidated import Consolidated, read_consolidated
-from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.formats import find_group, formats, read_group
 from tensorstore_py._hierarchy.node import Hierarchy, read_node
 from tensorstore_py._hierarchy.walk import Walk, names_below, survey

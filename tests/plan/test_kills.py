@@ -28,12 +28,12 @@ class TestKills:
             timeout=240, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        killed = set(map(str, told["killed"]))
+        reporter = json.loads(done.stdout)
+        killed = set(map(str, reporter["killed"]))
         ran = [(tmp_path / "ran" / f"{task}").read_text().split() for task in range(TASKS)]
 
         assert not done.stderr
-        assert set(told["statuses"]) == {0}
+        assert set(reporter["statuses"]) == {0}
         assert len(killed) == KILLS
         for runs in ran:
             assert len([pid for pid in runs if pid not in killed]) <= 1

@@ -421,10 +421,10 @@ class TestTasks:
         with pytest.raises(type(error)) as caught:
             run(stage, 0, 3)
 
-        told = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
-        assert "task 1" in told
-        assert '"/a"[2:4]' in told
-        assert "disk full" in told
+        reporter = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+        assert "task 1" in reporter
+        assert '"/a"[2:4]' in reporter
+        assert "disk full" in reporter
 
     def test_memory_is_taken_and_given_back(self):
         memory = MemoryBudget(16)
@@ -605,9 +605,9 @@ class TestEngines:
 
 def told_of(stages):
     seen: list[Progress] = []
-    told = Reporter(seen.append)
-    told.begin(2 * 2 * 5, 5, 2)
-    return StageProgress(stages, told), seen
+    reporter = Reporter(seen.append)
+    reporter.begin(2 * 2 * 5, 5, 2)
+    return StageProgress(stages, reporter), seen
 
 
 class TestShare:
@@ -663,11 +663,11 @@ def result_of(body):
 
 
 def joined(tmp_path, **options):
-    told = []
-    given = {"on_progress": lambda number, tasks: told.append((number, tasks)), **options}
+    reporter = []
+    given = {"on_progress": lambda number, tasks: reporter.append((number, tasks)), **options}
     outcomes, is_done = result_of(lambda: join(place(tmp_path), ts.Context(), **given))
     assert is_done
-    return outcomes, told
+    return outcomes, reporter
 
 
 class TestRecorded:
@@ -675,8 +675,8 @@ class TestRecorded:
         tree(tmp_path / "old")
         (stage,) = result_of(lambda: store_plan(copied(tmp_path), place(tmp_path)))
 
-        outcome, told = joined(tmp_path, share=(1, 3))
-        assert sum(tasks for _, tasks in told) == stage.count
+        outcome, reporter = joined(tmp_path, share=(1, 3))
+        assert sum(tasks for _, tasks in reporter) == stage.count
         for share in ((0, 3), (2, 3)):
             (late,), _ = joined(tmp_path, share=share)
             assert late.steps == {}
@@ -744,6 +744,6 @@ def test_progress_of_workers_elsewhere_is_what_the_manifest_says(tmp_path, monke
             manifest=tmp_path / "copy.json", context=ts.Context(SMALL),
         ).result()  # fmt: skip
 
-    told = [each.bytes_done for each in seen]
-    assert told == sorted(told)
-    assert 0 < told[1] < told[-1] == IMAGE.nbytes + 6
+    reporter = [each.bytes_done for each in seen]
+    assert reporter == sorted(reporter)
+    assert 0 < reporter[1] < reporter[-1] == IMAGE.nbytes + 6

@@ -43,23 +43,23 @@ class TestWorker:
     @pytest.mark.parametrize("width", [1, 7])
     def test_one_worker_does_each_task_once(self, tasks, width):
         cluster = Cluster(tasks)
-        told: list[int] = []
+        reporter: list[int] = []
 
-        outcome = simulated(cluster.run(width=width, on_progress=told.append))
+        outcome = simulated(cluster.run(width=width, on_progress=reporter.append))
 
         assert outcome[:3] == ("done", tasks, 0)
         assert cluster.ran == dict.fromkeys(range(tasks), 1)
-        assert sum(told) == tasks
+        assert sum(reporter) == tasks
 
     @pytest.mark.parametrize("workers", [2, 30])
     def test_many_workers_do_each_task_once(self, workers):
         cluster = Cluster(600)
-        told: list[list[int]] = [[] for _ in range(workers)]
+        reporter: list[list[int]] = [[] for _ in range(workers)]
 
         async def main():
             return await asyncio.gather(
                 *(
-                    cluster.run(f"{number}", seed=number, on_progress=told[number].append)
+                    cluster.run(f"{number}", seed=number, on_progress=reporter[number].append)
                     for number in range(workers)
                 )
             )
@@ -70,7 +70,7 @@ class TestWorker:
         assert sum(outcome.tasks for outcome in outcomes) == 600
         assert {outcome.state for outcome in outcomes} == {"done"}
         assert all(outcome.tasks > 0 for outcome in outcomes)
-        assert all(sum(each) <= 600 for each in told)
+        assert all(sum(each) <= 600 for each in reporter)
 
     def test_shares_are_done_by_those_they_are_meant_for(self):
         cluster = Cluster(64)

@@ -13,13 +13,18 @@ from tensorstore_py._spec.codec_spec import codec_specs
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import (
     admits,
+    chunk_grids,
+    chunk_key_encodings,
     codecs,
+    drivers,
     foreign_classes,
     is_built_in,
+    kvstores,
     not_admitted,
     only_built_in,
+    resources,
 )
-from tensorstore_py.plugin import driver, kvstore
+from tensorstore_py.plugin import kvstore
 
 PUBLIC = "s3://bucket/public/"
 
@@ -79,11 +84,11 @@ GUARDED = {
 
 def registered():
     registries = (
-        driver.drivers,
-        driver.kvstores,
-        driver.context_resources,
-        driver.chunk_grids,
-        driver.chunk_key_encodings,
+        drivers,
+        kvstores,
+        resources,
+        chunk_grids,
+        chunk_key_encodings,
         codec_specs,
     )
     for registry in registries:

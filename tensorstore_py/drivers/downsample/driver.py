@@ -22,24 +22,20 @@ from tensorstore_py.drivers.downsample.blocks import (
 )
 from tensorstore_py.drivers.downsample.methods import check_method
 from tensorstore_py.errors import PermissionDeniedError, SpecError
-from tensorstore_py.plugin.codec import Array
+from tensorstore_py.plugin.codec import Array, Level
 from tensorstore_py.plugin.driver import (
     AdapterSpec,
     CutAxis,
     Driver,
     IndexDomain,
     IndexTransform,
-    Level,
     Opened,
     OutputIndexMap,
     Part,
     Schema,
     StorageStatistics,
     Unit,
-    check_schema,
     driver,
-    identity,
-    model_validator,
     new_array,
     output_box,
     partition,
@@ -47,7 +43,7 @@ from tensorstore_py.plugin.driver import (
     read_array,
     shifted,
 )
-from tensorstore_py.plugin.kvstore import fan_out, offload
+from tensorstore_py.plugin.kvstore import fan_out, model_validator, offload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,10 +54,8 @@ if TYPE_CHECKING:
         Batch,
         DriverSpec,
         IndexDomain,
-        MemoryBudget,
         Transaction,
     )
-    from tensorstore_py.plugin.kvstore import KvStore, KvStoreSpec
 
 __all__ = ["Downsample", "DownsampleSpec", "smaller_schema"]
 
@@ -104,16 +98,12 @@ class Downsample(Driver):
     def schema(self) -> Schema:
         return smaller_schema(self._base.schema[self._view], self._factors, self._domain, fill=True)
 
-    @property
-    def transaction(self) -> Transaction | None:
-        return self._base.transaction
-
-    def within(self, transaction: Transaction | None) -> Downsample:
-        base = self._base.within(transaction)
+    def with_transaction(self, transaction: Transaction | None) -> Downsample:
+        base = self._base.with_transaction(transaction)
         return Downsample(self._spec, base, self._view, self._factors, self._method)
 
-    def batched(self, batch: Batch) -> Downsample:
-        base = self._base.batched(batch)
+    def with_batch(self, batch: Batch) -> Downsample:
+        base = self._base.with_batch(batch)
         return Downsample(self._spec, base, self._view, self._factors, self._method)
 
     async def resolve(self) -> IndexDomain:
@@ -212,14 +202,6 @@ class Downsample(Driver):
         domain = self._view.domain
         bounds = tuple(zip(domain.inclusive_min, domain.exclusive_max, strict=True))
         return base_box(box, self._factors, bounds)
-
-    @property
-    def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
-        return self._base.kvstore
-
-    @property
-    def memory(self) -> MemoryBudget | None:
-        return self._base.memory
 
 
 def _cuts(extent: int, block: int, first: int) -> NDArray[np.int64]:
@@ -330,7 +312,7 @@ class DownsampleSpec(AdapterSpec):
             check_method(self.downsample_method, data_type)
         domain = base.known_domain()
         if base.transform is None and domain is not None:
-            base = base.replace(transform=identity(domain))
+            base = base.replace(transform=IndexTransform(domain))
         stated = set(left.to_json()) - {"rank"}
         return self.replace(base=base, dtype=data_type, rank=rank, schema_=left if stated else None)
 
@@ -345,7 +327,7 @@ class DownsampleSpec(AdapterSpec):
         if known is None and asked.dtype is not None:
             changes["dtype"] = asked.dtype
         domain, units = base.known_domain(), asked.dimension_units
-        whole = base.transform is None or (domain and base.transform == identity(domain))
+        whole = base.transform is None or (domain and base.transform == IndexTransform(domain))
         if isinstance(base, Opened) or not whole:
             left.update(dimension_units=units, codec=asked.codec)
         else:
@@ -399,12 +381,12 @@ class DownsampleSpec(AdapterSpec):
         check_method(self.downsample_method, base.data_type)
         view = self.base.view_transform
         if view is None:
-            view = identity(base.domain)
+            view = IndexTransform(base.domain)
         elif not isinstance(self.base, Opened):  # whose bounds are as it was opened
             view = propagate_bounds(base.domain, view)
         made = Downsample(self, base, view, self.downsample_factors, self.downsample_method)
         if self.schema_ is not None:
-            check_schema(self.schema_, made.schema)
+            self.check_schema(made.schema)
         return made
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:

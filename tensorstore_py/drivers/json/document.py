@@ -26,7 +26,13 @@ from tensorstore_py.errors import (
     OutOfRangeError,
     SpecError,
 )
-from tensorstore_py.plugin.driver import CachedChunk, Unset, describe, needed_since, parse_json_text
+from tensorstore_py.plugin.codec import describe
+from tensorstore_py.plugin.driver import (
+    CachedChunk,
+    Unset,
+    needed_since,
+    parse_json_text,
+)
 from tensorstore_py.plugin.kvstore import CONFLICTS, NO_VALUE, UNKNOWN, KeyedLock, ReadModifyWrite
 
 if TYPE_CHECKING:
@@ -290,13 +296,7 @@ class StoredDocument:
 
 
 class StagedDocument:
-    """A document as a transaction sees it.
-
-    Args:
-        plain: as everybody else sees it.
-        where: the bound spec of the store; its path is the key.
-        overlay: the store as the transaction sees it.
-    """
+    """A document as a transaction sees it."""
 
     def __init__(self, plain: StoredDocument, where: KvStoreSpec, overlay: Overlay) -> None:
         self._plain = plain
@@ -329,12 +329,7 @@ class StagedDocument:
 
 
 class _DocumentUpdate(ReadModifyWrite):
-    """A change of a document.
-
-    Args:
-        change: from a document, or `UNSET`, to a document.
-        where: how to name it.
-    """
+    """A change of a document."""
 
     def __init__(self, change: Callable[[object], object], where: str) -> None:
         self._change = change

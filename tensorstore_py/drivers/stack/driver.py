@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tensorstore_py.plugin.codec import dtype
     from tensorstore_py.plugin.driver import (
         Batch,
         DriverSpec,
         IndexTransform,
         Selection,
         Transaction,
-        dtype,
     )
 
 __all__ = ["NOBODY", "Box", "Cells", "Layer", "Stack", "cells"]
@@ -158,7 +158,7 @@ class Layer:
         self._transaction = transaction
         self._driver: Driver | None = None
         if isinstance(spec, Opened):
-            self._driver = spec.handle.within(transaction)
+            self._driver = spec.handle.with_transaction(transaction)
         self.readable = not isinstance(spec, Opened) or spec.readable
         self.writable = not isinstance(spec, Opened) or spec.writable
         self._gate = KeyedLock(inline=inline)
@@ -180,12 +180,12 @@ class Layer:
         if self._driver is not None:
             self._driver.forget_cached(self._transform[transform])
 
-    def batched(self, batch: Batch) -> Layer:
+    def with_batch(self, batch: Batch) -> Layer:
         """The layer, read together with whatever else is in a batch."""
         if self._driver is None:
             return self  # what it takes to open it is nobody else's
         reads = copy(self)
-        reads._driver = self._driver.batched(batch)
+        reads._driver = self._driver.with_batch(batch)
         return reads
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
@@ -269,13 +269,13 @@ class Stack(Driver):
     def transaction(self) -> Transaction | None:
         return self._transaction
 
-    def within(self, transaction: Transaction | None) -> Stack:
+    def with_transaction(self, transaction: Transaction | None) -> Stack:
         specs = [layer.spec for layer in self._layers]
         return Stack(self._spec, specs, self._schema, self.inline, transaction)
 
-    def batched(self, batch: Batch) -> Stack:
+    def with_batch(self, batch: Batch) -> Stack:
         reads = copy(self)
-        reads._layers = [layer.batched(batch) for layer in self._layers]
+        reads._layers = [layer.with_batch(batch) for layer in self._layers]
         return reads
 
     async def resolve(self) -> IndexDomain:

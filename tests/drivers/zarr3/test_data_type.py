@@ -10,7 +10,7 @@ from tensorstore_py.drivers.zarr3.data_type import (
     type_name,
 )
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import dtype
+from tensorstore_py.plugin.codec import dtype
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ from tensorstore_py.plugin.codec import (
     BytesToBytesSpec,
     codec,
 )
+from tensorstore_py.plugin.codec import Level
 from tensorstore_py.plugin.driver import (
     ChunkGridModel,
     ChunkKeyEncodingModel,
     ChunkKeys,
     IrregularAxis,
-    Level,
     chunk_grid,
     chunk_key_encoding,
 )
