@@ -14,8 +14,9 @@ arriving byte or the end of the connection means in each:
 
 Whatever is in DONE goes to IDLE only if it may be used again.
 
-The invariant: a connection is used again only after a response that ended where it said, and that
-nothing followed; and a body that is handed on has the length that the headers promised.
+The invariant: a connection is used again only after a request that left it whole and a response
+that ended where it said, and that nothing followed; and a body that is handed on has the length
+that the headers promised.
 """
 
 from __future__ import annotations
@@ -306,8 +307,13 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     # Called by the parser. An exception in here would come out of it as another one.
 
+    def on_message_begin(self) -> None:
+        if self._is_complete:
+            self._has_excess = True
+
     def on_status(self, reason: bytes) -> None:
-        self._reason += reason
+        if not self._is_complete:
+            self._reason += reason
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._head_is_complete:  # else it is a trailer
@@ -315,10 +321,11 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._fields.setdefault(name.decode("latin-1").lower(), text)
 
     def on_headers_complete(self) -> None:
-        if self._is_complete:
-            self._has_excess = True
-        else:
+        parser = self._parser
+        assert parser is not None
+        if not self._is_complete:
             self._head_is_complete = True
+            self._status = parser.get_status_code()
 
     def on_body(self, body: bytes) -> None:
         self._body_size += len(body)
@@ -327,14 +334,15 @@ class HttpConnection(asyncio.BufferedProtocol):
     def on_message_complete(self) -> None:
         parser = self._parser
         assert parser is not None
-        status = parser.get_status_code()
-        if 100 <= status < 200 and not self._is_complete:
+        if self._is_complete:
+            return
+        if 100 <= self._status < 200:
             # The response is yet to come, and perhaps waits for the rest of the request.
             self._head_is_complete = False
             self._fields, self._reason = {}, b""
             if self._idle is not None:
                 self._idle.awaits()
-        elif not self._is_complete:
+        else:
             self._is_complete = True
             self._keeps_alive = parser.should_keep_alive()
 
@@ -381,7 +389,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             return False
         parser = self._parser
         assert parser is not None
-        status, method, fields = parser.get_status_code(), self._method, self._fields
+        status, method, fields = self._status, self._method, self._fields
         headers = HeaderFields(fields)
         reason = self._reason.decode("utf-8", "surrogateescape")
         self._response = response = HttpResponse(status, headers, reason=reason)
@@ -389,7 +397,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._keeps_alive = parser.should_keep_alive()
         self.window = None
         if method == "HEAD" or status in (204, 304) or (method == "CONNECT" and status < 300):
-            self._has_excess = len(rest) > 0 or self._body_size > 0
+            self._has_excess = self._has_excess or len(rest) > 0 or self._body_size > 0
             self._succeed(b"")
             return True
         length = self._length_of(fields)
@@ -526,6 +534,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         response, waiter = self._response, self._waiter
         assert response is not None
         response.body = body
+        # What the server did not want to read would be in the way of the next request.
+        self._is_sending = self._is_sending or self._transport.get_write_buffer_size() > 0
         # A body that idle connections kept would be memory, and no longer in the processor's cache.
         self._response, self._buffer = None, bytearray()
         self._collected = self._buffer

@@ -22,6 +22,7 @@ from tensorstore_py._net.message import (
     HttpResponse,
     http_date,
     show_url,
+    whole_number,
 )
 from tensorstore_py._net.retry import (
     HttpTiming,
@@ -68,4 +69,5 @@ __all__ = [
     "range_header",
     "read_coalesced",
     "show_url",
+    "whole_number",
 ]

@@ -9,7 +9,7 @@ it.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from tensorstore_py.errors import (
     AbortedError,
@@ -55,6 +55,7 @@ from tensorstore_py.plugin.http import (
     RetriesModel,
     http_date,
     range_header,
+    whole_number,
 )
 from tensorstore_py.plugin.kvstore import (
     ALL,
@@ -75,9 +76,6 @@ from tensorstore_py.plugin.kvstore import (
     fan_out,
     offload,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["GcsStore"]
 
@@ -358,7 +356,7 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
             token = str(said.get("rewriteToken") or "")
             if not token:
                 return False
-            before, done = done, _count(said.get("totalBytesRewritten"))
+            before, done = done, whole_number(said.get("totalBytesRewritten")) or 0
             if done <= before:
                 problem = UnavailableError(
                     f"cannot copy {self.describe_key(key)}: the service got no further than "
@@ -410,11 +408,6 @@ def _described(response: HttpResponse) -> Described:
 
 def _page(response: HttpResponse) -> Page:
     return parse_page(response.body)
-
-
-def _count(text: object) -> int:
-    """A number, which the service writes as text."""
-    return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else 0
 
 
 def _allowed(statuses: frozenset[int], query: str) -> frozenset[int]:

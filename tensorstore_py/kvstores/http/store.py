@@ -30,6 +30,7 @@ from tensorstore_py.plugin.http import (
     http_date,
     range_header,
     show_url,
+    whole_number,
 )
 from tensorstore_py.plugin.kvstore import (
     ALL,
@@ -333,8 +334,7 @@ def _result(
 
 def _true_since(response: HttpResponse) -> float:
     """The time of an answer; of one that a cache kept, when it was new."""
-    age = response.headers.get("Age", "")
-    return response.time - (int(age) if age.isascii() and age.isdecimal() else 0)
+    return response.time - (whole_number(response.headers.get("Age")) or 0)
 
 
 @kvstore("http", schemes=["http", "https"])

@@ -7,7 +7,7 @@ are read together. What writes is in `writes`.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from tensorstore_py.errors import OutOfRangeError, SpecError
 from tensorstore_py.kvstores.s3.address import encode
@@ -42,9 +42,6 @@ from tensorstore_py.plugin.kvstore import (
     TimestampedStorageGeneration,
     holds,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["S3Store"]
 

@@ -193,6 +193,12 @@ class TestFreshness:
         assert before <= fresh <= time.time()
         assert kept == pytest.approx(fresh - 500, abs=30)
 
+    @pytest.mark.parametrize("age", ["9" * 5000, "-5", "1.5", "soon"])
+    def test_an_age_that_is_none_is_passed_over(self, plain_store, web, age):
+        web.headers = {"Age": age}
+
+        assert read(plain_store).stamp.time == pytest.approx(time.time(), abs=30)
+
 
 class TestGenerations:
     def generation(self, store, web, **headers):
