@@ -558,6 +558,13 @@ class HttpConnection(asyncio.BufferedProtocol):
             room.set_result(None)
 
 
+#: What is sent unless the request says otherwise. Values stay as they were stored, since parts of a
+#: packed one are of no use.
+_USUAL: Final = {
+    "Accept": "*/*",
+    "Accept-Encoding": "identity",
+    "User-Agent": "tensorstore_py",
+}
 #: Requests that never have a body.
 _BODILESS: Final = frozenset({"GET", "HEAD"})
 
@@ -579,7 +586,7 @@ def request_head(
 
     Example:
         >>> request_head("GET", "/a", "there", {"Accept": "text/xml"}, None)
-        b'GET /a HTTP/1.1\r\nHost: there\r\nAccept: text/xml\r\n\r\n'
+        b'GET /a HTTP/1.1\r\nHost: there\r\nAccept: text/xml\r\nAccept-Encoding: identity\r\n...'
     """
     is_told_host, extra = _extra(tuple(headers), size is not None)
     lines = [f"{method} {target} HTTP/1.1"]
@@ -603,7 +610,6 @@ def request_head(
 def _extra(names: tuple[str, ...], has_body: bool) -> tuple[bool, list[str]]:
     """Whether headers of these names have the host among them, and what else goes along."""
     given = {name.lower() for name in names}
-    extra = [] if "accept" in given else ["Accept: */*"]
-    if has_body and "content-type" not in given:
-        extra.append("Content-Type: application/octet-stream")
+    usual = {**_USUAL, "Content-Type": "application/octet-stream"} if has_body else _USUAL
+    extra = [f"{name}: {value}" for name, value in usual.items() if name.lower() not in given]
     return "host" in given, extra

@@ -127,6 +127,10 @@ class HttpResponse:
         self.lost = False
         self.parsed: object = None
 
+    def date(self, name: str = "Date") -> float | None:
+        """What a header says of a moment, in seconds since the epoch; None if it says nothing."""
+        return http_date(self.headers.get(name))
+
 
 class HeaderFields(Mapping[str, str]):
     """The headers of a response: names in any case; of two with one name the first counts.

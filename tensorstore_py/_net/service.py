@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from tensorstore_py._net.checksums import stated_digests
 from tensorstore_py._net.failures import status_error
-from tensorstore_py._net.message import http_date
 from tensorstore_py.errors import DataLossError, TensorStoreError
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class ServerClock:
 
     def follow(self, response: HttpResponse) -> bool:
         """Take the time from an answer. Returns whether that changed anything worth a retry."""
-        date = http_date(response.headers.get("Date"))
+        date = response.date()
         if date is None:
             return False
         ahead_s = date - self._timing.now()

@@ -2,10 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorstore_py._net.byte_ranges import body_window
+from tensorstore_py._net.byte_ranges import body_window, range_header
 from tensorstore_py._net.failures import Failure
 from tensorstore_py.errors import DataLossError, OutOfRangeError
-from tensorstore_py.plugin.http import range_header
 from tensorstore_py.plugin.kvstore import WHOLE, ByteRange
 
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tensorstore_py._net.coalesce import coalesce
 from tensorstore_py.errors import AbortedError
-from tensorstore_py.plugin.http import coalesce, read_coalesced
+from tensorstore_py.plugin.http import read_coalesced
 from tensorstore_py.plugin.kvstore import WHOLE, ByteRange, ReadResult, TimestampedStorageGeneration
 
 VALUE = bytes(range(200))

@@ -30,7 +30,7 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 from tensorstore_py.kvstores.fsspec.files import Files
-from tensorstore_py.plugin.http import coalesce
+from tensorstore_py.plugin.http import read_coalesced
 from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
@@ -53,7 +53,6 @@ from tensorstore_py.plugin.kvstore import (
     class_of,
     conditional_update,
     encode_key,
-    fan_out,
     holds,
     joined,
 )
@@ -205,21 +204,20 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
 
     async def _fetch(self, key: str, spans: Sequence[ByteRange]) -> list[Buffer] | None:
         """The bytes of spans; None if the file is not what it was."""
-        groups = coalesce([each for each in spans if each.start != each.stop])
-        found: dict[ByteRange, bytes] = {}
 
-        async def fetch(wanted: ByteRange) -> None:
-            found[wanted] = await self._files.cat(key, wanted.start, wanted.stop)
+        async def fetch(wanted: ByteRange) -> ReadResult:
+            assert wanted.stop is not None
+            size = wanted.stop - wanted.start
+            data = await self._files.cat(key, wanted.start, wanted.stop) if size else b""
+            if len(data) != size:
+                raise FileNotFoundError
+            return ReadResult("value", data)
 
         try:
-            wanted = [group.byte_range for group in groups]
-            await fan_out(self.inline, wanted, fetch, count=len(wanted), width=self.width)
+            found = await read_coalesced(fetch, spans, width=self.width, inline=self.inline)
         except FileNotFoundError:
             return None
-        for group, data in found.items():
-            if group.stop is None or len(data) != group.stop - group.start:
-                return None
-        return [_cut(found, span) for span in spans]
+        return [each.value for each in found]
 
     async def _fetch_rest(self, key: str, span: ByteRange) -> list[Buffer] | None:
         assert span.stop is not None
@@ -363,20 +361,6 @@ def _without_value(
     state: Literal["missing", "unspecified"], stamp: TimestampedStorageGeneration, count: int
 ) -> Results:
     return [ReadResult(state, b"", stamp.copy()) for _ in range(count)]
-
-
-def _cut(found: Mapping[ByteRange, bytes], span: ByteRange) -> Buffer:
-    """A span out of what was fetched."""
-    assert span.stop is not None
-    if span.start == span.stop:
-        return b""
-    for group, data in found.items():
-        assert group.stop is not None
-        if group.start <= span.start and span.stop <= group.stop:
-            if group == span:
-                return data
-            return memoryview(data)[span.start - group.start : span.stop - group.start]
-    raise AssertionError(f"{span} was not fetched")
 
 
 def _overlap(wanted: KeyRange, other: KeyRange) -> bool:

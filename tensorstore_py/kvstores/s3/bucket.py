@@ -99,7 +99,7 @@ class S3Bucket:
 
         self._client = client(self._signer)
         self._finder = client(None)
-        self._headers = {"Accept-Encoding": "identity", "User-Agent": "tensorstore_py"}
+        self._headers: dict[str, str] = {}
         if address is not None and address.host is not None:
             self._headers["Host"] = address.host
         if requester_pays:
@@ -137,7 +137,7 @@ class S3Bucket:
             action: what it is for, as a verb.
             query: encoded, and in the order of the names.
             body: what to send.
-            byte_range: what a `Range` among the headers asks for.
+            byte_range: see `HttpClient.send`.
             resolve_ambiguous: see `HttpClient.send`.
             parse: see `HttpClient.send`.
 

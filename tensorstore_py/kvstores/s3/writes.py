@@ -366,9 +366,8 @@ class S3Writes:
 
         A read of no bytes, since errors say what they are about, and answers to HEAD cannot.
         """
-        headers = {"Range": "bytes=0-0"}
         response = await self._bucket.send(
-            "GET", key, headers, _LOOKED, action="look at", byte_range=ByteRange(0, 0)
+            "GET", key, {}, _LOOKED, action="look at", byte_range=ByteRange(0, 0)
         )
         if response.status == 206 and "ETag" not in response.headers:  # there are no bytes
             response = await self._bucket.send("HEAD", key, {}, _LOOKED, action="look at")

@@ -29,7 +29,7 @@ from tensorstore_py.errors import (
     TensorStoreError,
     UnsupportedError,
 )
-from tensorstore_py.plugin.http import read_coalesced
+from tensorstore_py.plugin.http import CoalescedReads
 from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
@@ -43,7 +43,6 @@ from tensorstore_py.plugin.kvstore import (
     KeyRange,
     KvStore,
     ListEntry,
-    RangeRead,
     ReadModifyWrite,
     ReadResult,
     TimestampedStorageGeneration,
@@ -138,7 +137,7 @@ _BAD_KEY: Final = re.compile(r"(^|/)(\.{0,2})(/|$)")
 _turns: Final = KeyedLock(inline=False)
 
 
-class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
+class ZarrStore(CoalescedReads, DirectoryListing, AtomicUpdate, KvStore):
     """What an object has.
 
     Args:
@@ -216,11 +215,7 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         if any(each.is_whole for each in ranges):
             whole = await self.read(key)
             return [self._part_of(key, whole, each) for each in ranges]
-
-        async def read(byte_range: ByteRange) -> ReadResult:
-            return await self.read(key, byte_range)
-
-        return await read_coalesced(read, ranges, width=self.width)
+        return await super().read_ranges(key, ranges)
 
     def _part_of(self, key: str, whole: ReadResult, byte_range: ByteRange) -> ReadResult:
         if whole.state != "value":

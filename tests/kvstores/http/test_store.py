@@ -206,6 +206,13 @@ class TestGenerations:
         web.headers = {name.replace("_", "-"): value for name, value in headers.items()}
         return read(store).stamp.generation
 
+    def test_who_knows_no_sign_is_sent_the_value(self, plain_store, web):
+        generation = self.generation(plain_store, web)
+
+        for known in (generation, b""):
+            result = read(plain_store, if_not_equal=known)
+            assert (result.state, result.stamp.generation) == ("value", b"\x10")
+
     def test_a_strong_etag_is_one(self, plain_store, web):
         assert self.generation(plain_store, web, ETag='"5f-2"') == b"\x005f-2"
 
