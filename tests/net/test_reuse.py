@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from tensorstore_py._net.connection import HttpConnection
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.plugin.http import HttpClient, HttpRequest, RetriesModel
 from tensorstore_py.plugin.kvstore import ByteRange, Semaphore
@@ -239,14 +238,13 @@ def test_after_a_silent_restart_one_stale_connection_is_tried_and_not_all(run):
 
 
 def test_a_request_that_was_refused_unread_is_not_in_the_way_of_the_next(run, get, monkeypatch):
-    made = HttpConnection.connection_made
+    connect = asyncio.SelectorEventLoop.sock_connect
 
-    def connection_made(self, transport):
-        sending = transport.get_extra_info("socket")
+    async def sock_connect(self, sending, address):
         sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**12)  # else it takes all
-        made(self, transport)
+        await connect(self, sending, address)
 
-    monkeypatch.setattr(HttpConnection, "connection_made", connection_made)
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_connect", sock_connect)
 
     async def body():
         loop = asyncio.get_running_loop()

@@ -23,9 +23,7 @@ from typing import Any, Final, Literal
 
 from tensorstore_py.errors import (
     AbortedError,
-    OutOfRangeError,
     SpecError,
-    TensorStoreError,
     UnavailableError,
     UnsupportedError,
 )
@@ -40,6 +38,7 @@ from tensorstore_py.plugin.kvstore import (
     Buffer,
     ByteRange,
     DirectoryListing,
+    ForeignErrors,
     KeyedLock,
     KeyRange,
     KvStore,
@@ -49,8 +48,6 @@ from tensorstore_py.plugin.kvstore import (
     ReadResult,
     RetryPolicy,
     TimestampedStorageGeneration,
-    cause_of,
-    class_of,
     conditional_update,
     encode_key,
     holds,
@@ -133,7 +130,7 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         self.identity = f"fsspec:{url}" if identity == "" else identity
         self._files = files
         self._url = url
-        self._hidden = hidden
+        self._errors = ForeignErrors(hidden=hidden)
         # No other process writes what is in the memory of this one.
         self._alone = use_conditional_write is False or files.protocol == "memory"
         self._weak = True
@@ -192,7 +189,7 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
                 if values is not None and (certain or await self._is_still(key, generation)):
                     return [ReadResult("value", value, stamp.copy()) for value in values]
         except Exception as error:  # noqa: BLE001 - raised as one of ours
-            raise self._typed(error, "read", key) from self._cause(error)
+            self._errors.raise_for(error, "read", self.describe_key(key))
         raise AbortedError(
             f"cannot read {self.describe_key(key)}: it was replaced {_ROUNDS} times meanwhile; "
             "read it again when its writer is done"
@@ -263,7 +260,7 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         try:
             return await self._files.entries(directory)
         except Exception as error:  # noqa: BLE001 - raised as one of ours
-            raise self._typed(error, "list", directory) from self._cause(error)
+            self._errors.raise_for(error, "list", self.describe_key(directory))
 
     # Writing.
 
@@ -281,9 +278,8 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
             if value is not None and condition == NO_VALUE and self._files.protocol in _CREATES:
                 return await self._put(key, value, create=True)
         except Exception as error:  # noqa: BLE001 - raised as one of ours
-            raise self._typed(error, "delete" if value is None else "write", key) from self._cause(
-                error
-            )
+            action = "delete" if value is None else "write"
+            self._errors.raise_for(error, action, self.describe_key(key))
         raise UnsupportedError(
             f"cannot write {self.describe_key(key)} under a condition: fsspec has no such "
             f"writes, so that two writers could undo each other's work; if only one process writes,"
@@ -300,7 +296,7 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
             try:
                 return await self._replace(key, value, None)
             except Exception as error:  # noqa: BLE001 - raised as one of ours
-                raise self._typed(error, "write", key) from self._cause(error)
+                self._errors.raise_for(error, "write", self.describe_key(key))
 
     def _turn(self, key: str) -> AbstractAsyncContextManager[None]:
         return _turns[self.inline].acquire((self._url, key))
@@ -343,18 +339,6 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
             return TimestampedStorageGeneration.now(UNKNOWN)
         info = await self._files.info(key)
         return TimestampedStorageGeneration.now(NO_VALUE if info is None else self._seen(info))
-
-    def _cause(self, error: Exception) -> BaseException | None:
-        return cause_of(error, self._hidden)
-
-    def _typed(self, error: Exception, action: str, key: str) -> Exception:
-        """The error of ours for one of a file system's."""
-        if isinstance(error, OutOfRangeError):
-            return OutOfRangeError(f"cannot read {self.describe_key(key)}: {error}")
-        if isinstance(error, TensorStoreError):
-            return error
-        problem = self._hidden(str(error)) or type(error).__name__
-        return class_of(error)(f"cannot {action} {self.describe_key(key)}: {problem}")
 
 
 def _without_value(

@@ -16,7 +16,7 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.kvstores.http.urls import BaseUrl, check_key, join, split_base
@@ -34,11 +34,9 @@ from tensorstore_py.plugin.kvstore import (
     ALL,
     UNKNOWN,
     WHOLE,
-    AfterValidator,
     Buffer,
     ByteRange,
     CachedRead,
-    DataCopyConcurrency,
     KeyRange,
     KvStore,
     KvStoreSpec,
@@ -47,6 +45,7 @@ from tensorstore_py.plugin.kvstore import (
     Resource,
     ResourceField,
     Semaphore,
+    ThreadLimiter,
     TimestampedStorageGeneration,
     context_resource,
     field_validator,
@@ -315,10 +314,20 @@ class HttpSpec(KvStoreSpec):
     })  # fmt: skip
 
     base_url: str
-    headers: tuple[Annotated[str, AfterValidator(check_header)], ...] = ()
+    headers: tuple[str, ...] = ()
     http_request_concurrency: Resource[Semaphore] = ResourceField("http_request_concurrency")
     http_request_retries: Resource[HttpRequestRetries] = ResourceField("http_request_retries")
-    data_copy_concurrency: Resource[DataCopyConcurrency] = ResourceField("data_copy_concurrency")
+    data_copy_concurrency: Resource[ThreadLimiter] = ResourceField("data_copy_concurrency")
+
+    @field_validator("headers")
+    @classmethod
+    def _sendable(cls, headers: tuple[str, ...]) -> tuple[str, ...]:
+        for number, line in enumerate(headers):
+            try:
+                check_header(line)
+            except SpecError as error:
+                raise SpecError(error.problem, (number,)) from None
+        return headers
 
     @field_validator("base_url")
     @classmethod

@@ -27,7 +27,6 @@ from tensorstore_py.kvstores.zip.records import (
     parse_central,
 )
 from tensorstore_py.plugin.kvstore import (
-    CONFLICTS,
     NO_VALUE,
     WHOLE,
     Buffer,
@@ -35,6 +34,7 @@ from tensorstore_py.plugin.kvstore import (
     KeyedLock,
     KvStore,
     ReadResult,
+    RetryPolicy,
     ThreadLimiter,
     offload,
     read_ranges,
@@ -271,7 +271,7 @@ class Archive:
         small = known is not None and known.start < TAIL_SIZE // 2
         before = None if known is None or doubted else known.generation
         whole = small or doubted
-        attempts = CONFLICTS.begin("read", self.describe, inline=self.base.inline)
+        attempts = RetryPolicy().begin("read", self.describe, inline=self.base.inline)
         while True:
             # What a cache on the way says of its age is of no interest: it was asked to look again.
             now = time.time()

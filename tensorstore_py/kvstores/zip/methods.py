@@ -16,12 +16,8 @@ from typing import Final, NamedTuple, cast
 
 from tensorstore_py.errors import DataLossError, ResourceExhaustedError, UnsupportedError
 from tensorstore_py.plugin.codec import BytesToBytes, BytesToBytesSpec
-from tensorstore_py.plugin.kvstore import (
-    OPAQUE,
-    Buffer,
-    decode_streams,
-    parse_codec_json,
-)
+from tensorstore_py.plugin.driver import OPAQUE, parse_codec_json
+from tensorstore_py.plugin.kvstore import Buffer, decode_streams
 
 __all__ = ["STORED", "Packed", "pack", "unpack"]
 

@@ -20,7 +20,6 @@ from tensorstore_py.kvstores.zip.methods import Packed, pack
 from tensorstore_py.kvstores.zip.records import encode_name
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
@@ -37,6 +36,7 @@ from tensorstore_py.plugin.kvstore import (
     ReadResult,
     Resource,
     ResourceField,
+    RetryPolicy,
     ThreadLimiter,
     TimestampedStorageGeneration,
     WholeRewrite,
@@ -149,7 +149,7 @@ class ZipStore(RangeRead, CachedRead, WholeRewrite, KvStore):
     ) -> Results:
         """Parts of the value as it was at `since` or later, in s since 1970."""
         directory = await self._archive.latest()
-        attempts = CONFLICTS.begin("read", partial(self.describe_key, key), inline=self.inline)
+        attempts = RetryPolicy().begin("read", partial(self.describe_key, key), inline=self.inline)
         while True:
             entry = directory.keys.get(key)
             generation = NO_VALUE if entry is None else entry.generation
