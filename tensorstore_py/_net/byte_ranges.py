@@ -70,11 +70,6 @@ def body_window(
 ) -> BodyWindow | None:
     """How to read the body of a successful answer; None if the status is no success of a read.
 
-    Args:
-        byte_range: what was asked for.
-        status: the status code.
-        headers: of the answer; `Content-Length` counts what is sent.
-
     Raises:
         Failure: the value is shorter than what was asked for, or the headers contradict that.
     """

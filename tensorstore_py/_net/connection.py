@@ -61,11 +61,7 @@ _EMPTY: Final = memoryview(bytearray())
 
 
 class ReceiveBuffer:
-    """Where the beginning of a response arrives.
-
-    Args:
-        size: in bytes.
-    """
+    """Where the beginning of a response arrives."""
 
     __slots__ = ("bytes", "view")
 
@@ -143,12 +139,8 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> asyncio.Future[HttpResponse]:
         """Send a request, or its beginning.
 
-        Args:
-            message: the first bytes of it.
-            method: such as `"GET"`.
-            byte_range: what it asks for; the response's body is that part, however much came.
-            unpack: whether a `Content-Encoding` is to be undone, for which all of it is received.
-            idle: told of all progress.
+        The body of the response is the part `byte_range`, however much came, and all of it where a
+        `Content-Encoding` is to be undone (`unpack`). `idle` is told of all progress.
 
         Returns:
             Done when the response is here, or a `Failure`.

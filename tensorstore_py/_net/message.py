@@ -135,9 +135,6 @@ class HttpResponse:
 class HeaderFields(Mapping[str, str]):
     """The headers of a response: names in any case; of two with one name the first counts.
 
-    Args:
-        fields: by name in lower case; taken over.
-
     Example:
         >>> HeaderFields({"etag": "5"})["ETag"]
         '5'

@@ -108,11 +108,7 @@ class HttpSigner(ABC):
 
 
 class ServerClock:
-    """The time, as the service sees it.
-
-    Args:
-        timing: our own clock.
-    """
+    """The time, as the service sees it."""
 
     def __init__(self, timing: HttpTiming) -> None:
         self._timing = timing
@@ -158,9 +154,6 @@ class HttpThrottle:
 
 class Paging:
     """The pages of one listing so far.
-
-    Args:
-        what: names the listing, for errors.
 
     Example:
         >>> paging = Paging('"s3://bucket/"')

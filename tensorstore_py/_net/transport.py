@@ -64,10 +64,6 @@ class HttpTransport:
     async def attempt(self, request: HttpRequest, byte_range: ByteRange = WHOLE) -> HttpResponse:
         """Send a request and receive what is wanted of the response.
 
-        Args:
-            request: with all headers, `Range` among them.
-            byte_range: what the request asks for.
-
         Raises:
             Failure: there is no usable response.
         """

@@ -205,13 +205,7 @@ Results = list[ReadResult]
 
 
 class FileReads(RangeRead, BulkRead, DirectoryListing, KvStore):
-    """What can be read of a file system.
-
-    Args:
-        mode: how values are fetched.
-        retries: how often to try again after errors that may pass.
-        concurrency: places for operations; each holds one while it runs.
-    """
+    """What can be read of a file system."""
 
     inline = True
     identity = "file"  # keys are whole paths

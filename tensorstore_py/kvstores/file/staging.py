@@ -142,10 +142,6 @@ def open_in_place(key: str, present: Present) -> int:
 
     A name of a file that has others, and a link, get a file of their own.
 
-    Args:
-        key: the path.
-        present: what is there.
-
     Raises:
         FileNotFoundError: its directory does not exist.
         FailedPreconditionError: it is no file.

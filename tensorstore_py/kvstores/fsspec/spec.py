@@ -61,11 +61,7 @@ class FsspecStorageOptions(OptionsModel):
 
 
 class FsspecFiles:
-    """File systems, one for each URL.
-
-    Args:
-        options: what they are told.
-    """
+    """File systems, one for each URL."""
 
     def __init__(self, options: FsspecStorageOptions) -> None:
         self.options = options

@@ -73,9 +73,6 @@ _WEAK: Final = (
 def generation_of(info: Mapping[str, object]) -> bytes:
     """Of a file.
 
-    Args:
-        info: what the file system tells of it.
-
     Example:
         >>> generation_of({"ETag": '"abc"', "size": 5}) == generation_of({"ETag": '"abc"'})
         True

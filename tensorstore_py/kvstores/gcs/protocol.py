@@ -170,11 +170,7 @@ _NOBODY: Final = (
 
 
 class GcsDialect(HttpDialect):
-    """Google Cloud Storage's JSON API.
-
-    Args:
-        signer: who signs the requests; None if they are not signed.
-    """
+    """Google Cloud Storage's JSON API."""
 
     name: ClassVar[str] = "gcs"
     retried: ClassVar[frozenset[int]] = frozenset({408, 425, 429, *range(500, 600)})

@@ -161,13 +161,6 @@ class Conditions:
     ) -> PutResult | None:
         """Write on condition; None if that does not hold.
 
-        Args:
-            client: of the service.
-            key: what to write.
-            value: its bytes.
-            condition: the generation that has to be there.
-            present: looks which one is there.
-
         Raises:
             UnsupportedError: the service has no such writes, or refuses them although they are
                 right.

@@ -118,13 +118,7 @@ _UNSAYABLE: Final = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
 
 
 class BatchDeletes:
-    """Deletes the keys of pages of a listing.
-
-    Args:
-        bucket: where.
-        delete: deletes one key.
-        width: how many requests at a time, if it has to be one by one.
-    """
+    """Deletes the keys of pages of a listing."""
 
     def __init__(
         self, bucket: S3Bucket, delete: Callable[[str], Awaitable[object]], width: int

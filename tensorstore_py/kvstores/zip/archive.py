@@ -163,13 +163,7 @@ class Fetched(NamedTuple):
 
 
 class Archive:
-    """See the head of this file.
-
-    Args:
-        base: where the archive is.
-        key: of the archive there.
-        keep: called with every directory that is learnt of.
-    """
+    """See the head of this file."""
 
     def __init__(
         self, base: KvStore, key: str, keep: Callable[[Directory], None] | None = None
@@ -215,12 +209,6 @@ class Archive:
         self, directory: Directory, entry: Entry, ranges: Sequence[ByteRange], places: ThreadLimiter
     ) -> Fetched | None:
         """Parts of the value of an entry; None if the archive was replaced meanwhile.
-
-        Args:
-            directory: that the entry is from.
-            entry: whose value.
-            ranges: which parts.
-            places: for decoding; each holds one while it runs.
 
         Raises:
             OutOfRangeError: a range reaches outside the value.

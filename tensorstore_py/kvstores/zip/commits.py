@@ -129,11 +129,7 @@ class _Draft:
 
 
 class Commits(Forkable):
-    """All writers of one archive in this process.
-
-    Args:
-        archive: which.
-    """
+    """All writers of one archive in this process."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive

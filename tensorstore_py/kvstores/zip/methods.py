@@ -74,12 +74,6 @@ def pack(value: Buffer, compression: str) -> Packed:
 def unpack(method: int, data: Buffer, size: int, crc: int) -> Buffer:
     """The value of an entry.
 
-    Args:
-        method: the number of its compression.
-        data: compressed.
-        size: what the directory says that the value has, in bytes.
-        crc: what the directory says of its checksum.
-
     Raises:
         UnsupportedError: the method is not known here; names it.
         DataLossError: the data is damaged.

@@ -59,14 +59,7 @@ Results = list[ReadResult]
 
 
 class SharedArchive:
-    """What all stores of one archive share: what is known of it, and who waits to change it.
-
-    Args:
-        base: where the archive is.
-        key: of the archive there.
-        cache: where it is kept when no store has it open any more.
-        name: what it is kept under.
-    """
+    """What all stores of one archive share: what is known of it, and who waits to change it."""
 
     def __init__(
         self, base: KvStore, key: str, cache: ChunkCache | None = None, name: Hashable = None
