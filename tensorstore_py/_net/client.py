@@ -127,8 +127,7 @@ class HttpClient:
         Raises:
             TensorStoreError: no expected answer was had; the class says why.
         """
-        wanted = range_header(byte_range)
-        if wanted is not None:
+        if byte_range is not WHOLE and (wanted := range_header(byte_range)) is not None:
             request = request.changed(request.url, {**request.headers, "Range": wanted})
         await self._throttle.turn(request)
         async with self._slots:

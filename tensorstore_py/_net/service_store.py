@@ -48,8 +48,6 @@ class CoalescedReads(RangeRead):
 
 _FOUND: Final = frozenset({200, 206, 404})
 _MISSING: Final = frozenset({404, 410})
-#: By the header of a condition, which status says that it does not hold.
-_UNMET: Final = {"If-Match": 412, "If-None-Match": 304}
 
 
 class EtagReads(CoalescedReads):
@@ -102,13 +100,14 @@ class EtagReads(CoalescedReads):
         if_not_equal: bytes | None,
     ) -> ReadResult:
         """What `read` does, with further headers."""
-        sent, statuses = dict(headers), _FOUND
-        conditions = zip(_UNMET.items(), (if_equal, if_not_equal), strict=True)
-        for (header, status), generation in conditions:
-            if generation is not None and (etag := self.etag_of(generation)) is not None:
-                sent[header] = etag
-                statuses |= {status}
-        response = await self.get(key, byte_range, sent, statuses)
+        statuses = _FOUND
+        if if_equal is not None and (etag := self.etag_of(if_equal)) is not None:
+            headers = {**headers, "If-Match": etag}
+            statuses |= {412}
+        if if_not_equal is not None and (etag := self.etag_of(if_not_equal)) is not None:
+            headers = {**headers, "If-None-Match": etag}
+            statuses |= {304}
+        response = await self.get(key, byte_range, headers, statuses)
         stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
         if response.status in _MISSING:
             stamp.generation = NO_VALUE
