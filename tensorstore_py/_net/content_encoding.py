@@ -60,10 +60,6 @@ def check_whole(status: int, headers: Mapping[str, str]) -> None:
 def decoded(body: Buffer, how: tuple[str, ...]) -> Buffer:
     r"""A body as it was before it was compressed.
 
-    Args:
-        body: all of it.
-        how: see `content_encodings`.
-
     Raises:
         Failure: it does not end, is damaged, or is compressed in an unknown way.
 

@@ -37,7 +37,6 @@ __all__ = [
     "local_url",
     "root_url_rest",
     "show_url",
-    "split_bucket",
 ]
 
 _KEPT = "!$&'()*+,;=:/~"
@@ -124,17 +123,6 @@ def adapter_url_rest(part: str, scheme: str) -> str:
         if mark in rest:
             raise SpecError(f'{name} not supported in "{show_url(part)}"')
     return decode_path(rest)
-
-
-def split_bucket(rest: str) -> tuple[str, str]:
-    """Bucket and decoded path of what follows `s3://` or the like.
-
-    Example:
-        >>> split_bucket("bucket/a%20b")
-        ('bucket', 'a b')
-    """
-    bucket, _, path = rest.partition("/")
-    return bucket, decode_path(path)
 
 
 def local_url(path: PathLike[str]) -> str:

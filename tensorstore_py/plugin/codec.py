@@ -28,10 +28,18 @@ from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.buffers import huge_page_buffer
 from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.json_value import describe
-from tensorstore_py._spec.model import BeforeValidator, Field, JsonForm, Level, Model
+from tensorstore_py._spec.model import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonForm,
+    Level,
+    Model,
+)
 from tensorstore_py._spec.registry import codec, codec_resolver
 
 __all__ = [
+    "AfterValidator",
     "Array",
     "ArrayToArray",
     "ArrayToArraySpec",

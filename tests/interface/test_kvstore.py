@@ -33,12 +33,12 @@ from tensorstore_py._interface.store_abilities import (
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
     ByteRange,
     CopiedRange,
+    ForeignErrors,
     KeyRange,
     KvStore,
     KvStoreSpec,
@@ -49,11 +49,9 @@ from tensorstore_py.plugin.kvstore import (
     Segment,
     Splice,
     TimestampedStorageGeneration,
-    class_of,
     conditional_update,
     content_generation,
     encode_key,
-    first_line,
     holds,
     read_ranges,
     splice,
@@ -210,17 +208,40 @@ class TestForeignErrors:
         ],
     )
     def test_each_has_a_class_of_ours(self, error, cls):
-        assert class_of(error) is cls
-        assert class_of(error, {FileNotFoundError: NotFoundError}) is cls
+        for errors in (ForeignErrors(), ForeignErrors({"FileNotFoundError": NotFoundError})):
+            assert type(errors.typed(error, "read", "a")) is cls
 
     def test_a_store_knows_more(self):
-        assert class_of(FileNotFoundError(), {FileNotFoundError: NotFoundError}) is NotFoundError
+        errors = ForeignErrors({"FileNotFoundError": NotFoundError})
+
+        assert type(errors.typed(FileNotFoundError(), "read", "a")) is NotFoundError
+
+    def test_what_is_ours_already_stays_what_it_is(self):
+        error = AbortedError("replaced")
+
+        assert ForeignErrors().typed(error, "read", "a") is error
+        outside = ForeignErrors().typed(OutOfRangeError("[5, 9) is outside"), "read", "a")
+        assert (type(outside), str(outside)) == (
+            OutOfRangeError,
+            "cannot read a: [5, 9) is outside",
+        )
 
     def test_the_first_line_says_what_it_is(self):
-        assert (
-            first_line(RuntimeError("what went wrong \n\nDebug source:\n...")) == "what went wrong"
-        )
-        assert first_line(OSError()) == "OSError"
+        long = RuntimeError("what went wrong \n\nDebug source:\n...")
+
+        assert str(ForeignErrors().typed(long, "read", "a")) == "cannot read a: what went wrong"
+        assert str(ForeignErrors().typed(OSError(), "list", "b")) == "cannot list b: OSError"
+
+    def test_what_has_secrets_is_no_cause_and_hands_none_on(self):
+        plain, secret = OSError("no route"), OSError("swordfish was refused")
+        errors = ForeignErrors(hidden=lambda text: text.replace("swordfish", "..."))
+        wrapped = OSError("no way")
+        wrapped.__cause__ = secret
+
+        assert [errors.cause(error) for error in (plain, secret, wrapped)] == [plain, None, None]
+        with pytest.raises(UnavailableError, match=r"cannot read a: \.\.\. was refused") as raised:
+            errors.raise_for(secret, "read", "a")
+        assert raised.value.__cause__ is None
 
 
 OLD = bytes(range(40))
@@ -656,8 +677,8 @@ class TestReadModifyWrite:
         ):
             drive(store, lambda: update(store, "k", AddLetter()))
 
-        assert lost.value.attempts == store.writes == CONFLICTS.attempts
-        assert len(waits.seconds) == CONFLICTS.attempts - 1
+        assert lost.value.attempts == store.writes == RetryPolicy().attempts
+        assert len(waits.seconds) == RetryPolicy().attempts - 1
 
     def test_a_store_that_refuses_although_nothing_changed_ends_it(self, base):
         store = Refusing(base, 10**6)
@@ -665,7 +686,7 @@ class TestReadModifyWrite:
         with CountedWaits(), pytest.raises(UnavailableError, match='cannot update "k"') as refused:
             drive(store, lambda: update(store, "k", AddLetter()))
 
-        assert refused.value.attempts == store.writes == CONFLICTS.fruitless
+        assert refused.value.attempts == store.writes == RetryPolicy().fruitless
 
     def test_hundreds_of_faster_writers_are_not_too_many(self, base):
         store = Refusing(base, 900, letters)

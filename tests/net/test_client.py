@@ -21,7 +21,6 @@ from tensorstore_py.plugin.http import (
     HttpThrottle,
     HttpTiming,
     HttpVerdict,
-    RateLimiter,
     RateLimits,
 )
 from tensorstore_py.plugin.kvstore import ByteRange, Semaphore
@@ -527,8 +526,10 @@ def test_reads_and_writes_have_rates_of_their_own(serve, client, run):
         waits.append(seconds)
 
     rates = RateLimits(
-        RateLimiter(10, now=lambda: 0.0, sleep=sleep),
-        RateLimiter(2, now=lambda: 0.0, sleep=sleep),
+        10,
+        2,
+        now=lambda: 0.0,
+        sleep=sleep,
     )
     server = serve(lambda _: Reply(200, b""))
     paced = client(throttle=HttpThrottle(rates))

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorstore_py._net.byte_ranges import body_window
+from tensorstore_py._net.byte_ranges import body_window, range_header
 from tensorstore_py._net.connection import request_head
 from tensorstore_py._net.failures import Failure
-from tensorstore_py._net.message import HeaderFields, retry_after_s
+from tensorstore_py._net.message import HeaderFields, http_date, retry_after_s
 from tensorstore_py.errors import DataLossError, OutOfRangeError, SpecError
-from tensorstore_py.plugin.http import HttpRequest, HttpResponse, http_date, range_header, show_url
+from tensorstore_py.plugin.http import HttpRequest, HttpResponse, show_url
 from tensorstore_py.plugin.kvstore import WHOLE, ByteRange
 
 
@@ -82,10 +82,12 @@ def test_a_request_has_what_it_needs():
     headers = {"Range": "bytes=0-4", "accept": "text/xml"}
 
     assert request_head("GET", "/a?b", "there:80", headers, None) == (
-        b"GET /a?b HTTP/1.1\r\nHost: there:80\r\nRange: bytes=0-4\r\naccept: text/xml\r\n\r\n"
+        b"GET /a?b HTTP/1.1\r\nHost: there:80\r\nRange: bytes=0-4\r\naccept: text/xml\r\n"
+        b"Accept-Encoding: identity\r\nUser-Agent: tensorstore_py\r\n\r\n"
     )
-    assert request_head("HEAD", "/", "there", {"host": "else"}, None) == (
-        b"HEAD / HTTP/1.1\r\nhost: else\r\nAccept: */*\r\n\r\n"
+    assert request_head("HEAD", "/", "there", {"host": "else", "user-agent": "me"}, None) == (
+        b"HEAD / HTTP/1.1\r\nhost: else\r\nuser-agent: me\r\nAccept: */*\r\n"
+        b"Accept-Encoding: identity\r\n\r\n"
     )
 
 

@@ -7,7 +7,7 @@ from threading import Barrier, Lock, Thread
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.plugin.http import RateLimiter
+from tensorstore_py.plugin.http import RateLimits
 from tensorstore_py.plugin.kvstore import Semaphore, ThreadLimiter
 from tests.runtime.processes import run_inline
 
@@ -290,7 +290,9 @@ def clock():
 
 @pytest.fixture
 def rate(clock):
-    return lambda *arguments: RateLimiter(*arguments, now=lambda: clock.now, sleep=clock.sleep)
+    return lambda rate, doubling_s=0.0: (
+        RateLimits(rate, None, doubling_s, now=lambda: clock.now, sleep=clock.sleep).read
+    )
 
 
 async def test_turns_are_as_far_apart_as_the_rate_says(rate, clock):
@@ -328,7 +330,8 @@ async def test_turns_come_in_the_order_of_asking():
     async def sleep(seconds):
         wakes.append(seconds)
 
-    rate = RateLimiter(10, now=lambda: 0.0, sleep=sleep)
+    rate = RateLimits(10, now=lambda: 0.0, sleep=sleep).read
+    assert rate is not None
 
     await asyncio.gather(*(rate.acquire() for _ in range(4)))
 
@@ -345,7 +348,8 @@ async def test_a_cancelled_caller_gives_the_turn_back():
             asleep.set()
             await asyncio.Event().wait()
 
-    rate = RateLimiter(10, now=lambda: 0.0, sleep=sleep)
+    rate = RateLimits(10, now=lambda: 0.0, sleep=sleep).read
+    assert rate is not None
     first = asyncio.create_task(rate.acquire())
     await asleep.wait()
     first.cancel()

@@ -42,7 +42,7 @@ from tensorstore_py._spec.model import (
     model_validator,
     spec_error,
 )
-from tensorstore_py._spec.options import OptionsModel, cause_of, schemes_with_password
+from tensorstore_py._spec.options import OptionsModel
 from tensorstore_py._spec.registered import ParsedOnce, parse_registered
 from tensorstore_py._spec.registry import CodecRegistry, Registry, codec, codecs, kvstore, kvstores
 from tensorstore_py._spec.schema_constraints import SchemaConstraints
@@ -625,17 +625,7 @@ class TestOptions:
         ],
     )
     def test_passwords_in_urls_whatever_they_are_made_of(self, url, schemes):
-        assert schemes_with_password(url) == schemes
-
-    def test_what_has_secrets_is_no_cause_and_hands_none_on(self):
-        plain, secret = OSError("no route"), OSError("swordfish was refused")
-        hidden = Options.parse(GIVEN).hidden
-        wrapped = OSError("no way")
-        wrapped.__cause__ = secret
-
-        assert cause_of(plain, hidden) is plain
-        assert cause_of(secret, hidden) is None
-        assert cause_of(wrapped, hidden) is None
+        assert OptionsModel.schemes_with_password(url) == schemes
 
 
 class Requests(RequestConcurrencyModel):

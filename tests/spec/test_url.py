@@ -20,7 +20,6 @@ from tensorstore_py._spec.url import (
     kvstore_from_url,
     local_url,
     root_url_rest,
-    split_bucket,
 )
 
 
@@ -236,7 +235,3 @@ class TestUrlPath:
     def test_parts_that_are_refused(self, part):
         with pytest.raises(SpecError):
             adapter_url_rest(part, "zip")
-
-    def test_buckets(self):
-        assert split_bucket("bucket") == split_bucket("bucket/") == ("bucket", "")
-        assert split_bucket("bucket//a%20b/") == ("bucket", "/a b/")

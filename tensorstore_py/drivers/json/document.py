@@ -27,13 +27,8 @@ from tensorstore_py.errors import (
     SpecError,
 )
 from tensorstore_py.plugin.codec import describe
-from tensorstore_py.plugin.driver import (
-    CachedChunk,
-    Unset,
-    needed_since,
-    parse_json_text,
-)
-from tensorstore_py.plugin.kvstore import CONFLICTS, NO_VALUE, UNKNOWN, KeyedLock, ReadModifyWrite
+from tensorstore_py.plugin.driver import CachedChunk, Unset, needed_since, parse_json_text
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, KeyedLock, ReadModifyWrite, RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -238,7 +233,7 @@ class StoredDocument:
             AbortedError: others changed it first each of the many times that it was tried.
         """
         async with self._gate.acquire(self._key):
-            attempts = CONFLICTS.begin("update", self.describe, inline=self._store.inline)
+            attempts = RetryPolicy().begin("update", self.describe, inline=self._store.inline)
             while True:
                 known = await self._refresh(self._known())
                 before = Unset.UNSET if known.chunk is None else self._parsed(known)

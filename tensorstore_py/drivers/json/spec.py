@@ -22,7 +22,7 @@ from tensorstore_py.drivers.json.document import (
     replaced,
 )
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, OutOfRangeError, SpecError
-from tensorstore_py.plugin.codec import Array, dtype
+from tensorstore_py.plugin.codec import AfterValidator, Array, dtype
 from tensorstore_py.plugin.driver import (
     ChunkLayout,
     Driver,
@@ -37,7 +37,6 @@ from tensorstore_py.plugin.driver import (
     propagate_bounds,
 )
 from tensorstore_py.plugin.kvstore import (
-    AfterValidator,
     ChunkCache,
     KvStore,
     KvStoreField,

@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Final, Self
 from tensorstore_py.drivers.n5.codec_spec import CompressionMember, N5CodecSpec, compression_json
 from tensorstore_py.errors import MismatchError, SpecError
 from tensorstore_py.plugin.codec import (
+    AfterValidator,
     Field,
     JsonForm,
     Level,
@@ -31,7 +32,6 @@ from tensorstore_py.plugin.driver import (
     thaw,
 )
 from tensorstore_py.plugin.kvstore import (
-    AfterValidator,
     PlainValidator,
     model_validator,
 )

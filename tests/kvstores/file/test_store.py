@@ -18,7 +18,7 @@ from tensorstore_py.errors import (
 from tensorstore_py.kvstores.file import FileStore, reading
 from tensorstore_py.kvstores.file import store as store_module
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
-from tensorstore_py.kvstores.file.staging import write_parts
+from tensorstore_py.kvstores.file.staging import Segment, write_parts
 from tensorstore_py.kvstores.file.status import present_at
 from tensorstore_py.plugin.kvstore import (
     ALL,
@@ -28,7 +28,6 @@ from tensorstore_py.plugin.kvstore import (
     CopiedRange,
     Duration,
     ReadModifyWrite,
-    Segment,
     ThreadLimiter,
 )
 from tensorstore_py.testing import KvStoreSuite, drive

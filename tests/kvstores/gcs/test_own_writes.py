@@ -7,7 +7,6 @@ from tensorstore_py.plugin.http import (
     HttpRequest,
     HttpResponse,
     HttpTiming,
-    RateLimiter,
     RateLimits,
 )
 
@@ -107,7 +106,7 @@ async def test_the_rates_of_the_user_hold_too(clock):
     async def sleep(seconds):
         waits.append(seconds)
 
-    rates = RateLimits(None, RateLimiter(4, now=lambda: 0.0, sleep=sleep))
+    rates = RateLimits(None, 4, now=lambda: 0.0, sleep=sleep)
     pacer = ObjectThrottle("b", rates, clock.timing)
 
     await pacer.turn(put("a"))

@@ -193,12 +193,25 @@ class TestFreshness:
         assert before <= fresh <= time.time()
         assert kept == pytest.approx(fresh - 500, abs=30)
 
+    @pytest.mark.parametrize("age", ["9" * 5000, "-5", "1.5", "soon"])
+    def test_an_age_that_is_none_is_passed_over(self, plain_store, web, age):
+        web.headers = {"Age": age}
+
+        assert read(plain_store).stamp.time == pytest.approx(time.time(), abs=30)
+
 
 class TestGenerations:
     def generation(self, store, web, **headers):
         web.etags = False
         web.headers = {name.replace("_", "-"): value for name, value in headers.items()}
         return read(store).stamp.generation
+
+    def test_who_knows_no_sign_is_sent_the_value(self, plain_store, web):
+        generation = self.generation(plain_store, web)
+
+        for known in (generation, b""):
+            result = read(plain_store, if_not_equal=known)
+            assert (result.state, result.stamp.generation) == ("value", b"\x10")
 
     def test_a_strong_etag_is_one(self, plain_store, web):
         assert self.generation(plain_store, web, ETag='"5f-2"') == b"\x005f-2"
