@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._chunked.layout import ArrayLayout
     from tensorstore_py._interface.array_info import ArrayInfo
+    from tensorstore_py._spec.dtype import dtype as DataType  # noqa: N812
 
 __all__ = ["ArrayFormat", "RecheckBound", "RecheckCacheOption", "recheck_bound"]
 
@@ -257,7 +258,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
         """This spec with the `metadata` member complete: what reopens the array as it is."""
         return self.replace(
             metadata=metadata.constraints,
-            dtype=self.info_of(metadata).data_type,
+            dtype=self.data_type_of(metadata),
             rank=None,
             schema_=None,
             transform=None,
@@ -324,6 +325,10 @@ class ArrayFormat(DriverSpec, Generic[M]):
         """
         if isinstance(self.metadata, MetadataConstraints) and (asked := self.metadata.to_json()):
             check_members(asked, metadata.to_json())
+
+    def data_type_of(self, metadata: M) -> DataType | None:
+        """The element type of an array with that document, as users see it."""
+        return self.info_of(metadata).data_type
 
     @abstractmethod
     def info_of(self, metadata: M) -> ArrayInfo:

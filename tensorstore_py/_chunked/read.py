@@ -512,13 +512,13 @@ class _InnerReader:
         return await offload(self._inline, partial(work, values))
 
     def _decode(self, demand: _Demand, batch: Batch[Any], values: Sequence[Buffer]) -> None:
-        members = [member for member, _, _ in batch.members]
         if demand.length > 1:
+            members = [member for member, _, _ in batch.members]
             assert demand.plan is not None
             assert demand.view is not None
             self._decoder.decode_slices(demand.view, demand.plan, members, values, demand.length)
             return
-        for each, data in zip(members, values, strict=True):
+        for (each, _, _), data in zip(batch.members, values, strict=True):
             self._decoder.decode(each.cell, data, demand.wanted_of(each))
 
     # ------------------------------------------------------------------------------ through a pool
