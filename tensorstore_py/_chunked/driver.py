@@ -81,6 +81,11 @@ class _Known(NamedTuple, Generic[M]):
     source: StoredChunks
     bounds: IndexDomain
     pool: PoolPart | None
+
+
+class _Reads(NamedTuple):
+    """What reads an array: `pending` where small reads share what they fetch."""
+
     reader: ChunkReader
     pending: PendingReads | None
 
@@ -124,6 +129,7 @@ class ChunkedDriver(Driver, Generic[M]):
         # Metadata that each read asks for is not known before it begins.
         bound = spec.recheck_cached_metadata
         self._shares = transaction is None and (assumed or bound in ("open", False))
+        self._last_reads: _Reads | None = None
         # Until a transaction is committed others may make the array grow, and use more of a chunk.
         self._known = self._bound(state, growing=transaction is not None)
 
@@ -149,11 +155,23 @@ class ChunkedDriver(Driver, Generic[M]):
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
-        pool = self._pool_part(state)
-        reader = reader_of(array, pool)
-        shares = self._shares and array.shapes is None
-        pending = PendingReads(reader, spec.recheck_cached_data, self._opened) if shares else None
-        return _Known(state, array, source, bounds, pool, reader, pending)
+        return _Known(state, array, source, bounds, self._pool_part(state))
+
+    def _reads(self, known: _Known[M]) -> _Reads:
+        """What reads it; made for the first read, since many arrays are only opened."""
+        reads = self._last_reads
+        if reads is None or reads.reader.array is not known.array:
+            with self._mutex:
+                reads = self._last_reads
+                if reads is None or reads.reader.array is not known.array:
+                    reads = self._last_reads = self._reads_of(known)
+        return reads
+
+    def _reads_of(self, known: _Known[M]) -> _Reads:
+        reader = reader_of(known.array, known.pool)
+        if not self._shares or known.array.shapes is not None:
+            return _Reads(reader, None)
+        return _Reads(reader, PendingReads(reader, self._spec.recheck_cached_data, self._opened))
 
     def _pool_part(self, state: MetadataState[M]) -> PoolPart | None:
         """The array's part of the cache pool, the same for every size that it may have."""
@@ -245,7 +263,7 @@ class ChunkedDriver(Driver, Generic[M]):
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
         if self._shares:
             with suppress(FailedPreconditionError):  # the read will say so
-                pending = self._current().pending
+                pending = self._reads(self._current()).pending
                 if pending and (read := pending.register(transform, order)) is not None:
                     return read
         return partial(self.read, transform, order)
@@ -259,7 +277,8 @@ class ChunkedDriver(Driver, Generic[M]):
         selection = select(resolved)
         view = selection.view(out)
         since = needed_since(self._spec.recheck_cached_data, self._opened)
-        await read_plan(known.reader, make_plan(selection.axes, known.array.grid), view, since)
+        reader = self._reads(known).reader
+        await read_plan(reader, make_plan(selection.axes, known.array.grid), view, since)
         return selection.put(view, out)
 
     async def write(self, transform: IndexTransform, source: Array) -> None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._chunked.array import ArrayLayout
     from tensorstore_py._interface.array_info import ArrayInfo
+    from tensorstore_py._spec.dtype import dtype as DataType  # noqa: N812
 
 __all__ = [
     "ArrayFormat",
@@ -275,7 +276,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
         """This spec with the `metadata` member complete: what reopens the array as it is."""
         return self.replace(
             metadata=metadata.constraints,
-            dtype=self.info_of(metadata).data_type,
+            dtype=self.data_type_of(metadata),
             rank=None,
             schema_=None,
             transform=None,
@@ -345,6 +346,10 @@ class ArrayFormat(DriverSpec, Generic[M]):
         stated = self.metadata
         if stated is not None and stated is not self.unconstrained:
             stated.check(metadata)  # type: ignore[attr-defined]  # a format's constraints
+
+    def data_type_of(self, metadata: M) -> DataType | None:
+        """The element type of an array with that document, as users see it."""
+        return self.info_of(metadata).data_type
 
     @abstractmethod
     def info_of(self, metadata: M) -> ArrayInfo:

@@ -15,6 +15,7 @@ entry of an index means.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from operator import mul
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
@@ -334,6 +335,7 @@ def _grouped(stored: list[tuple[M, int, int]], gap: int, most: int | None) -> li
     return grouped
 
 
+@lru_cache
 def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Element strides of a C-ordered array."""
     strides = []

@@ -89,6 +89,9 @@ class FieldSpec(ChunkedSpec[M]):
             asked.update(dtype=DataType("byte"))
         return asked
 
+    def data_type_of(self, metadata: M) -> DataType:
+        return self.view_of(metadata).data_type
+
     def with_metadata(self, metadata: M) -> Self:
         return super().with_metadata(metadata).replace(field=self.view_of(metadata).name or None)
 

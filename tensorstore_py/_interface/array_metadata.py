@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json as json_module
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._spec.json_value import describe, freeze, parse_stored_json
@@ -155,23 +155,24 @@ class ArrayMetadata(ABC):
         """The metadata of the array with another shape."""
 
 
-def same_rank(ranks: Mapping[str, int | None]) -> int | None:
+def same_rank(members: Mapping[str, Sized | None]) -> int | None:
     """The number of dimensions that all members agree on; None if none tells.
 
     Args:
-        ranks: what each member tells, None for nothing.
+        members: those with an entry for each dimension; None tells nothing.
 
     Raises:
         SpecError: two differ; the path names the second.
 
     Example:
-        >>> same_rank({"shape": 2, "chunks": None})
+        >>> same_rank({"shape": [4, 6], "chunks": None})
         2
     """
     first: tuple[str, int] | None = None
-    for name, rank in ranks.items():
-        if rank is None:
+    for name, member in members.items():
+        if member is None:
             continue
+        rank = len(member)
         if first is not None and rank != first[1]:
             raise SpecError(f"{rank} dimensions, but {first[0]} has {first[1]}", (name,))
         first = first or (name, rank)

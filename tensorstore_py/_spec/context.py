@@ -443,10 +443,7 @@ def _map(value: object, visit: Callable[[object], object]) -> object:
 
 
 def _inside(value: object, kinds: tuple[type, ...]) -> Iterator[object]:
-    """Every value of these kinds in `value`, in the order of the fields."""
-    if isinstance(value, kinds):
-        yield value
-        return
+    """Every value of these kinds inside of `value`, in the order of the fields."""
     inner: Iterable[object] = ()
     if isinstance(value, Model):
         inner = [getattr(value, name) for name in type(value).model_fields]
@@ -455,7 +452,10 @@ def _inside(value: object, kinds: tuple[type, ...]) -> Iterator[object]:
     elif isinstance(value, dict):
         inner = value.values()
     for each in inner:
-        yield from _inside(each, kinds)
+        if isinstance(each, kinds):
+            yield each
+        elif type(each) not in _LEAVES:
+            yield from _inside(each, kinds)
 
 
 def _resources(value: object) -> Iterator[AnyResource]:

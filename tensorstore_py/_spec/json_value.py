@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "PLAIN",
     "Json",
     "Unset",
     "check_text",
@@ -43,7 +44,8 @@ __all__ = [
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-_PLAIN = frozenset({bool, int, float, str})
+#: Types that are JSON as they are, as `None` is.
+PLAIN = frozenset({bool, int, float, str})
 _DEEPEST = 100
 
 
@@ -196,7 +198,7 @@ def thaw(value: object, include_defaults: bool = False) -> object:
         >>> thaw({"b": (1, 2), "a": None})
         {'a': None, 'b': [1, 2]}
     """
-    if value is None or type(value) in _PLAIN:
+    if value is None or type(value) in PLAIN:
         return value
     spec_json = getattr(value, "spec_json", None)
     if spec_json is not None:
@@ -204,7 +206,7 @@ def thaw(value: object, include_defaults: bool = False) -> object:
     if isinstance(value, dict):
         return {name: thaw(value[name], include_defaults) for name in sorted(value)}
     if isinstance(value, list | tuple):
-        return [thaw(inner, include_defaults) for inner in value]
+        return [inner if type(inner) in PLAIN else thaw(inner, include_defaults) for inner in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, int | float | str):

@@ -48,7 +48,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, core_schema
 
-from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
+from tensorstore_py._spec.json_value import PLAIN, Unset, describe, freeze, thaw
 from tensorstore_py._spec.pretty import shown_member
 from tensorstore_py.errors import SpecError, did_you_mean
 
@@ -304,12 +304,12 @@ class Model(BaseModel):
             value = getattr(self, attribute)
             if value is Unset.UNSET or (value is None and default is None):
                 continue
-            if (include_defaults and not getattr(value, "is_unseen", False)) or not _same(
-                value, default
-            ):
-                json[json_name] = thaw(value, include_defaults)
+            shown = include_defaults and not getattr(value, "is_unseen", False)
+            if shown or (value is not default and not _same(value, default)):
+                plain = type(value) in PLAIN
+                json[json_name] = value if plain else thaw(value, include_defaults)
         self.add_json(json, include_defaults)
-        return {name: json[name] for name in sorted(json)}
+        return dict(sorted(json.items()))
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         """Change what `to_json` prints; for members that are not simply a field."""

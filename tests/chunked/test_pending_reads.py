@@ -66,6 +66,12 @@ def filled(store, chunks=6, **options):
     return array
 
 
+def in_table(array):
+    """The pending reads, by chunk."""
+    driver = array._driver
+    return driver._reads(driver._known).pending._pending
+
+
 def asked(array, *indices):
     """Reads that were asked for and have not begun."""
     driver = array._driver
@@ -228,7 +234,7 @@ class TestNothingIsKept:
             future = start(array._driver.inline, read)
             with pytest.raises(OSError, match="unplugged"):
                 future.result()
-            assert array._driver._known.pending._pending == {}
+            assert in_table(array) == {}
             assert read.pending == []
 
     def test_of_one_that_was_cancelled(self, store):
@@ -236,7 +242,7 @@ class TestNothingIsKept:
         free = occupy_workers() if store.inline else occupy_loop()
         with self.uncollected():
             future = array[3:5].read()
-            ((want,), _) = array._driver._known.pending._pending.values()
+            ((want,), _) = in_table(array).values()
             gone = [weakref.ref(each) for each in (future, want.request, want.request.out)]
             del want, _
             assert future.cancel()
@@ -244,19 +250,19 @@ class TestNothingIsKept:
             settle()
             del future
             assert [ref() for ref in gone] == [None] * 3
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
 
     @pytest.mark.usefixtures("busy")
     def test_of_a_read_that_was_cancelled_before_it_began(self, decoded):
         store = counting()
         array = filled(store)
         cancelled, *others = [array[i].read() for i in range(3)]
-        wanted = array._driver._known.pending._pending[(0,)]
+        wanted = in_table(array)[(0,)]
         assert len(wanted) == 3
         assert cancelled.cancel()
-        assert len(array._driver._known.pending._pending[(0,)]) == 2
+        assert len(in_table(array)[(0,)]) == 2
         assert [int(other.result()) for other in others] == [2, 3]
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
         assert decoded == [1]
 
 
@@ -290,7 +296,7 @@ class TestFailure:
         (across,) = asked(array, slice(4, 8))
         with pytest.raises(OSError, match="unplugged"):
             result(array, across)
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
 
     def test_a_missing_chunk_may_be_an_error_for_everyone(self, store):
         created(store, [12], [6])
@@ -439,7 +445,7 @@ class TestRuns:
         for read in asked(array, (slice(None), 3), (slice(None), 4)):
             with pytest.raises(NotFoundError, match="a/c/2/0"):
                 result(array, read)
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
 
     def test_an_error_in_a_run_leaves_the_others_to_themselves(self, decoded):
         faulty = FaultyStore(counting().base)
@@ -453,7 +459,7 @@ class TestRuns:
         assert result(array, second) == self.WIDE[:, 7].tolist()
         assert result(array, point) == self.WIDE[0, 1:3].tolist()
         assert store.reads["a/c/1/0"] == 3
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
 
     def test_a_corrupt_chunk_in_a_run_is_named_to_everyone(self):
         faulty = FaultyStore(counting().base)
@@ -551,7 +557,7 @@ class TestLifetime:
         read.withdraw()
         del read
         assert gone() is None
-        assert line._driver._known.pending._pending == {}
+        assert in_table(line) == {}
 
     def test_where_its_elements_are_is_found_when_it_is_needed(self, line):
         (read,) = asked(line, slice(4, 8))

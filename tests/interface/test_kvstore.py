@@ -21,7 +21,7 @@ from tensorstore_py import (
     UnsupportedError,
 )
 from tensorstore_py._interface.key_range import decode_key
-from tensorstore_py._interface.read_modify_write import Replace, coalesced, merged
+from tensorstore_py._interface.read_modify_write import Replace, Segment, coalesced, merged
 from tensorstore_py._interface.store_abilities import (
     copy_value,
     read_as_of,
@@ -46,7 +46,6 @@ from tensorstore_py.plugin.kvstore import (
     ReadModifyWrite,
     ReadResult,
     RetryPolicy,
-    Segment,
     Splice,
     TimestampedStorageGeneration,
     conditional_update,

@@ -128,16 +128,14 @@ class N5Constraints(MetadataConstraints):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _ = self.rank
+        same_rank({name: getattr(self, member) for name, member in _DIMENSIONAL.items()})
         return self
 
     @property
     def rank(self) -> int | None:
-        """Number of dimensions, if a member tells."""
-        members = {name: getattr(self, attribute) for name, attribute in _DIMENSIONAL.items()}
-        return same_rank(
-            {name: None if each is None else len(each) for name, each in members.items()}
-        )
+        """Number of dimensions, if a member tells; all that do agree."""
+        members = (self.dimensions, self.block_size, self.axes, self.units, self.resolution)
+        return next((len(each) for each in members if each is not None), None)
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         json.pop("extra", None)

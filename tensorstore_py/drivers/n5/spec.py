@@ -122,6 +122,8 @@ class N5Spec(ChunkedSpec[N5Metadata]):
 
     def check_metadata(self, metadata: N5Metadata) -> None:
         super().check_metadata(metadata)
+        if self.schema_ is None:
+            return  # and so nothing is asked of fill value and units
         asked = self.asked_schema()
         _refuse_fill_value(asked)
         units = metadata.info.units or (None,) * len(metadata.dimensions)

@@ -37,7 +37,11 @@ _ANY_SIZE = ChunkLayout().constraints.read_chunk
 
 
 def new_document(
-    asked: Schema, stated: Zarr3Constraints, stored: StoredType, view: ElementView
+    asked: Schema,
+    schema: Schema,
+    stated: Zarr3Constraints,
+    stored: StoredType,
+    view: ElementView,
 ) -> Zarr3Metadata:
     """The whole document that satisfies the constraints.
 
@@ -45,11 +49,10 @@ def new_document(
         SpecError: the domain is missing, or a value is not possible.
         MismatchError: the constraints contradict each other.
     """
-    info = stated.info(view, asked.rank)
+    info = stated.info(view, schema.rank)
     info.chosen_type(asked)
     fill_value = _fill_value(asked, stated, stored, view)
-    schema = info.constrain(asked)
-    whole, codecs, grid = _encoding(schema, stated, stated.info(view, schema.rank))
+    whole, codecs, grid = _encoding(schema, stated, info)
     shape = tuple(whole.shape or ())
     try:
         grid.check_reaches(shape)

@@ -138,7 +138,7 @@ class Zarr3Constraints:
                 raise error.inside(name) from None
         _take_fill_value(json, members)
         stated = cls(**members, extra=extra)  # type: ignore[arg-type]
-        _ = stated.rank
+        stated._check_rank()
         if stated.shape is not None and stated.chunk_grid is not None:
             try:
                 stated.chunk_grid.check_reaches(stated.shape)
@@ -148,20 +148,21 @@ class Zarr3Constraints:
 
     @property
     def rank(self) -> int | None:
-        """The number of dimensions that all members agree on, if one tells.
+        """The number of dimensions, if a member tells; all that do agree."""
+        return next((len(each) for each in self._dimensional().values() if each is not None), None)
 
-        Raises:
-            SpecError: two differ; the path names the second.
-        """
-        sources = {
+    def _dimensional(self) -> dict[str, Sequence[object] | None]:
+        """The members with an entry for each dimension."""
+        return {
             "shape": self.shape,
             "dimension_names": self.dimension_names,
             "chunk_grid": None if self.chunk_grid is None else self.chunk_grid.sizes,
             "attributes": self.units,
         }
-        ranks = {name: None if each is None else len(each) for name, each in sources.items()}
+
+    def _check_rank(self) -> None:
         try:
-            return same_rank(ranks)
+            same_rank(self._dimensional())
         except SpecError as error:
             if self.chunk_grid is None or error.path != ("chunk_grid",):
                 raise
@@ -370,6 +371,10 @@ class Zarr3Metadata(Zarr3Constraints, ArrayMetadata):
             json["attributes"] = {**thaw(self.attributes), **self.kept["attributes"]}  # type: ignore[dict-item]
         json["codecs"] = _as_stored(json["codecs"])
         return json_module.dumps(json, separators=(",", ":")).encode()
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
 
     def resized(self, shape: tuple[int, ...]) -> Self:
         shape = shape[: len(self.shape)]

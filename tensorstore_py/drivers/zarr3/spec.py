@@ -98,7 +98,10 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
             self.require_no_view("data_type")
             stored = StoredType.of(self.info(asked).chosen_type(asked))
         view = stored.view(self.field, asked=asked.dtype, as_void=self.open_as_void)
-        return new_document(asked, self._stated, stored, view)
+        schema = self.known_schema()
+        if self._known_view(asked) is None:  # nor which dimensions are inside an element
+            schema = self._stated.info(view, asked.rank).constrain(asked)
+        return new_document(asked, schema, self._stated, stored, view)
 
     def info_of(self, metadata: Zarr3Metadata) -> ArrayInfo:
         return metadata.info(self.view_of(metadata))
