@@ -9,11 +9,14 @@ from types import SimpleNamespace
 
 from tensorstore_py._api import blockwise, transfer
 from tensorstore_py._chunked import modify, read
+from tensorstore_py._net.pool import close_pool
 from tensorstore_py._runtime import executors, fan_out
-from tensorstore_py._runtime.limiters import _Ledger
+from tensorstore_py._runtime.limiters import RateLimiter, _Ledger
 from tensorstore_py._spec import registry
 
 __all__ = [
+    "RateLimiter",
+    "close_pool",
     "count_helpers",
     "do_computations_at_once",
     "leave_to_callers",

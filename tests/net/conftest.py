@@ -13,6 +13,7 @@ import pytest
 from tensorstore_py.plugin.http import HttpClient, HttpTiming, RetriesModel
 from tensorstore_py.plugin.kvstore import Semaphore
 from tensorstore_py.testing import FaultServer
+from tests.internals import close_pool
 from tests.runtime.processes import start
 
 CERTIFICATE = Path(__file__).with_name("certificate.pem")
@@ -50,6 +51,14 @@ def serve():
             return server
 
         yield serve
+
+
+@pytest.fixture
+def fresh_pool(run):
+    """No connection or trust of an earlier test is used, nor left to a later one."""
+    run(close_pool)
+    yield
+    run(close_pool)
 
 
 class Pauses:

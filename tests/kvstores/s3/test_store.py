@@ -4,9 +4,9 @@ import tracemalloc
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._runtime import limiters
 from tensorstore_py.plugin.kvstore import ByteRange, KvStore
 from tensorstore_py.testing import KvStoreSuite, Reply
+from tests.internals import RateLimiter
 from tests.kvstores.s3.fake_s3 import FakeS3
 from tests.runtime.processes import start
 
@@ -153,7 +153,7 @@ def test_the_rates_of_the_resource_are_kept(server, open_store, monkeypatch):
     async def turn(self):
         waits.append(self.per_second)
 
-    monkeypatch.setattr(limiters.RateLimiter, "acquire", turn)
+    monkeypatch.setattr(RateLimiter, "acquire", turn)
     store = open_store(server.url, experimental_s3_rate_limiter={"read_rate": 5, "write_rate": 7})
 
     store["a"] = b"1"
