@@ -21,7 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numcodecs
 import numpy as np
 
-from tensorstore_py.plugin.driver import ArrayToArray, ArrayToBytes, parse_codec_json
+from tensorstore_py.plugin.codec import (
+    ArrayToArray,
+    ArrayToBytes,
+)
+from tensorstore_py.plugin.driver import parse_codec_json
 from tensorstore_py.testing.codecs import chunk_type
 
 if TYPE_CHECKING:

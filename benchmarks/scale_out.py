@@ -135,7 +135,7 @@ def work(where: str, count: str, number: str, core: str) -> None:
     place = document_place(Path(where), context)
     share = (int(number), int(count))
     # Without waiting for the other one: it would look now and then whether that has ended.
-    body = partial(join, place, context, told=lambda *_: None, share=share, wait=False)
+    body = partial(join, place, context, on_progress=lambda *_: None, share=share, wait=False)
     start(False, body).result()
 
 

@@ -201,8 +201,7 @@ class Attributes:
 def attributes_of(driver: Driver, life: Lifetime) -> Attributes:
     """The attributes of an open array, or of the one underneath.
 
-    Raises:
-        UnsupportedError: its format has none.
+    Raises UnsupportedError: its format has none.
     """
     spec = driver.spec()
     while isinstance(spec, AdapterSpec) and driver.base is not None:

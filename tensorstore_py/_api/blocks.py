@@ -190,12 +190,6 @@ class Blocks:
         whole: dimensions of which a block has all.
         reach: how far beyond its bounds a block is read along each dimension: it grows until that
             is a small part of it.
-
-    Attributes:
-        count: how many blocks there are.
-        chunks: how many chunks.
-        size: number of elements.
-        largest: that of the largest block.
     """
 
     def __init__(
@@ -275,8 +269,7 @@ class Blocks:
     def from_json(cls, json: object) -> Blocks:
         """What `to_json` made of some.
 
-        Raises:
-            SpecError: it is something else.
+        Raises SpecError: it is something else.
         """
         if not isinstance(json, list):
             raise SpecError(f"expected a list of cuts, but found {json!r}")

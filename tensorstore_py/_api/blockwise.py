@@ -93,13 +93,13 @@ async def each_block(
     *,
     item_bytes: int,
     memory: MemoryBudget | None,
-    told: Reporter,
-    told_bytes: int,
+    reporter: Reporter,
+    progress_bytes: int,
 ) -> None:
     """Run `work` for each block, several at a time.
 
     An element of a block takes `item_bytes` of the budget `memory` meanwhile, besides what chunks
-    take of it, and counts `told_bytes` in the progress that is reported.
+    take of it, and counts `progress_bytes` in the progress that is reported.
     """
     budget = None if memory is None or not item_bytes else memory.blocks
 
@@ -113,15 +113,15 @@ async def each_block(
                 await work(block)
             finally:
                 budget.release(size)
-        told.advance(told_bytes * block.size, block.chunks)
+        reporter.advance(progress_bytes * block.size, block.chunks)
 
-    told.begin(told_bytes * blocks.size, blocks.chunks)
+    reporter.begin(progress_bytes * blocks.size, blocks.chunks)
     width = max(2, min(_BLOCKS, _IN_FLIGHT_BYTES // max(1, item_bytes * blocks.largest)))
     await fan_out(inline, blocks, counted, count=blocks.count, width=width)
 
 
 async def read_blockwise(
-    driver: Driver, transform: IndexTransform, order: str, told: Reporter
+    driver: Driver, transform: IndexTransform, order: str, reporter: Reporter
 ) -> Array:
     """As `Driver.read`, block by block, with its progress reported."""
     view = propagate_bounds(driver.domain.mark_bounds_implicit[False], transform)
@@ -139,14 +139,14 @@ async def read_blockwise(
         work,
         item_bytes=dtype.itemsize,
         memory=driver.memory,
-        told=told,
-        told_bytes=dtype.itemsize,
+        reporter=reporter,
+        progress_bytes=dtype.itemsize,
     )
     return out
 
 
 async def write_blockwise(
-    driver: Driver, transform: IndexTransform, source: Array, told: Reporter
+    driver: Driver, transform: IndexTransform, source: Array, reporter: Reporter
 ) -> None:
     """As `Driver.write`, block by block, with its progress reported."""
     view = propagate_bounds(driver.domain.mark_bounds_implicit[False], transform)
@@ -163,8 +163,8 @@ async def write_blockwise(
         work,
         item_bytes=0,  # the source is the caller's
         memory=None,
-        told=told,
-        told_bytes=item_bytes,
+        reporter=reporter,
+        progress_bytes=item_bytes,
     )
 
 
@@ -188,8 +188,7 @@ def _slices(block: Block, view: IndexTransform) -> tuple[slice, ...]:
 async def read_surely(driver: Driver, transform: IndexTransform, order: str = "C") -> Array:
     """As `Driver.read`; what cannot be decoded is read again past every cache, once.
 
-    Raises:
-        DataLossError: it cannot be decoded then, either; names the key.
+    Raises DataLossError: it cannot be decoded then, either; names the key.
     """
     try:
         return await driver.read(transform, order)
@@ -206,8 +205,7 @@ async def read_anew(driver: Driver, transform: IndexTransform, order: str = "C")
 def check_stored(target: Driver, block: Block, written: Array, stored: Array) -> None:
     """Compare a block that was written (its elements may be broadcast) with what is stored.
 
-    Raises:
-        DataLossError: they are not the same, bit for bit; names the array and the region.
+    Raises DataLossError: they are not the same, bit for bit; names the array and the region.
     """
     written = np.broadcast_to(written, stored.shape)
     if stored.dtype.hasobject:
@@ -239,8 +237,7 @@ Box = tuple[tuple[int, int], ...]
 def check_convertible(source: Driver, target: Driver) -> None:
     """Refuse a copy that could lose something.
 
-    Raises:
-        MismatchError: the data types do not allow it.
+    Raises MismatchError: the data types do not allow it.
     """
     check_types(source.data_type, target.data_type)
 
@@ -307,7 +304,7 @@ class ArrayCopy(NamedTuple):
         return _item_bytes(self.source, self.target) + here
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element counts."""
         return self.target.data_type.array_dtype.itemsize
 
@@ -329,7 +326,7 @@ async def copy_array(
     source_view: IndexTransform,
     target: Driver,
     target_view: IndexTransform,
-    told: Reporter,
+    reporter: Reporter,
 ) -> None:
     """Copy what `source_view` selects to where `target_view` says; raises as `ArrayCopy.of`."""
     found = ArrayCopy.of(source, source_view, target, target_view)
@@ -339,8 +336,8 @@ async def copy_array(
         found.run,
         item_bytes=found.item_bytes,
         memory=found.memory,
-        told=told,
-        told_bytes=found.told_bytes,
+        reporter=reporter,
+        progress_bytes=found.progress_bytes,
     )
 
 
@@ -352,8 +349,7 @@ def _item_bytes(source: Driver, target: Driver) -> int:
 def _aligned(source: IndexTransform, target: IndexTransform) -> IndexTransform:
     """The source seen from the target's positions; it has extent 1 where it is broadcast.
 
-    Raises:
-        MismatchError: extents differ; names the dimension.
+    Raises MismatchError: extents differ; names the dimension.
     """
     matches = _matches(source, target)
     outputs = []

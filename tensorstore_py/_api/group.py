@@ -27,12 +27,12 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import Options, given
 from tensorstore_py._hierarchy.changes import (
     check_absent,
+    consolidate,
     create_group,
     delete_node,
     make_parents,
     move_node,
 )
-from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.document import as_attributes
 from tensorstore_py._hierarchy.formats import find_group
 from tensorstore_py._hierarchy.path import check_new, normalised

@@ -65,9 +65,7 @@ __all__ = [
 class Place(NamedTuple):
     """The outermost group of a hierarchy, as one format sees it.
 
-    Attributes:
-        form: the format.
-        arrays: the bound spec that its arrays are opened with, at the outermost group's path.
+    `arrays` is the bound spec that its arrays are opened with, at the outermost group's path.
     """
 
     form: HierarchyFormat
@@ -132,8 +130,7 @@ def asked_mode(
 ) -> OpenMode:
     """How to open: as the spec says, unless a keyword says it; opened if it isn't created.
 
-    Raises:
-        SpecError: the flags exclude each other.
+    Raises SpecError: the flags exclude each other.
     """
     stated = model.open_mode()
     creates = stated.create if create is None else create
@@ -150,8 +147,7 @@ def asked_mode(
 def places(model: DriverSpec, context: Context, zarr_format: int | None) -> list[Place]:
     """Where a group may be, in each format that it may be of, the newest first.
 
-    Raises:
-        SpecError: no format has that version, or the spec names another one, or no store.
+    Raises SpecError: no format has that version, or the spec names another one, or no store.
     """
     known = formats()
     if model.driver != "auto":
@@ -247,7 +243,6 @@ class NewArray(NamedTuple):
     """An array that is to be made, or found.
 
     Attributes:
-        path: in the hierarchy.
         spec: the bound spec to make it with.
         left: attributes that are stored after it.
         existing: the bound spec of one that may be there already; None: none may.

@@ -109,8 +109,7 @@ class KeyRange:
 def as_range(range: object) -> PlainRange:
     """A range of keys.
 
-    Raises:
-        TypeError: it is none.
+    Raises TypeError: it is none.
     """
     if not isinstance(range, KeyRange):
         raise TypeError(f"range must be a KvStore.KeyRange, not {type(range).__name__}")
@@ -120,8 +119,7 @@ def as_range(range: object) -> PlainRange:
 def as_generation(generation: object, what: str) -> bytes:
     """A generation.
 
-    Raises:
-        TypeError: it is neither `str` nor `bytes`; names the argument.
+    Raises TypeError: it is neither `str` nor `bytes`; names the argument.
     """
     if not isinstance(generation, str | bytes):
         raise TypeError(
@@ -134,8 +132,7 @@ def as_generation(generation: object, what: str) -> bytes:
 def as_value(value: object) -> bytes | None:
     """A value to write; None to delete.
 
-    Raises:
-        TypeError: it is no bytes.
+    Raises TypeError: it is no bytes.
     """
     if value is None or isinstance(value, bytes):
         return value

@@ -29,8 +29,7 @@ __all__ = ["Located", "Spec", "join_path", "parse_kvstore_spec", "place", "rebou
 def parse_kvstore_spec(json: object) -> KvStoreSpec:
     """The store spec for JSON or a URL.
 
-    Raises:
-        SpecError: something is wrong with it; names the JSON path and the nearest valid name.
+    Raises SpecError: something is wrong with it; names the JSON path and the nearest valid name.
     """
     found = parse_registered(kvstores, json, from_url=kvstore_from_url)
     assert isinstance(found, KvStoreSpec)

@@ -146,8 +146,7 @@ def _access(read: bool | None, write: bool | None) -> tuple[bool, bool]:
 def _check_access(driver: Driver, read: bool | None, write: bool | None) -> None:
     """Refuse what is asked for by name and can't be had.
 
-    Raises:
-        PermissionDeniedError: names what the driver cannot do.
+    Raises PermissionDeniedError: names what the driver cannot do.
     """
     for asked, able, what in ((read, driver.readable, "read"), (write, driver.writable, "written")):
         if asked and not able:
@@ -184,8 +183,7 @@ def _whole(driver: Driver, model: DriverSpec) -> IndexTransform:
 def as_model(spec: object) -> DriverSpec:
     """The driver spec that a spec in any of its forms says.
 
-    Raises:
-        SpecError: something is wrong with it; names the JSON path.
+    Raises SpecError: something is wrong with it; names the JSON path.
     """
     if isinstance(spec, Spec):
         return spec.model

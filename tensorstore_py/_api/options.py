@@ -19,9 +19,10 @@ from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.arguments import ARGUMENTS
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.context import Context, bind, strip_context, unbind
+from tensorstore_py._spec.open_mode import FLAGS
 from tensorstore_py._spec.registered import parse_registered
 from tensorstore_py._spec.registry import kvstores
-from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.schema import Schema, SchemaArguments
 from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, did_you_mean
 
@@ -42,18 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "Options", "SpecOptions", "given", "spec_given", "updated"]
 
-_MODE = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
-_SCHEMA = (
-    "rank",
-    "dtype",
-    "domain",
-    "shape",
-    "chunk_layout",
-    "codec",
-    "fill_value",
-    "dimension_units",
-    "schema",
-)
+_SCHEMA = tuple(SchemaArguments.__annotations__)
 
 
 class Options(TypedDict, total=False):
@@ -144,7 +134,7 @@ def updated(model: DriverSpec, options: Mapping[str, Any]) -> DriverSpec:
         MismatchError: a value contradicts what the spec says already.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    for name in _MODE:
+    for name in FLAGS:
         if name in given and not isinstance(given[name], bool | np.bool_):
             raise TypeError(f"{name} must be True or False, not {given[name]!r}")
     for name in given:
@@ -197,7 +187,7 @@ def _with_mode(model: DriverSpec, given: Mapping[str, Any]) -> DriverSpec:
         # nothing to create here, so there is but one way to open it
         return model.with_layers(lambda layer: _with_mode(layer, given))
     mode = given.get("open_mode")
-    flags = {name: bool(given.get(name) or getattr(mode, name, False)) for name in _MODE}
+    flags = {name: bool(given.get(name) or getattr(mode, name, False)) for name in FLAGS}
     anew = flags["open"] or flags["create"]
     present = model.open_mode()
     changes: dict[str, object] = {

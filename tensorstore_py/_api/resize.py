@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from tensorstore_py._index import d
+from tensorstore_py._index import d, propagate_bounds
 from tensorstore_py._index.selection import parse_specs, resolve
 from tensorstore_py._interface.driver import ResizeRequest
-from tensorstore_py._interface.opened import resolved_view
 from tensorstore_py._interface.write_ahead import WriteAhead
 from tensorstore_py.errors import FailedPreconditionError, MismatchError, OutOfRangeError, SpecError
 
@@ -149,8 +148,7 @@ Grow: TypeAlias = Literal["before", "after"]
 def ahead_of(driver: Driver, grow: Grow) -> WriteAhead | None:
     """What writes ahead of the metadata, if that is asked for; a transaction does so anyway.
 
-    Raises:
-        SpecError: `grow` is neither `"before"` nor `"after"`.
+    Raises SpecError: `grow` is neither `"before"` nor `"after"`.
     """
     if grow not in get_args(Grow):
         raise SpecError(f'expected "before" or "after", not "{grow}"', ("grow",))
@@ -211,7 +209,7 @@ class Append:
             MismatchError: another extent than the view's; names the dimension.
         """
         self._request(domain)
-        now = resolved_view(domain, self._view).input_shape
+        now = propagate_bounds(domain, self._view).input_shape
         for dim, (extent, wanted) in enumerate(zip(self._shape, now, strict=True)):
             if dim != self._dim and extent != wanted:
                 raise MismatchError(
@@ -240,7 +238,7 @@ class Append:
     async def _run(self, write: Callable[[IndexTransform], Coroutine[Any, Any, None]]) -> None:
         count = self._shape[self._dim]
         domain = await self._driver.grow(self._output, count, self._check)
-        now = resolved_view(domain, self._view)
+        now = propagate_bounds(domain, self._view)
         high = now.input_exclusive_max[self._dim]
         # Dimensions are matched by now, so labels must not match them again.
         fixed = now[d[:].mark_bounds_implicit[False].label[("",) * now.input_rank]]

@@ -186,13 +186,10 @@ def _check_shape(found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
 def as_json_array(source: object, rank: int | None = None) -> Array:
     """`source` as an array of JSON values, which are plain JSON: nothing is kept by reference.
 
-    Args:
-        source: an array, what turns itself into one, nested lists, or a single value.
-        rank: how many dimensions it may have at most; None for as many as it has.
+    Lists are taken apart to at most `rank` dimensions; None for as many as there are.
 
-    Raises:
-        TypeError: an element has no JSON form, such as bytes.
-        OverflowError: a number that 64 bits cannot hold.
+    Raises TypeError: an element has no JSON form, such as bytes; OverflowError: a number that 64
+        bits cannot hold.
 
     Example:
         >>> as_json_array([[1, 2], [3, 4]], 1).tolist()
@@ -210,11 +207,7 @@ def as_json_array(source: object, rank: int | None = None) -> Array:
 
 
 def as_objects(source: object, rank: int) -> Array:
-    """`source` as an array of objects, which are kept as they are.
-
-    Args:
-        source: an array, nested lists, or a single object.
-        rank: how many dimensions it may have at most.
+    """`source` as an array of at most `rank` dimensions of objects, kept as they are.
 
     Example:
         >>> as_objects([[1, 2], [3]], 1).tolist()
@@ -266,10 +259,6 @@ def _filled(shape: tuple[int, ...], elements: Iterable[object]) -> Array:
 
 def as_value(value: object, data_type: DType) -> object:
     """A value as `TensorStore.write` takes it, converted as NumPy's assignment does.
-
-    Args:
-        value: an array, nested lists, or a single one.
-        data_type: the array's.
 
     Raises:
         ValueError, TypeError, OverflowError: it cannot be converted.

@@ -77,8 +77,7 @@ def load_json(path: str | os.PathLike[str], *, env: bool = False) -> object:
 def clean_json(json: object, *, env: bool = False) -> object:
     """JSON without notes, and with the environment's values where that is asked for.
 
-    Raises:
-        SpecError: a variable is not set; has the path to the member.
+    Raises SpecError: a variable is not set; has the path to the member.
     """
     return _cleaned(json, env, ())
 
@@ -122,8 +121,7 @@ def in_file(error: SpecError, path: str | os.PathLike[str]) -> SpecError:
 def parse_spec(json: object) -> DriverSpec:
     """The driver spec for JSON or a URL.
 
-    Raises:
-        SpecError: something is wrong with it; names the JSON path and the nearest valid name.
+    Raises SpecError: something is wrong with it; names the JSON path and the nearest valid name.
     """
     if isinstance(json, os.PathLike):
         return _from_path(Path(os.fspath(json)))

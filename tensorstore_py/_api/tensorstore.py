@@ -35,10 +35,8 @@ from tensorstore_py._api.resize import Append, Grow, ahead_of, matched, resize_r
 from tensorstore_py._api.source import as_elements, as_source, as_value, taken
 from tensorstore_py._index import d, inf, propagate_bounds
 from tensorstore_py._index.positions import numpy_index
-from tensorstore_py._interface.adapter import AdapterSpec
-from tensorstore_py._interface.given import Given
-from tensorstore_py._interface.opened import Opened, resolved_view
-from tensorstore_py._interface.statistics import StorageStatistics
+from tensorstore_py._interface.adapter import AdapterSpec, Opened
+from tensorstore_py._interface.driver import BufferOwnership, StorageStatistics
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.future import Copying, Future, OnInterrupt, WriteFutures
 from tensorstore_py._runtime.progress import ProgressLike, Reporter
@@ -149,16 +147,16 @@ class TensorStore(Handle, ArrayComputing):
         if not self._readable:
             raise PermissionDeniedError("not opened for reading; open it with read=True")
         self._life.check()
-        driver, told = self._driver, Reporter.of(progress, "read")
-        if batch is None and driver.transaction is None and told is None:  # as nearly always
-            body = driver.reading(self._transform, order)
+        driver, reporter = self._driver, Reporter.of(progress, "read")
+        if batch is None and driver.transaction is None and reporter is None:  # as nearly always
+            body = driver.prepare_read(self._transform, order)
             return start(driver.inline, body, on_interrupt=OnInterrupt.CONTINUE_UNTIL_EXIT)
         if batch is not None:
-            driver = driver.batched(as_batch(batch))
+            driver = driver.with_batch(as_batch(batch))
         body = partial(driver.read, self._transform, order)
-        if told is not None:
-            body = partial(read_blockwise, driver, self._transform, order, told)
-        return self._begin(body, batch=batch, told=told)
+        if reporter is not None:
+            body = partial(read_blockwise, driver, self._transform, order, reporter)
+        return self._begin(body, batch=batch, reporter=reporter)
 
     def _begin(
         self,
@@ -167,7 +165,7 @@ class TensorStore(Handle, ArrayComputing):
         inline: bool | None = None,
         changes: bool = False,
         batch: Batch | None = None,
-        told: Reporter | None = None,
+        reporter: Reporter | None = None,
     ) -> Future[T]:
         driver = self._driver
         if inline is None:
@@ -175,7 +173,7 @@ class TensorStore(Handle, ArrayComputing):
         future = begin(
             inline, body, driver.transaction, changes=changes, batch=batch, life=self._life
         )
-        return future if told is None else told.until(future)
+        return future if reporter is None else reporter.until(future)
 
     def write(
         self,
@@ -222,44 +220,46 @@ class TensorStore(Handle, ArrayComputing):
                 )
         if not self._writable:
             raise PermissionDeniedError("not opened for writing; open it with write=True")
-        told = Reporter.of(progress, "write")
+        reporter = Reporter.of(progress, "write")
         if isinstance(source, TensorStore):
             _check_readable(source)
             driver = self._driver
             copying: Copying | None = Copying()
             commit = self._begin(
-                partial(self._copy, source, self._transform, told or Reporter(None)),
+                partial(self._copy, source, self._transform, reporter or Reporter(None)),
                 inline=driver.inline and source._driver.inline,
                 changes=True,
-                told=told,
+                reporter=reporter,
             )
         else:
             driver = self._driver
             lasting = bool(can_reference_source_data_indefinitely)
             array = as_source(source, driver.data_type, self.shape)
             array, copying = taken(source, array, lasting=lasting)
-            given = Given(lasting, None if copying is None else copying.done)
+            ownership = BufferOwnership(lasting, None if copying is None else copying.done)
             if driver.transaction is not None:
                 # A read in the transaction that begins after `copy` must see this write.
-                given, copying = Given(lasting), Copying()
-            commit = self._begin_write(array, given, told)
+                ownership, copying = BufferOwnership(lasting), Copying()
+            commit = self._begin_write(array, ownership, reporter)
         if copying is None:
             return WriteFutures(Future(None), commit)
         return copying.until(commit)
 
     @uninterrupted
-    def _begin_write(self, array: Array, given: Given, told: Reporter | None) -> Future[None]:
+    def _begin_write(
+        self, array: Array, ownership: BufferOwnership, reporter: Reporter | None
+    ) -> Future[None]:
         self._life.check()
         driver = self._driver
-        if told is None:
+        if reporter is None:
             # Other writes count on this one from here on, so nothing may keep it from beginning.
-            body = driver.writing(self._transform, array, given)
+            body = driver.prepare_write(self._transform, array, ownership)
         else:
-            body = partial(write_blockwise, driver, self._transform, array, told)
-        return self._begin(body, changes=True, told=told)
+            body = partial(write_blockwise, driver, self._transform, array, reporter)
+        return self._begin(body, changes=True, reporter=reporter)
 
-    async def _copy(self, source: TensorStore, to: IndexTransform, told: Reporter) -> None:
-        await copy_array(source._driver, source._transform, self._driver, to, told)
+    async def _copy(self, source: TensorStore, to: IndexTransform, reporter: Reporter) -> None:
+        await copy_array(source._driver, source._transform, self._driver, to, reporter)
 
     def __setitem__(self, index: object, source: object) -> None:
         """Write to `self[index]` and wait until it is stored."""
@@ -458,7 +458,7 @@ class TensorStore(Handle, ArrayComputing):
         driver, view = self._driver, self._transform
         ahead = ahead_of(driver, grow)
         if ahead is not None:
-            driver = driver.within(ahead)
+            driver = driver.with_transaction(ahead)
         if isinstance(data, TensorStore):
             _check_readable(data)
             check_convertible(data._driver, driver)
@@ -512,7 +512,7 @@ class TensorStore(Handle, ArrayComputing):
         if fixed:
             bounds = domain.mark_bounds_implicit[False]
             return self._with_transform(propagate_bounds(bounds, self._transform))
-        return self._with_transform(resolved_view(domain, self._transform))
+        return self._with_transform(propagate_bounds(domain, self._transform))
 
     def with_transaction(self, transaction: Transaction | None) -> TensorStore:
         """This view, seen through a transaction: it reads what was written in it.
@@ -537,7 +537,7 @@ class TensorStore(Handle, ArrayComputing):
             >>> store.read().result().tolist()
             [5, 5, 0, 0]
         """
-        driver = self._driver.within(as_transaction(transaction))
+        driver = self._driver.with_transaction(as_transaction(transaction))
         return TensorStore(driver, self._transform, self._readable, self._writable, self._life)
 
     def __dask_tokenize__(self) -> tuple[str, str]:
@@ -579,8 +579,7 @@ def _check_readable(source: TensorStore) -> None:
 def as_spec(store: TensorStore) -> Opened:
     """An open array as a layer or a base for a driver over others.
 
-    Raises:
-        FailedPreconditionError: it was closed.
+    Raises FailedPreconditionError: it was closed.
     """
     store._life.check()
     return Opened(

@@ -82,7 +82,7 @@ async def download(
         1 ['a']
     """
     root, skipped = os.fspath(directory), len(encode_key(store.path))
-    count, told = 0, Reporter(progress, "download")
+    count, reporter = 0, Reporter(progress, "download")
 
     async def fetch(key: str, size: int) -> None:
         nonlocal count
@@ -102,15 +102,15 @@ async def download(
                     os.unlink(unfinished)  # noqa: PTH108 - a path is text here
         except OSError as error:
             raise FailedPreconditionError(f'cannot write "{path}": {error}') from error
-        told.advance(max(0, size), 1)
+        reporter.advance(max(0, size), 1)
 
     async with (
-        told.closing(),
+        reporter.closing(),
         _Several() as several,
         aclosing(store.keys(range).entries()) as entries,
     ):
         async for entry in entries:
-            told.more(1, max(0, entry.size))
+            reporter.more(1, max(0, entry.size))
             await several.begin(fetch, entry.key, entry.size)
     return count
 
@@ -143,7 +143,7 @@ async def upload(
         ...     print(asyncio.run(ts.upload(directory, store / "in/")), store["in/a"])
         1 b'1'
     """
-    count, large, told = 0, asyncio.Lock(), Reporter(progress, "upload")
+    count, large, reporter = 0, asyncio.Lock(), Reporter(progress, "upload")
 
     async def send(key: str, path: str, size: int) -> None:
         nonlocal count
@@ -153,15 +153,15 @@ async def upload(
         else:
             await _send(store, key, path)
         count += 1
-        told.advance(size, 1)
+        reporter.advance(size, 1)
 
     async with (
-        told.closing(),
+        reporter.closing(),
         _Several() as several,
         aclosing(_files(os.fspath(directory), "")) as found,
     ):
         async for key, path, size in found:
-            told.more(1, size)
+            reporter.more(1, size)
             await several.begin(send, key, path, size)
     return count
 
@@ -200,8 +200,7 @@ class _Several:
 def _path(name: bytes) -> str:
     """The path of a key's file.
 
-    Raises:
-        SpecError: it can have none.
+    Raises SpecError: it can have none.
     """
     parts = os.fsdecode(name).split("/")
     allowed = _windows_allows if os.name == "nt" else _posix_allows
@@ -216,8 +215,7 @@ def _path(name: bytes) -> str:
 def _make_directories(root: str, directory: str) -> None:
     """Make a directory below the root, through no link: that may lead anywhere.
 
-    Raises:
-        FailedPreconditionError: a link is in the way; names it.
+    Raises FailedPreconditionError: a link is in the way; names it.
     """
     os.makedirs(root, exist_ok=True)  # noqa: PTH103 - a path is text here
     below = root

@@ -3,19 +3,25 @@
 The one idea of the engine: a zarr array is this, a shard is this with another source, and
 reading or writing either is the same code. `ChunkSource` is all that the engine knows of where
 stored bytes are: one key a chunk (`StoredChunks`), or a part of one key (`shard.OpenShard`).
+`ArrayLayout` is what a metadata document says of an array, bound and checked once: a zarr driver is
+a metadata parser that returns one of these.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from operator import lt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from tensorstore_py._chunked.limits import UNLIMITED
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.chunk_grid import RegularAxis
+from tensorstore_py._interface.chunk_keys import OuterKeys
+from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.new_array import exhausted
 from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._interface.store_abilities import (
@@ -24,34 +30,47 @@ from tensorstore_py._interface.store_abilities import (
     write_segments,
     write_values,
 )
+from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.limiters import MemoryBudget, ThreadLimiter
 from tensorstore_py._runtime.lru_cache import LruCache
 from tensorstore_py.errors import (
     DataLossError,
+    FailedPreconditionError,
     NotFoundError,
+    OutOfRangeError,
     ResourceExhaustedError,
     TensorStoreError,
+    UnsupportedError,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
-    from tensorstore_py._chunked.limits import Limits
+    from tensorstore_py._index import IndexDomain
+    from tensorstore_py._interface.array_info import ArrayInfo
     from tensorstore_py._interface.chunk_grid import ChunkAxis
     from tensorstore_py._interface.chunk_keys import ChunkKeys
     from tensorstore_py._interface.codec_chain import CodecChain
+    from tensorstore_py._interface.driver import ResizeRequest
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import Buffer, KvStore, ReadResult
+    from tensorstore_py._spec.dtype import dtype
+    from tensorstore_py._spec.schema import Schema
 
 __all__ = [
     "CHUNK_FAILURES",
     "Array",
+    "ArrayLayout",
     "ArraysByShape",
     "Cell",
     "ChainsByShape",
     "ChunkSource",
     "ChunkedArray",
+    "Limits",
     "StoredChunks",
 ]
+
+T = TypeVar("T")
 
 Cell = tuple[int, ...]
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
@@ -61,6 +80,9 @@ CHUNK_FAILURES: Final = (DataLossError, MemoryError)
 
 #: Arrays may have as many shapes of chunks as chunks; so many are remembered.
 _SHAPES: Final = 1024
+
+#: So many chunks are found before they are deleted: there may be more than memory has room for.
+_DELETED_TOGETHER: Final = 2**12
 
 #: Element sizes that NumPy compares as one integer.
 _WORDS: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -108,14 +130,7 @@ class ChunkSource(ABC):
 
 
 class StoredChunks(ChunkSource):
-    """One key a chunk.
-
-    Args:
-        store: where.
-        prefix: the array's path, ending in "/" unless empty.
-        keys: names of the chunks below it.
-        width: how many chunks are worked on at a time; what the store makes good use of by default.
-    """
+    """One key a chunk, below `prefix`, the array's path, which ends in "/" unless empty."""
 
     __slots__ = ("_keys", "inline", "prefix", "store", "width")
 
@@ -167,8 +182,63 @@ class StoredChunks(ChunkSource):
         """Store a chunk, or delete it with `None`; see `SegmentedWrite`."""
         return await write_segments(self.store, self.key(cell), segments, owned=owned)
 
+    async def delete_outside(self, counts: Sequence[int], forget: Callable[[Cell], None]) -> None:
+        """Delete the chunks that lie outside a grid of so many cells; other keys are left alone.
+
+        `forget` is called for each of them when it is deleted, or may be.
+        """
+
+        async def delete(chunk: tuple[str, Cell]) -> None:
+            key, cell = chunk
+            try:
+                await self.store.write(key, None)
+            finally:
+                forget(cell)
+
+        async def delete_all(doomed: Sequence[tuple[str, Cell]]) -> None:
+            count = len(doomed)
+            await fan_out(self.inline, doomed, delete, count=count, width=self.store.width)
+
+        doomed: list[tuple[str, Cell]] = []
+        async for entry in self.store.list(KeyRange.prefix(self.prefix)):
+            cell = self._keys.decode(entry.key[len(self.prefix) :])
+            if cell is None or all(map(lt, cell, counts)):
+                continue
+            doomed.append((entry.key, cell))
+            if len(doomed) == _DELETED_TOGETHER:
+                await delete_all(doomed)
+                doomed = []
+        await delete_all(doomed)
+
     def describe(self, cell: Cell) -> str:
         return self.store.describe_key(self.key(cell))
+
+
+class Limits(NamedTuple):
+    """What operations share: places for threads that work on a chunk, and bytes in flight."""
+
+    copying: ThreadLimiter
+    memory: MemoryBudget
+
+    def in_flight(self, chunk_bytes: int) -> int:
+        """What one chunk of that size counts: there may be it and its encoded form."""
+        return 2 * chunk_bytes
+
+    async def holding(
+        self, inline: bool, size: int, work: Callable[[], Coroutine[Any, Any, T]]
+    ) -> T:
+        """Do work of that execution mode that takes `size` bytes, when they can be had."""
+        memory = self.memory
+        if not memory.matters(inline, size):
+            return await work()
+        await memory.acquire(inline, size)
+        try:
+            return await work()
+        finally:
+            memory.release(size)
+
+
+UNLIMITED: Final = Limits(ThreadLimiter(2**12), MemoryBudget(2**62))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +275,7 @@ class ChunkedArray:
         return tuple([axis.size(index) for axis, index in zip(self.grid, cell, strict=True)])
 
     def cells(self, box: Sequence[tuple[int, int]]) -> Iterator[Cell]:
-        """The cells that a box touches, in order.
-
-        Args:
-            box: lower and upper bound along each dimension, within the array's.
-        """
+        """The cells that a box touches, in order; its bounds are within the array's."""
         return product(
             *(
                 range(axis.cell(low), axis.cell(high - 1) + 1 if high > low else axis.cell(low))
@@ -275,9 +341,7 @@ class ChunkedArray:
     def encode(self, chunk: Array, stored: Buffer | None) -> Buffer | None:
         """A whole chunk's bytes; None if it equals the fill value and need not be stored.
 
-        Args:
-            chunk: its values.
-            stored: its present bytes, where the serializer keeps some of them.
+        `stored` are its present bytes, of which some serializers keep a part.
         """
         if self.chain.to_bytes.partial:
             return self.chain.encode_over(chunk, stored, keep_fill=self.store_fill)
@@ -326,9 +390,6 @@ class ArraysByShape:
     """An array as chunks of each shape see it: to it, all chunks are of that shape.
 
     All who ask for one shape get the same array, so parts of a chunk can be written together.
-
-    Args:
-        chains: their chains.
     """
 
     __slots__ = ("_arrays", "_chains")
@@ -344,3 +405,141 @@ class ArraysByShape:
             shape,
             lambda: replace(array, chain=self._chains.of(shape).unpacking(limit), shapes=None),
         )
+
+
+@dataclass(frozen=True)
+class ArrayLayout:
+    """A bound array format.
+
+    Attributes:
+        data_type: element type as users see it.
+        domain: zero origin; upper bounds implicit where they can be resized; labels.
+        grid: how each dimension is cut.
+        chain: how a chunk is encoded, with the fill value that stands for what is not stored.
+            Where chunks differ in shape, it is for those of the largest one.
+        keys: names of the chunks, relative to the array's path.
+        describe: makes its schema, which most who open an array never look at.
+        always_store: chunks equal to the fill value are stored, whatever the spec says
+            (zarr version 2 with no fill value of its own).
+        chains: the chain of each shape where chunks differ in shape; None where they don't.
+    """
+
+    data_type: dtype
+    domain: IndexDomain
+    grid: tuple[ChunkAxis, ...]
+    chain: CodecChain
+    keys: ChunkKeys
+    describe: Callable[[], Schema] = field(compare=False)
+    always_store: bool = False
+    chains: ChainsByShape | None = None
+
+    @classmethod
+    def of(
+        cls,
+        info: ArrayInfo,
+        chain: CodecChain,
+        keys: ChunkKeys,
+        *,
+        grid: Sequence[ChunkAxis] | None = None,
+        chains: ChainsByShape | None = None,
+        describe: Callable[[], Schema] | None = None,
+        always_store: bool = False,
+    ) -> ArrayLayout:
+        """The layout of an array.
+
+        Args:
+            info: what is known of it: data type, shape, labels, and with `grid` no more.
+            chain: see above.
+            keys: names by the array's own dimensions.
+            grid: how its own dimensions are cut; None: all chunks are of the write chunk's shape.
+            chains: see above.
+            describe: see above; None: `info` is of all of it.
+            always_store: see above.
+        """
+        assert info.data_type is not None
+        shape, inner = info.shape or (), info.inner
+        if grid is None:
+            sizes = [1 if size is None else size for size in info.write_chunk or ()]
+            grid = [*map(RegularAxis, shape, sizes)]
+        return cls(
+            data_type=info.data_type,
+            domain=info.domain,
+            grid=(*grid, *(RegularAxis(size, max(size, 1)) for size in inner)),
+            chain=chain,
+            keys=OuterKeys(keys, len(shape), len(inner)) if inner else keys,
+            describe=describe or info.schema,
+            always_store=always_store,
+            chains=chains,
+        )
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The array's whole schema."""
+        return self.describe()
+
+    def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
+        """Where chunks begin in between, if they are not of one size."""
+        if self.chains is None or dim >= len(self.grid):
+            return ()
+        axis = self.grid[dim]
+        high = min(high, axis.extent)
+        if low + 1 >= high:
+            return ()
+        return [axis.start(cell) for cell in range(axis.cell(low) + 1, axis.cell(high - 1) + 1)]
+
+    def new_shape(self, request: ResizeRequest) -> tuple[int, ...]:
+        """The chunked dimensions' extents after a resize.
+
+        Raises:
+            UnsupportedError: a bound that the format cannot change.
+            OutOfRangeError: an extent would be negative.
+            FailedPreconditionError: it would grow or shrink against the request's flags.
+        """
+        domain = self.domain
+        shape = list(domain.shape)
+        for dim, low in enumerate(request.inclusive_min):
+            if low is not None and low != domain.inclusive_min[dim]:
+                raise UnsupportedError(
+                    f"cannot change the lower bound of dimension {dim}: it is always 0"
+                )
+        for dim, high in enumerate(request.exclusive_max):
+            if high is None or high == shape[dim]:
+                continue
+            if not domain.implicit_upper_bounds[dim]:
+                raise UnsupportedError(
+                    f"cannot resize dimension {dim}: its extent {shape[dim]} is part of the data "
+                    "type"
+                )
+            if high < 0:
+                raise OutOfRangeError(
+                    f"cannot resize dimension {dim} to a negative extent ({high})"
+                )
+            if request.expand_only and high < shape[dim]:
+                raise FailedPreconditionError(
+                    f"dimension {dim} would shrink from {shape[dim]} to {high}, "
+                    "but expand_only=True was given"
+                )
+            if request.shrink_only and high > shape[dim]:
+                raise FailedPreconditionError(
+                    f"dimension {dim} would grow from {shape[dim]} to {high}, "
+                    "but shrink_only=True was given"
+                )
+            shape[dim] = high
+        return tuple(shape[: len(self.grid)])
+
+    def check_same_array(self, now: ArrayLayout, where: str) -> None:
+        """Refuse to go on if the array was replaced by one of another form under our hands.
+
+        Args:
+            now: what is there now.
+            where: names the metadata.
+
+        Raises:
+            FailedPreconditionError: it was replaced; names the key, what was there and what is.
+        """
+        if self.data_type != now.data_type or self.domain.rank != now.domain.rank:
+            raise FailedPreconditionError(
+                f"metadata at {where} was replaced: it was {self.data_type.name} of rank "
+                f"{self.domain.rank} and is {now.data_type.name} of rank {now.domain.rank} now; "
+                "open the array again"
+            )

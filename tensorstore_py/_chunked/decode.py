@@ -41,11 +41,7 @@ class RowRange(NamedTuple):
 
 
 class ChunkDecoder:
-    """Decodes chunks of one array, of one shape. Knows no store, and waits for nothing but a place.
-
-    Args:
-        array: whose chunks they are.
-    """
+    """Decodes chunks of one array, of one shape; waits for nothing but a place to do so."""
 
     __slots__ = ("_chain", "_copying", "_row_bytes", "array")
 
@@ -135,11 +131,7 @@ class ChunkDecoder:
     ) -> None:
         """Decode a run of chunks to staging memory and copy them in one go.
 
-        Args:
-            view: where to.
-            run: what is wanted.
-            cells: its chunks.
-            values: the stored bytes of each; None where it is missing.
+        `values` are the stored bytes of each of its `cells`; None where one is missing.
         """
         chain = self._chain
         size = chain.chunk.size_bytes
@@ -156,28 +148,15 @@ class ChunkDecoder:
             interleaved(view, run)[...] = chunks[(slice(None), *run.inside)]
 
     def decode_slices(
-        self,
-        view: Array,
-        plan: Plan,
-        slices: Sequence[ChunkSlice],
-        values: Sequence[Buffer],
-        length: int,
+        self, plan: Plan, wanted: Sequence[Wanted], values: Sequence[Buffer], length: int
     ) -> None:
-        """Decode chunks that are stored, those that are neighbours in runs.
-
-        Args:
-            view: where to.
-            plan: of the slices; a straight one.
-            slices: what is wanted.
-            values: the stored bytes of each chunk.
-            length: of a run at most.
-        """
-        done = 0
-        for run in runs_of(plan, slices, length):
+        """Decode chunks that are stored, for one view; neighbours in runs of up to `length`."""
+        done, view = 0, wanted[0][0]
+        for run in runs_of(plan, [each for _, each in wanted], length):
             first, done = done, done + len(run.along)
             if len(run.along) == 1 or run.is_in_place(view):
-                for each, data in zip(slices[first:done], values[first:done], strict=True):
-                    self.decode(each.cell, data, ((view, each),))
+                for each, data in zip(wanted[first:done], values[first:done], strict=True):
+                    self.decode(each[1].cell, data, (each,))
             else:
                 self.decode_run(view, run, run.cells(), values[first:done])
 

@@ -11,45 +11,55 @@ import time
 from contextlib import suppress
 from copy import copy
 from functools import partial
+from operator import lt
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from tensorstore_py._chunked.array import ArraysByShape, ChunkedArray, StoredChunks
-from tensorstore_py._chunked.combiner import WriteCombiner
-from tensorstore_py._chunked.limits import Limits
+from tensorstore_py._chunked.array import ArraysByShape, ChunkedArray, Limits, StoredChunks
 from tensorstore_py._chunked.metadata import MetadataFile
+from tensorstore_py._chunked.modify import WriteCombiner
 from tensorstore_py._chunked.pending import PendingReads
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.pool import ChunkCache, PoolPart, needed_since
 from tensorstore_py._chunked.read import read_plan, reader_of
-from tensorstore_py._chunked.resize import delete_outside, new_shape
 from tensorstore_py._chunked.selection import select
-from tensorstore_py._chunked.statistics import statistics_of
+from tensorstore_py._chunked.shard import OpenShard, descend_axes, inner_grid
 from tensorstore_py._chunked.write import Target, chosen, register_write, write_from
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.array_metadata import ArrayMetadata
-from tensorstore_py._interface.driver import Driver, ResizeRequest
-from tensorstore_py._interface.given import Given
+from tensorstore_py._interface.byte_range import ByteRange
+from tensorstore_py._interface.driver import (
+    BufferOwnership,
+    Driver,
+    ResizeRequest,
+    StorageStatistics,
+)
 from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py._runtime.retry import CONFLICTS
-from tensorstore_py.errors import FailedPreconditionError, NotFoundError, TensorStoreError
+from tensorstore_py.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    NotFoundError,
+    TensorStoreError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from tensorstore_py._chunked.array import Cell
+    from tensorstore_py._chunked.array import ArrayLayout, Cell
     from tensorstore_py._chunked.format import ArrayFormat
-    from tensorstore_py._chunked.layout import ArrayLayout
     from tensorstore_py._chunked.metadata import MetadataState
+    from tensorstore_py._chunked.plan import ChunkSlice
     from tensorstore_py._chunked.read import ChunkReader
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
+    from tensorstore_py._interface.driver import StorageStatistics
     from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
-    from tensorstore_py._interface.statistics import StorageStatistics
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.limiters import MemoryBudget
     from tensorstore_py._spec.schema import Schema
@@ -58,7 +68,8 @@ __all__ = ["ChunkedDriver"]
 
 M = TypeVar("M", bound=ArrayMetadata)
 _NOTHING_KEPT = ChunkCache(0)
-_AS_USUAL = Given()
+_AS_USUAL = BufferOwnership()
+_NOTHING = ByteRange(0, 0)
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
@@ -70,6 +81,11 @@ class _Known(NamedTuple, Generic[M]):
     source: StoredChunks
     bounds: IndexDomain
     pool: PoolPart | None
+
+
+class _Reads(NamedTuple):
+    """What reads an array: `pending` where small reads share what they fetch."""
+
     reader: ChunkReader
     pending: PendingReads | None
 
@@ -113,6 +129,7 @@ class ChunkedDriver(Driver, Generic[M]):
         # Metadata that each read asks for is not known before it begins.
         bound = spec.recheck_cached_metadata
         self._shares = transaction is None and (assumed or bound in ("open", False))
+        self._last_reads: _Reads | None = None
         # Until a transaction is committed others may make the array grow, and use more of a chunk.
         self._known = self._bound(state, growing=transaction is not None)
 
@@ -138,11 +155,23 @@ class ChunkedDriver(Driver, Generic[M]):
         )
         # Bounds that can be resized are implicit: views may overstep them, data never does.
         bounds = state.layout.domain.mark_bounds_implicit[False]
-        pool = self._pool_part(state)
-        reader = reader_of(array, pool)
-        shares = self._shares and array.shapes is None
-        pending = PendingReads(reader, spec.recheck_cached_data, self._opened) if shares else None
-        return _Known(state, array, source, bounds, pool, reader, pending)
+        return _Known(state, array, source, bounds, self._pool_part(state))
+
+    def _reads(self, known: _Known[M]) -> _Reads:
+        """What reads it; made for the first read, since many arrays are only opened."""
+        reads = self._last_reads
+        if reads is None or reads.reader.array is not known.array:
+            with self._mutex:
+                reads = self._last_reads
+                if reads is None or reads.reader.array is not known.array:
+                    reads = self._last_reads = self._reads_of(known)
+        return reads
+
+    def _reads_of(self, known: _Known[M]) -> _Reads:
+        reader = reader_of(known.array, known.pool)
+        if not self._shares or known.array.shapes is not None:
+            return _Reads(reader, None)
+        return _Reads(reader, PendingReads(reader, self._spec.recheck_cached_data, self._opened))
 
     def _pool_part(self, state: MetadataState[M]) -> PoolPart | None:
         """The array's part of the cache pool, the same for every size that it may have."""
@@ -173,13 +202,13 @@ class ChunkedDriver(Driver, Generic[M]):
     def transaction(self) -> Transaction | None:
         return self._transaction
 
-    def within(self, transaction: Transaction | None) -> ChunkedDriver[M]:
+    def with_transaction(self, transaction: Transaction | None) -> ChunkedDriver[M]:
         if transaction is self._transaction:
             return self
         plain = self if self._transaction is None else self._outside()
         if transaction is None:
             return plain
-        file = plain._file.within(transaction)
+        file = plain._file.with_transaction(transaction)
         state = file.known or plain._known.state
         return ChunkedDriver(
             self._spec,
@@ -199,7 +228,7 @@ class ChunkedDriver(Driver, Generic[M]):
             self._plain = ChunkedDriver(spec, file, state, assumed=self._assumed)
         return self._plain
 
-    def batched(self, batch: Batch) -> ChunkedDriver[M]:
+    def with_batch(self, batch: Batch) -> ChunkedDriver[M]:
         reads = copy(self)
         reads._batch = batch
         reads._shares = False
@@ -229,12 +258,12 @@ class ChunkedDriver(Driver, Generic[M]):
             await self._refresh()
         return self.domain
 
-    def reading(
+    def prepare_read(
         self, transform: IndexTransform, order: str
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
         if self._shares:
             with suppress(FailedPreconditionError):  # the read will say so
-                pending = self._current().pending
+                pending = self._reads(self._current()).pending
                 if pending and (read := pending.register(transform, order)) is not None:
                     return read
         return partial(self.read, transform, order)
@@ -248,19 +277,17 @@ class ChunkedDriver(Driver, Generic[M]):
         selection = select(resolved)
         view = selection.view(out)
         since = needed_since(self._spec.recheck_cached_data, self._opened)
-        await read_plan(known.reader, make_plan(selection.axes, known.array.grid), view, since)
-        if not np.may_share_memory(view, out):
-            # The working view merged dimensions and so had to be memory of its own.
-            selection.put(view, out)
-        return out
+        reader = self._reads(known).reader
+        await read_plan(reader, make_plan(selection.axes, known.array.grid), view, since)
+        return selection.put(view, out)
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
-        await self.write_given(transform, source, _AS_USUAL)
+        await self.write_buffer(transform, source, _AS_USUAL)
 
-    def writing(
-        self, transform: IndexTransform, source: Array, given: Given
+    def prepare_write(
+        self, transform: IndexTransform, source: Array, ownership: BufferOwnership
     ) -> Callable[[], Coroutine[Any, Any, None]]:
-        later = partial(self.write_given, transform, source, given)
+        later = partial(self.write_buffer, transform, source, ownership)
         if not self._shares:
             return later
         with suppress(TensorStoreError):  # the write will say so
@@ -268,17 +295,19 @@ class ChunkedDriver(Driver, Generic[M]):
             to = Target(known.array, known.source, self._combiner, known.pool)
             axes, view = chosen(known.bounds, transform, source)
             current = lambda: self._current().array is to.array  # noqa: E731
-            return register_write(to, axes, view, given, current, later) or later
+            return register_write(to, axes, view, ownership, current, later) or later
         return later
 
-    async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
+    async def write_buffer(
+        self, transform: IndexTransform, source: Array, ownership: BufferOwnership
+    ) -> None:
         known = await self._recheck_metadata()
         axes, view = chosen(known.bounds, transform, source)
         if not view.size:
             return
         try:
             to = Target(known.array, known.source, self._combiner, known.pool)
-            await write_from(to, axes, view, given)
+            await write_from(to, axes, view, ownership)
         finally:
             if self._transaction is not None:
                 self._overlay.changing(partial(self._outside().forget, axes))
@@ -292,10 +321,13 @@ class ChunkedDriver(Driver, Generic[M]):
         self.forget(select(propagate_bounds(self._known.bounds, transform)).axes)
 
     async def resize(self, request: ResizeRequest) -> None:
-        before, _ = await self._reshape(lambda layout: new_shape(layout, request))
-        if not request.metadata_only:
-            now = self._known
-            await delete_outside(now.source, before.layout, now.state.layout, self._forget_cell)
+        before, _ = await self._reshape(lambda layout: layout.new_shape(request))
+        known = self._known
+        former = [axis.count for axis in before.layout.grid]
+        counts = [axis.count for axis in known.array.grid]
+        if not request.metadata_only and any(map(lt, counts, former)):
+            # After the metadata: nobody looks for these chunks any more.
+            await known.source.delete_outside(counts, self._forget_cell)
 
     def _forget_cell(self, cell: Cell) -> None:
         if self._transaction is not None:
@@ -310,7 +342,7 @@ class ChunkedDriver(Driver, Generic[M]):
             check(layout.domain)
             high: list[int | None] = [None] * rank
             high[dim] = layout.domain.shape[dim] + by
-            return new_shape(layout, ResizeRequest((None,) * rank, tuple(high), expand_only=True))
+            return layout.new_shape(ResizeRequest((None,) * rank, tuple(high), expand_only=True))
 
         _, after = await self._reshape(grown)
         return after.layout.domain
@@ -349,8 +381,13 @@ class ChunkedDriver(Driver, Generic[M]):
     ) -> StorageStatistics:
         known = await self._recheck_metadata()
         resolved = propagate_bounds(known.state.layout.domain, transform)
-        return await statistics_of(
-            known.array, known.source, resolved, not_stored=not_stored, fully_stored=fully_stored
+        stored = total = 0
+        if 0 not in resolved.input_shape:
+            axes = select(resolved).axes
+            stored, total = await _count_stored(known.array, known.source, axes)
+        return StorageStatistics(
+            not_stored=stored == 0 if not_stored else None,
+            fully_stored=stored == total if fully_stored else None,
         )
 
     async def _recheck_metadata(self) -> _Known[M]:
@@ -384,7 +421,7 @@ class ChunkedDriver(Driver, Generic[M]):
         Raises:
             FailedPreconditionError: the array was replaced by one of another form.
         """
-        state = self._file.known
+        state = self._file.shared.state
         if state is not self._known.state and state is not None:
             with self._mutex:
                 known = self._known
@@ -394,3 +431,44 @@ class ChunkedDriver(Driver, Generic[M]):
                     known.state.layout.check_same_array(state.layout, self._file.describe())
                     self._known = self._bound(state, growing=True)
         return self._known
+
+
+async def _count_stored(
+    array: ChunkedArray, source: StoredChunks, axes: Sequence[Axis]
+) -> tuple[int, int]:
+    """How many chunks are stored, and how many there are; inner chunks count where sharded.
+
+    None is fetched: a chunk is asked for none of its bytes, a shard for its index.
+
+    Raises:
+        DataLossError: the index of a shard is truncated or corrupt; names its key.
+    """
+    plan = make_plan(axes, array.grid)
+    stored = total = 0
+    mutex = Mutex()
+
+    def add(found: int, of: int) -> None:
+        nonlocal stored, total
+        with mutex:
+            stored += found
+            total += of
+
+    async def look(each: ChunkSlice) -> None:
+        sharded = array.at(each.cell).sharded
+        if sharded is None:
+            result = await source.read(each.cell, _NOTHING)
+            add(int(result.state == "value"), 1)
+            return
+        inner = make_plan(descend_axes(each), inner_grid(sharded))
+        try:
+            shard = await OpenShard.open(source, each.cell, sharded)
+        except DataLossError as error:
+            raise array.corrupt_chunk(each.cell, error) from error
+        found = 0
+        if shard is not None:
+            index = shard.index
+            found = sum(index.extent(index.number(at.cell)) is not None for at in inner.slices())
+        add(found, inner.count)
+
+    await fan_out(source.inline, plan.slices(), look, count=plan.count, width=source.width)
+    return stored, total

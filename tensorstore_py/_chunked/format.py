@@ -1,34 +1,39 @@
 """Array formats: the members that chunked drivers share, and what each format adds to them.
 
 Everything here is pure: a spec with its constraints becomes a metadata document, and a document
-becomes a layout. What is stored, and how an array is opened, is no matter of it (`spec`).
+becomes a layout. What is stored, and how an array is opened, is no matter of it (`spec`). Below are
+the context resources that limit what such drivers do.
 """
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 from tensorstore_py._chunked.pool import ChunkCache
 from tensorstore_py._interface.array_info import check_schema
-from tensorstore_py._interface.array_metadata import (
-    ArrayMetadata,
-    MetadataConstraints,
-    check_members,
-)
+from tensorstore_py._interface.array_metadata import ArrayMetadata
+from tensorstore_py._interface.codec_chain import UNPACKED_BYTES
 from tensorstore_py._interface.driver import DriverSpec, KvStoreField
 from tensorstore_py._interface.kvstore import KvStoreSpec
+from tensorstore_py._runtime.executors import width
 from tensorstore_py._runtime.limiters import MemoryBudget, ThreadLimiter
 from tensorstore_py._runtime.lru_cache import LruCache
 from tensorstore_py._spec.json_value import describe
+from tensorstore_py._spec.limits import ConcurrencyModel
 from tensorstore_py._spec.model import (
     Field,
     JsonForm,
     PlainValidator,
+    PositiveInt,
     model_validator,
 )
 from tensorstore_py._spec.open_mode import DELETE_NEEDS_CREATE, OpenMode
-from tensorstore_py._spec.resource import Resource, ResourceField
+from tensorstore_py._spec.registry import context_resource
+from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py.errors import SpecError
 
@@ -36,16 +41,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from tensorstore_py._chunked.layout import ArrayLayout
+    from tensorstore_py._chunked.array import ArrayLayout
     from tensorstore_py._interface.array_info import ArrayInfo
+    from tensorstore_py._spec.dtype import dtype as DataType  # noqa: N812
 
-__all__ = ["ArrayFormat", "RecheckBound", "RecheckCacheOption", "recheck_bound"]
+__all__ = [
+    "ArrayFormat",
+    "DataCopyConcurrency",
+    "MemoryLimit",
+    "RecheckBound",
+    "RecheckCacheOption",
+    "UnpackingLimit",
+    "recheck_bound",
+]
 
 M = TypeVar("M", bound=ArrayMetadata)
 
 #: What specs imply, with all that it follows from. That is kept so that the ids in the key stay
 #: those of the same objects.
 _implied: LruCache[tuple[object, object]] = LruCache(192)
+
+#: What "shared" means for memory: a quarter of the machine's, but so much at least.
+_LEAST_BYTES: Final = 64 * 2**20
+#: How much the machine has, where the system does not say.
+_UNKNOWN_BYTES: Final = 4 * 2**30
 
 RecheckCacheOption: TypeAlias = bool | Literal["open"] | float
 
@@ -257,7 +276,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
         """This spec with the `metadata` member complete: what reopens the array as it is."""
         return self.replace(
             metadata=metadata.constraints,
-            dtype=self.info_of(metadata).data_type,
+            dtype=self.data_type_of(metadata),
             rank=None,
             schema_=None,
             transform=None,
@@ -280,6 +299,8 @@ class ArrayFormat(DriverSpec, Generic[M]):
 
     #: Its document.
     metadata_type: ClassVar[type[ArrayMetadata]]
+    #: What its `metadata` is if nothing is stated, beside None.
+    unconstrained: ClassVar[object] = None
     #: Whether what `new_document` chose may contradict what was asked, and is compared with it.
     checks_new: ClassVar[bool] = True
 
@@ -322,8 +343,13 @@ class ArrayFormat(DriverSpec, Generic[M]):
         Raises:
             MismatchError: names the member, what is stored and what was asked.
         """
-        if isinstance(self.metadata, MetadataConstraints) and (asked := self.metadata.to_json()):
-            check_members(asked, metadata.to_json())
+        stated = self.metadata
+        if stated is not None and stated is not self.unconstrained:
+            stated.check(metadata)  # type: ignore[attr-defined]  # a format's constraints
+
+    def data_type_of(self, metadata: M) -> DataType | None:
+        """The element type of an array with that document, as users see it."""
+        return self.info_of(metadata).data_type
 
     @abstractmethod
     def info_of(self, metadata: M) -> ArrayInfo:
@@ -336,3 +362,75 @@ class ArrayFormat(DriverSpec, Generic[M]):
         Raises:
             SpecError, UnsupportedError: it asks for what does not exist, by name.
         """
+
+
+@context_resource("data_copy_concurrency")
+class DataCopyConcurrency(ConcurrencyModel):
+    """How many threads encode, decode and copy at a time; `"shared"` is one a core."""
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+    @classmethod
+    def shared_limit(cls) -> int:
+        """One a core."""
+        return width()
+
+
+@context_resource("memory_limit")
+class MemoryLimit(ResourceModel):
+    """How many bytes of chunks may be in flight: fetched, being decoded, or being written.
+
+    Attributes:
+        limit_bytes: a number for this resource alone; `"shared"`, a quarter of the machine's
+            memory, is one for the whole process. The arrays that a program reads to and writes
+            from are its own and not counted. A chunk larger than the limit goes alone.
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"limit_bytes"})
+
+    unseen: ClassVar[bool] = True
+
+    limit_bytes: PositiveInt | Literal["shared"] = "shared"
+
+    def create(self) -> MemoryBudget:
+        return _shared_memory() if self.limit_bytes == "shared" else MemoryBudget(self.limit_bytes)
+
+
+@context_resource("unpacking_limit")
+class UnpackingLimit(ResourceModel):
+    """To how much compressed data may unpack where the chunk does not say: text, objects.
+
+    Attributes:
+        limit_bytes: what a chunk may unpack to in any case. More is allowed for large chunks: a
+            hundred times what is stored, and 64 bytes for each element.
+    """
+
+    # Who does not trust a spec does not let it say how much memory it may take.
+    data_members: ClassVar[frozenset[str] | None] = frozenset()
+
+    unseen: ClassVar[bool] = True
+
+    limit_bytes: PositiveInt = UNPACKED_BYTES
+
+    def create(self) -> int:
+        return self.limit_bytes
+
+
+@cache
+def _shared_memory() -> MemoryBudget:
+    return MemoryBudget(max(_LEAST_BYTES, memory_bytes() // 4))
+
+
+def memory_bytes() -> int:
+    """How much memory this process may use: the machine's, or its control group's if less."""
+    sizes = [_UNKNOWN_BYTES]
+    if hasattr(os, "sysconf"):
+        sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(path).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if text.isdecimal():
+            sizes.append(int(text))
+    return min(sizes)

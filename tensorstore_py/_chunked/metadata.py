@@ -13,18 +13,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tensorstore_py._chunked.layout import ArrayLayout
 from tensorstore_py._chunked.pool import ChunkCache
 from tensorstore_py._interface.array_metadata import ArrayMetadata
 from tensorstore_py._interface.generation import UNKNOWN
 from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.lru_cache import LruCache
 from tensorstore_py._runtime.retry import CONFLICTS
-from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
+from tensorstore_py.errors import (
+    DataLossError,
+    MismatchError,
+    SpecError,
+    UnsupportedError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from tensorstore_py._chunked.array import ArrayLayout
     from tensorstore_py._chunked.format import ArrayFormat
     from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
@@ -68,9 +73,6 @@ class _Kept:
 class SharedMetadata(Generic[M]):
     """What is known of one array's metadata, the same for all handles of one pool.
 
-    Args:
-        key: what stands for it in the pool.
-
     Attributes:
         state: as last known; None if nothing is known, or nothing is there.
     """
@@ -94,10 +96,8 @@ class SharedMetadata(Generic[M]):
     ) -> bool:
         """Replace the state, unless it was replaced meanwhile: then that may be the newer one.
 
-        Args:
-            before: the state when the caller asked the store.
-            after: what the store said; None: nothing is there.
-            pool: where to keep it beyond the life of its last user.
+        `before` is the state when the caller asked the store, `after` what that said; None: nothing
+        is there. The pool keeps it beyond the life of its last user.
         """
         with _mutex:
             if not _same(self.state, before):
@@ -124,16 +124,9 @@ def _same(state: MetadataState[M] | None, other: MetadataState[M] | None) -> boo
 
 
 class MetadataFile(Generic[M]):
-    """Where an array's metadata is stored.
+    """Where an array's metadata is stored; shared with others who opened it through the pool."""
 
-    Args:
-        spec: the array's spec, which knows the format.
-        store: where.
-        prefix: the array's path, ending in "/" unless empty.
-        pool: through which others may have opened it; None: they don't matter.
-    """
-
-    __slots__ = ("_key", "_pool", "_shared", "prefix", "spec", "store")
+    __slots__ = ("_key", "_pool", "prefix", "shared", "spec", "store")
 
     def __init__(
         self, spec: ArrayFormat[M], store: KvStore, prefix: str, pool: ChunkCache | None = None
@@ -143,13 +136,13 @@ class MetadataFile(Generic[M]):
         self.prefix = prefix
         self._key = prefix + spec.metadata_key
         self._pool = pool
-        self._shared: SharedMetadata[M] = SharedMetadata()
+        self.shared: SharedMetadata[M] = SharedMetadata()
         if pool is not None:
             form = (type(spec), spec.layout_variant)
             scope = pool.scope(self._key, spec.store_spec(), form)
-            self._shared = SharedMetadata.of(pool, scope)
+            self.shared = SharedMetadata.of(pool, scope)
 
-    def within(self, transaction: Transaction) -> MetadataFile[M]:
+    def with_transaction(self, transaction: Transaction) -> MetadataFile[M]:
         """The document as a transaction sees it, shared by all that it has open of the array."""
         spec = self.spec
         overlay = transaction.overlay(spec.store_spec(), self.store)
@@ -159,17 +152,14 @@ class MetadataFile(Generic[M]):
     @property
     def known(self) -> MetadataState[M] | None:
         """The state that was last learned of; None if none was, or nothing is there."""
-        return self._shared.state
+        return self.shared.state
 
     def learn(self, before: MetadataState[M] | None, after: MetadataState[M] | None) -> bool:
         """Make `after` known, if `before` still is: else somebody knows better, or as much."""
-        return self._shared.learn(before, after, self._pool)
+        return self.shared.learn(before, after, self._pool)
 
     async def current(self, since: float) -> MetadataState[M] | None:
-        """What is stored; None if nothing is.
-
-        Args:
-            since: what was known to be current then or later is not asked for.
+        """What is stored, unless what is known was current at `since`; None if nothing is.
 
         Raises:
             AbortedError: others learned of another document each of the many times.
@@ -190,9 +180,7 @@ class MetadataFile(Generic[M]):
     def take(self, document: ReadResult) -> MetadataState[M]:
         """What somebody else has read, or what is known, if that is at least as new.
 
-        Args:
-            document: a value; its generation is `UNKNOWN` if it comes from a copy, which tells
-                less than anything that was read.
+        The generation of a copy is `UNKNOWN`: it tells less than anything that was read.
 
         Raises:
             DataLossError, UnsupportedError: as for `read`.
@@ -211,10 +199,7 @@ class MetadataFile(Generic[M]):
         return self.store.describe_key(self._key)
 
     async def read(self, known: MetadataState[M] | None = None) -> MetadataState[M] | None:
-        """What is stored now; None if nothing is.
-
-        Args:
-            known: what the caller has; if that is still current, nothing is fetched or parsed.
+        """What is stored now; None if nothing is. Nothing is fetched if `known` is still current.
 
         Raises:
             DataLossError: the document is not valid metadata; names its key and the member.

@@ -8,6 +8,18 @@ these came from. Of a shard only the inner chunks that change in part are decode
 | replaced as a whole | encoded; what is stored of it is not even read |
 | changed in part | fetched, decoded, changed, encoded |
 | untouched | kept as bytes; a copied range where the store can splice a large value |
+
+Changes of one key that are under way together are made as one (`WriteCombiner`), in the order in
+which they were asked for. So a thousand writers of parts of one chunk cost a handful of reads and
+writes; none waits longer than for two. Where chunks are small, a thread makes some changes of other
+keys along with its own, from the tail of the table: those at its head are about to be made by other
+threads.
+
+| a pending write | is in the table | ends |
+|---|---|---|
+| waits for its key's lock | yes | taken by the thread that gets it, or withdrawn |
+| is made, with others of its key | no | `done`, with a stamp or an error |
+| was to be made by a thread that was cancelled | again, ahead of later ones | as before |
 """
 
 from __future__ import annotations
@@ -15,7 +27,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence, Sized
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -35,9 +47,12 @@ from tensorstore_py._chunked.shard import (
 )
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.generation import NO_VALUE
-from tensorstore_py._interface.read_modify_write import ReadModifyWrite
+from tensorstore_py._interface.read_modify_write import ReadModifyWrite, merged
+from tensorstore_py._interface.store_abilities import update, update_values
 from tensorstore_py._runtime.buffers import joined
 from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.fork import Forkable
+from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py.errors import DataLossError, TensorStoreError
 
 if TYPE_CHECKING:
@@ -47,17 +62,30 @@ if TYPE_CHECKING:
     from tensorstore_py._chunked.plan import Plan
     from tensorstore_py._chunked.runs import ChunkRun
     from tensorstore_py._chunked.selection import Axis
+    from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import Buffer, KvStore
+    from tensorstore_py._interface.read_modify_write import Segment
     from tensorstore_py._interface.sharded import Sharded
-    from tensorstore_py._interface.store_abilities import Segment
 
-__all__ = ["ChunkChange", "NewValues", "ShardChange", "ShownChange", "encode_run", "encodes_runs"]
+__all__ = [
+    "ChunkChange",
+    "NewValues",
+    "PendingWrite",
+    "ShardChange",
+    "ShownChange",
+    "WriteCombiner",
+    "encode_run",
+    "encodes_runs",
+]
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Sized)
 
 #: A shard that may be smaller is read and written as a whole.
 _LEAST_SPLICED: Final = 2**20
+
+#: So many times as many keys are looked at as are wanted, since some of them are held already.
+_LOOKED_AT: Final = 4
 
 
 class NewValues(NamedTuple):
@@ -77,14 +105,7 @@ class NewValues(NamedTuple):
 
 
 class _Change(ReadModifyWrite):
-    """New values for parts of one chunk.
-
-    Args:
-        array: whose chunk it is.
-        source: where it is stored.
-        cell: which it is.
-        parts: what changes, the last one last.
-    """
+    """New values for parts of one chunk, the last one last."""
 
     __slots__ = ("_cell", "_parts", "_source", "array")
 
@@ -166,7 +187,13 @@ class ShownChange(ChunkChange):
 class ShardChange(_Change):
     """New values for parts of a shard."""
 
-    __slots__ = ()
+    __slots__ = ("_cut",)
+
+    def __init__(
+        self, array: ChunkedArray, source: StoredChunks, cell: Cell, parts: Sequence[NewValues]
+    ) -> None:
+        super().__init__(array, source, cell, parts)
+        self._cut: list[Plan] | None = None
 
     async def parts_in(self, store: KvStore, key: str) -> tuple[bytes, Sequence[Buffer] | None]:
         replaced = self._replaced()
@@ -222,11 +249,9 @@ class ShardChange(_Change):
     async def _assembled(
         self, chunks: dict[int, Buffer], in_place: Mapping[int, B] | None = None
     ) -> Sequence[Buffer | B] | None:
-        """The shard's new bytes, from the inner chunks that change and those that stay.
+        """The shard's new bytes, from the encoded inner chunks by number.
 
-        Args:
-            chunks: the encoded inner chunks, changed here.
-            in_place: what stands for others, of which none changes.
+        `chunks` are changed here; `in_place` stands for others, of which none changes.
         """
         inner = inner_array(self.array, self._sharded, self._source)
         strides, inline = c_strides(self._sharded.grid_shape), self._source.inline
@@ -274,7 +299,9 @@ class ShardChange(_Change):
         return sharded
 
     def _plans(self) -> list[Plan]:
-        """The inner chunks that each part touches."""
+        """The inner chunks that each part touches; planned once, when they are first needed."""
+        if self._cut is not None:
+            return self._cut
         grid = inner_grid(self._sharded)
         if not self.array.growing:
             # What lies beyond the array's bounds belongs to no writer.
@@ -282,7 +309,8 @@ class ShardChange(_Change):
                 RegularAxis(min(inner.extent, outer.extent - outer.start(cell)), inner.chunk)
                 for inner, outer, cell in zip(grid, self.array.grid, self._cell, strict=True)
             )
-        return [make_plan(part.where, grid) for part in self._parts]  # type: ignore[arg-type]
+        self._cut = [make_plan(part.where, grid) for part in self._parts]  # type: ignore[arg-type]
+        return self._cut
 
     def _replaced(self) -> set[int]:
         """The numbers of the inner chunks of which nothing stays."""
@@ -355,3 +383,136 @@ def encode_run(array: ChunkedArray, values: Array, run: ChunkRun) -> list[Buffer
         _, chunks = staging(array.chain.chunk, len(run.along))
         chunks[...] = interleaved(values, run)
         return [array.encode(chunk, None) for chunk in chunks]
+
+
+class PendingWrite:
+    """One read-modify-write on its way.
+
+    Attributes:
+        key: what it changes.
+        change: how.
+        done: it was made, or failed.
+        withdrawn: it is not to be made any more.
+        assume_missing: try first as if nothing was stored, which needs no read.
+        error: why it failed.
+        stamp: the new one, if it was made by itself.
+    """
+
+    __slots__ = ("assume_missing", "change", "done", "error", "key", "stamp", "withdrawn")
+
+    def __init__(self, key: str, change: ReadModifyWrite) -> None:
+        self.key = key
+        self.change = change
+        self.assume_missing = False
+        self.done = False
+        self.withdrawn = False
+        self.error: Exception | None = None
+        self.stamp: TimestampedStorageGeneration | None = None
+
+
+class WriteCombiner(Forkable):
+    """The read-modify-writes that are under way to one store."""
+
+    def __init__(self, store: KvStore) -> None:
+        self._store = store
+        self._locks = KeyedLock(inline=store.inline)
+        self._mutex = Mutex()
+        self._pending: dict[str, list[PendingWrite]] = {}
+        super().__init__()
+
+    def after_fork(self) -> None:
+        self._pending = {}
+
+    async def update(
+        self, key: str, change: ReadModifyWrite, *, assume_missing: bool = False
+    ) -> TimestampedStorageGeneration | None:
+        """Make a change, with others of the same key if there are any; see `make`."""
+        (mine,) = self.register([(key, change)])
+        mine.assume_missing = assume_missing
+        return await self.make(mine)
+
+    def register(self, changes: Sequence[tuple[str, ReadModifyWrite]]) -> list[PendingWrite]:
+        """Have changes wait for their turn; each is to be made, or withdrawn."""
+        found = [PendingWrite(key, change) for key, change in changes]
+        with self._mutex:
+            for each in found:
+                self._pending.setdefault(each.key, []).append(each)
+        return found
+
+    def crowded(self, mine: int) -> bool:
+        """Whether writes of other keys than `mine` are pending."""
+        return len(self._pending) > mine
+
+    async def make(self, mine: PendingWrite, along: int = 0) -> TimestampedStorageGeneration | None:
+        """See to it that a registered change is made, with those of up to `along` other keys.
+
+        Returns the new stamp, if it was made by itself. Raises whatever the store, or one of the
+        changes that were made together, raises.
+        """
+        if not mine.done:
+            try:
+                async with self._locks.acquire(mine.key):
+                    if not mine.done:
+                        await self._make_taken(mine, along)
+            finally:
+                self.withdraw([mine])
+        if mine.error is not None:
+            raise mine.error
+        return mine.stamp
+
+    async def _make_taken(self, mine: PendingWrite, along: int) -> None:
+        with self._mutex:
+            # A forked child finds an empty table, without even what it registered before.
+            batches = [self._pending.pop(mine.key, None) or [mine]]
+            last = list(islice(reversed(self._pending), _LOOKED_AT * along)) if along else ()
+        others = self._locks.try_acquire(last, along) if last else []
+        try:
+            if others:
+                with self._mutex:  # some may have been withdrawn
+                    batches += [self._pending.pop(key) for key in others if key in self._pending]
+            await self._store_batches(batches)
+        except BaseException:
+            # Only this one is cancelled. The others still wait for their turn, but for those that
+            # were withdrawn while it was storing theirs.
+            with self._mutex:
+                for batch in batches:
+                    rest = [each for each in batch if not each.withdrawn and not each.done]
+                    if rest:
+                        key = rest[0].key
+                        self._pending[key] = [*rest, *self._pending.get(key, ())]
+            raise
+        finally:
+            self._locks.release(others)
+
+    async def _store_batches(self, batches: Sequence[Sequence[PendingWrite]]) -> None:
+        changes = [merged([each.change for each in batch]) for batch in batches]
+        if len(batches) > 1:
+            keys = [batch[0].key for batch in batches]
+            outcomes = await update_values(self._store, keys, changes)
+        else:
+            (batch,), (change,) = batches, changes
+            assumed = any(each.assume_missing for each in batch)
+            try:
+                stamp = await update(self._store, batch[0].key, change, assume_missing=assumed)
+                outcomes = [stamp]
+            except Exception as error:  # noqa: BLE001 - it is that of all of them
+                outcomes = [error]
+        for batch, outcome in zip(batches, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                for each in batch:
+                    each.error = outcome
+            elif len(batch) == 1:
+                batch[0].stamp = outcome
+            for each in batch:
+                each.done = True
+
+    def withdraw(self, mine: Sequence[PendingWrite]) -> None:
+        """Whatever happened: these are not to be made later."""
+        for each in mine:
+            if each.done:
+                continue
+            with self._mutex:
+                each.withdrawn = True
+                rest = [other for other in self._pending.pop(each.key, ()) if other is not each]
+                if rest:
+                    self._pending[each.key] = rest

@@ -2,7 +2,7 @@
 
 An array in memory is a chunked one with a single chunk (`read_array`, `write_array`), so indexing
 means the same everywhere. A driver over other drivers cuts a selection along a grid, whose axes may
-be cut anywhere (`CutAxis`), and hands on each piece as a transform (`parts`), where a stored array
+be cut anywhere (`CutAxis`), and hands on each part as a transform (`partition`); a stored array
 indexes decoded chunks. Nothing here waits.
 """
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._chunked.plan import ChunkSlice, Index, Piece, make_plan
-from tensorstore_py._chunked.selection import Axis, Gathered, select
+from tensorstore_py._chunked.plan import ChunkSlice, Index, make_plan
+from tensorstore_py._chunked.selection import Axis, Selection, Strided, select
 from tensorstore_py._index import IndexDomain, IndexTransform, OutputIndexMap
 from tensorstore_py._interface.chunk_grid import ChunkAxis, RegularAxis
 from tensorstore_py._interface.new_array import new_array
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["CutAxis", "Part", "output_box", "parts", "read_array", "shifted", "write_array"]
+__all__ = [
+    "CutAxis",
+    "Part",
+    "output_box",
+    "partition",
+    "parts",
+    "read_array",
+    "shifted",
+    "write_array",
+]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -43,9 +52,7 @@ def read_array(array: Array, transform: IndexTransform, order: str) -> Array:
     view = selection.view(out)
     for step in make_plan(selection.axes, _one_cell(array)).slices():
         view[(..., *step.outside)] = array[step.inside]
-    if not np.may_share_memory(view, out):
-        selection.put(view, out)
-    return out
+    return selection.put(view, out)
 
 
 def write_array(array: Array, transform: IndexTransform, source: Array) -> None:
@@ -107,7 +114,7 @@ class Part(NamedTuple):
 
     Attributes:
         cell: the cell.
-        transform: from zero-based positions in the part to coordinates of the grid.
+        transform: from zero-based positions in the part to coordinates of what is cut.
         outside: where the part stands in the selection's working view.
     """
 
@@ -116,49 +123,68 @@ class Part(NamedTuple):
     outside: tuple[Index, ...]
 
 
-def parts(axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> Iterator[Part]:
-    """The parts of a selection, lazily.
+def partition(
+    resolved: IndexTransform, origin: Sequence[int], grid: Sequence[ChunkAxis]
+) -> tuple[Selection, list[Part]]:
+    """A selection, and its parts.
+
+    Args:
+        resolved: what is selected; not empty.
+        origin: the least coordinates of its `output_box`.
+        grid: how that box is cut, from its origin on.
+
+    Example:
+        >>> wanted = IndexTransform(input_shape=[20])[10:18:2]
+        >>> _, cut = partition(wanted, [10], [CutAxis(np.array([0, 3, 7]))])
+        >>> [part.transform.output[0] for part in cut]
+        [OutputIndexMap(offset=10, stride=2, input_dimension=0), \
+OutputIndexMap(offset=14, stride=2, input_dimension=0)]
+    """
+    selection = select(shifted(resolved, origin))
+    return selection, list(parts(selection.axes, grid, origin))
+
+
+def parts(axes: Sequence[Axis], grid: Sequence[ChunkAxis], origin: Sequence[int]) -> Iterator[Part]:
+    """The parts of a selection from the origin of a grid, in coordinates; lazily.
 
     Example:
         >>> from tensorstore_py._chunked.selection import Strided
         >>> grid = [CutAxis(np.array([0, 3, 10]))]
-        >>> [part.transform.output[0] for part in parts([Strided(0, 1, 2, 4)], grid)]
-        [OutputIndexMap(offset=1, stride=2, input_dimension=0), \
-OutputIndexMap(offset=3, stride=2, input_dimension=0)]
+        >>> [part.transform.output[0] for part in parts([Strided(0, 1, 2, 4)], grid, [5])]
+        [OutputIndexMap(offset=6, stride=2, input_dimension=0), \
+OutputIndexMap(offset=8, stride=2, input_dimension=0)]
     """
     for step in make_plan(axes, grid).slices():
-        yield Part(step.cell, _transform(step, axes, grid), step.outside)
+        yield Part(step.cell, _transform(step, axes, grid, origin), step.outside)
 
 
-def _transform(step: ChunkSlice, axes: Sequence[Axis], grid: Sequence[ChunkAxis]) -> IndexTransform:
+def _transform(
+    step: ChunkSlice, axes: Sequence[Axis], grid: Sequence[ChunkAxis], origin: Sequence[int]
+) -> IndexTransform:
     shape: list[int] = []
     output: dict[int, OutputIndexMap] = {}
     for place, (axis, piece) in enumerate(zip(axes, step.pieces, strict=True)):
-        if isinstance(axis, Gathered):
-            shape.append(len(piece.inside[0]))  # type: ignore[index]
-            output.update(_gathered(piece, axis, grid, place, len(axes)))
+        cell, inside = piece.cell, piece.inside
+        if isinstance(axis, Strided):
+            assert isinstance(inside, slice)
+            assert isinstance(cell, int)
+            shape.append(len(range(inside.start, inside.stop, inside.step)))
+            output[axis.dim] = OutputIndexMap(
+                input_dimension=place,
+                offset=origin[axis.dim] + grid[axis.dim].start(cell) + inside.start,
+                stride=inside.step,
+            )
             continue
-        inside, cell = piece.inside, piece.cell
-        assert isinstance(inside, slice)
-        assert isinstance(cell, int)
-        shape.append(len(range(inside.start, inside.stop, inside.step)))
-        output[axis.dim] = OutputIndexMap(
-            input_dimension=place,
-            offset=grid[axis.dim].start(cell) + inside.start,
-            stride=inside.step,
-        )
+        assert isinstance(inside, tuple)
+        assert isinstance(cell, tuple)
+        shape.append(len(inside[0]))
+        spread = [1] * len(axes)
+        spread[place] = -1
+        for dim, at, indices in zip(axis.dims, cell, inside, strict=True):
+            output[dim] = OutputIndexMap(
+                index_array=indices.reshape(spread), offset=origin[dim] + grid[dim].start(at)
+            )
     return IndexTransform(input_shape=shape, output=[output[dim] for dim in range(len(output))])
-
-
-def _gathered(
-    piece: Piece, axis: Gathered, grid: Sequence[ChunkAxis], place: int, rank: int
-) -> Iterator[tuple[int, OutputIndexMap]]:
-    assert isinstance(piece.cell, tuple)
-    assert isinstance(piece.inside, tuple)
-    spread = [1] * rank
-    spread[place] = -1
-    for dim, cell, inside in zip(axis.dims, piece.cell, piece.inside, strict=True):
-        yield dim, OutputIndexMap(index_array=inside.reshape(spread), offset=grid[dim].start(cell))
 
 
 def shifted(transform: IndexTransform, origin: Sequence[int]) -> IndexTransform:

@@ -72,16 +72,7 @@ class PendingRead:
 class ReadRequest(PendingBody):
     """One registered read; called, it runs.
 
-    Args:
-        reads: where it is registered.
-        out: where to.
-        rectangle: what it wants.
-        cells: the chunks that have some of it.
-        since: when a pool must have known what it keeps to be current; in s since 1970.
-
     Attributes:
-        out: as given.
-        since: as given.
         slices: what each chunk has of it; not before they are needed, since many reads may wait.
         pending: one for each chunk, until it is done.
         left: how many of them are not served yet; like `bell`, to be used under the mutex.
@@ -117,7 +108,8 @@ class ReadRequest(PendingBody):
 
     @property
     def short(self) -> bool:
-        return self._reads.short
+        reads = self._reads
+        return reads.small and reads.pace.short
 
     async def __call__(self) -> Array:
         try:
@@ -136,7 +128,7 @@ class ReadRequest(PendingBody):
         source, count, length = reads.reader.array.source, len(pending), reads.together
         size = reads.work_bytes(self._rectangle)
         groups = [pending[first : first + length] for first in range(0, count, length)]
-        if source.inline and (reads.crowded(count) or count * size < 2 * SHARE_BYTES):
+        if source.inline and (count * size < 2 * SHARE_BYTES or reads.crowded(count)):
             for group in groups:  # other threads have enough to do, or would not be worth it
                 await reads.serve(group)
             return
@@ -173,15 +165,12 @@ class ReadRequest(PendingBody):
 class PendingReads(Forkable):
     """The registered reads of one array, by chunk in the order in which they were asked for.
 
-    Args:
-        reader: of the array, whose chunks are of one shape.
-        bound: how current must be what a pool keeps; true means as of when a read is asked for.
-        opened: when the array was opened.
+    `bound` and `opened` say how current must be what a pool keeps, see `needed_since`.
 
     Attributes:
-        reader: as given.
         together: how many chunks are fetched by one call, at most.
-        small: whether so little is decoded at a time that a read may be `short`.
+        small: whether so little is decoded at a time, inline, that a read may be `short`.
+        pace: how long it takes to serve a chunk.
         mutex: for what is known of pending reads.
     """
 
@@ -198,9 +187,10 @@ class PendingReads(Forkable):
         self._elements = math.prod(reader.unit.chunk.shape)
         self._row_bytes = reader.unit.row_bytes if reader.reads_rows else None
         self.together = reader.together
-        self.small = self._row_bytes is not None or 2 * reader.unit_bytes <= RUN_BYTES
+        little = self._row_bytes is not None or 2 * reader.unit_bytes <= RUN_BYTES
+        self.small = reader.inline and little
         self.mutex = Mutex()
-        self._pace = GrainEstimate()
+        self.pace = GrainEstimate()
         self._pending: dict[Cell, list[PendingRead]] = {}
         super().__init__()
 
@@ -255,24 +245,17 @@ class PendingReads(Forkable):
             self.reader.unit_bytes, (rectangle.stops[0] - rectangle.starts[0]) * self._row_bytes
         )
 
-    @property
-    def short(self) -> bool:
-        """Whether a chunk is served so soon that one thread does it all in less time than two."""
-        return self.reader.inline and self.small and self._pace.short
-
     async def serve(self, group: Sequence[PendingRead]) -> None:
         """Serve chunks to all that want them now, but for those that are served already.
 
-        Where chunks are small, some that only others want are fetched along with them.
-
-        Args:
-            group: of one read, at most `together`.
+        At most `together` chunks, of one read. Where chunks are small, some that only others want
+        are fetched along with them.
         """
         with self.mutex:
             taken = self._take(group, self.together)
         if not taken:
             return
-        began = self._pace.begin()
+        began = self.pace.begin()
         try:
             await self._serve_taken(taken)
         except BaseException as error:
@@ -285,7 +268,7 @@ class PendingReads(Forkable):
             self._give_back(group, taken)
             raise
         sharded = self.reader.array.sharded is not None
-        self._pace.end(began, sum(map(len, taken)) if sharded else len(taken))
+        self.pace.end(began, sum(map(len, taken)) if sharded else len(taken))
         self._served(taken)
 
     async def _serve_alone(self, mine: PendingRead) -> None:
@@ -323,11 +306,12 @@ class PendingReads(Forkable):
         await self.reader.serve(pending[0].cell, self._wanted(pending), since, awaited=True)
 
     def _wanted(self, pending: Sequence[PendingRead]) -> list[Wanted]:
-        shape = self._shape
-        return [
-            (read.out, (read.slices or read.cut(shape))[number])
-            for read, number in [(each.request, each.number) for each in pending]
-        ]
+        wanted = []
+        for each in pending:
+            read = each.request
+            slices = read.slices or read.cut(self._shape)
+            wanted.append((read.out, slices[each.number]))
+        return wanted
 
     def _served(self, taken: Sequence[Sequence[PendingRead]]) -> None:
         bells = []

@@ -316,13 +316,9 @@ def _cut_gathered(axis: Gathered, along: Sequence[ChunkAxis]) -> Pieces:
 
 
 class _LongGathered(LongAxis):
-    """Groups of positions, one for each chunk.
+    """Groups of positions, one for each chunk: piece `k` is of elements `ends[k]` to `ends[k + 1]`.
 
-    Args:
-        cells: the cells of each piece, an array for each dimension.
-        insides: the coordinates in the chunk of all elements, an array for each dimension.
-        positions: where they stand along the working view's axis.
-        ends: piece `k` is of the elements from `ends[k]` to `ends[k + 1]`.
+    `cells` and `insides` have an array for each dimension: of each piece, and of each element.
     """
 
     __slots__ = ("_cells", "_ends", "_insides", "_positions")

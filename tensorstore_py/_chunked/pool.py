@@ -126,6 +126,11 @@ class _Scope:
     form: object
     companion: ReferenceType[object] | None = None
 
+    @property
+    def companion_now(self) -> object | None:
+        """The object beside it, unless that is gone or was never made."""
+        return None if self.companion is None else self.companion()
+
 
 class ChunkCache(Forkable):
     """A byte-bounded map from `(scope of the array, cell)` to decoded chunks, and the like.
@@ -188,12 +193,16 @@ class ChunkCache(Forkable):
     def companion(self, scope: object, make: Callable[[], T]) -> T:
         """The object beside a scope, the same one as long as anybody, or the pool, has it."""
         assert isinstance(scope, _Scope)
-        with self._mutex:
-            found = None if scope.companion is None else scope.companion()
-            if found is None:
-                found = make()
-                scope.companion = ref(found)
-            return cast("T", found)
+        found = scope.companion_now
+        if found is None:
+            # Not under the lock: what it is made of may have a companion here, too.
+            made = make()
+            with self._mutex:
+                found = scope.companion_now
+                if found is None:
+                    found = made
+                    scope.companion = ref(made)
+        return cast("T", found)
 
     # ------------------------------------------------------------------------------------- chunks
 

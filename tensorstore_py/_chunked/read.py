@@ -16,8 +16,7 @@ Through a cache pool the same readers ask the pool first, and leave there what t
 from __future__ import annotations
 
 from functools import partial
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -41,15 +40,19 @@ from tensorstore_py._runtime.lru_cache import LruCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeAlias
 
     from tensorstore_py._chunked.array import Array, Cell, ChunkedArray
     from tensorstore_py._chunked.decode import RowRange, Wanted
     from tensorstore_py._chunked.plan import ChunkSlice, Plan
     from tensorstore_py._chunked.pool import PoolPart
     from tensorstore_py._chunked.runs import ChunkRun
-    from tensorstore_py._chunked.shard import Batch, InCell
+    from tensorstore_py._chunked.shard import Batch
     from tensorstore_py._interface.codec_chain import CodecChain
     from tensorstore_py._interface.kvstore import Buffer
+
+    #: An inner chunk of a shard, and what is wanted of it.
+    _Inner: TypeAlias = tuple[Cell, Sequence[Wanted]]
 
 __all__ = ["ChunkReader", "ShardReader", "read_plan", "reader_of"]
 
@@ -58,14 +61,10 @@ _SHAPES = 1024
 
 
 async def read_plan(reader: ChunkReader, plan: Plan, view: Array, since: float = 0.0) -> None:
-    """Read all slices of a plan.
+    """Read all slices of a plan into a working view of the array's dtype.
 
-    Args:
-        reader: of the array.
-        plan: what to read.
-        view: the working view, of the array's dtype; leading axes that no axis of the selection
-            stands for are filled by broadcasting.
-        since: what a pool keeps is used unasked if it was known to be current then.
+    Leading axes of the view that no axis of the selection stands for are filled by broadcasting.
+    What a pool keeps is used unasked if it was known to be current at `since`.
 
     Raises:
         DataLossError: a chunk is corrupt; names its key.
@@ -107,13 +106,7 @@ def reader_of(array: ChunkedArray, pool: PoolPart | None = None) -> ChunkReader:
 class ChunkReader:
     """Reads chunks that are encoded as a whole, all of one shape.
 
-    Args:
-        array: whose chunks they are.
-        pool: where they are kept, if they are.
-
     Attributes:
-        array: as given.
-        pool: as given.
         inline: the execution mode.
         unit: the codecs of what is decoded at a time.
         unit_bytes: how much that is.
@@ -143,22 +136,14 @@ class ChunkReader:
     ) -> None:
         """Give requests what they want of a chunk, as it was at `since` or later.
 
-        Args:
-            cell: which chunk.
-            wanted: at least one.
-            since: see `read_plan`.
-            awaited: workers may be waiting for this very work, see `fan_out`.
+        If `awaited`, workers may be waiting for this very work, see `fan_out`.
 
         Raises:
             DataLossError, NotFoundError, AbortedError: as `read_plan`.
         """
         if self._counted:
-            memory = self.array.limits.memory
-            await memory.acquire(self.inline, self._counted)
-            try:
-                await self._serve(cell, wanted, since)
-            finally:
-                memory.release(self._counted)
+            work = partial(self._serve, cell, wanted, since)
+            await self.array.limits.holding(self.inline, self._counted, work)
         else:
             await self._serve(cell, wanted, since)
 
@@ -277,38 +262,23 @@ class EachShapeReader(ChunkReader):
         return 0
 
 
-C = TypeVar("C", bound="InCell")
 T = TypeVar("T")
-
-
-class _Inner:
-    """An inner chunk, and what is wanted of it."""
-
-    __slots__ = ("cell", "wanted")
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
-        self.wanted: list[Wanted] = []
 
 
 class _Demand(NamedTuple):
     """What is wanted of one shard.
 
     Attributes:
-        inner: its inner chunks that are wanted.
-        wanted_of: what is wanted of each.
-        length: of runs in which they are decoded, at most; 0 if each is decoded by itself.
-        plan: that the inner chunks are slices of, if they are decoded in runs.
-        view: of that plan.
+        inner: the inner chunks, each once, with what is wanted of it.
         awaited: see `ChunkReader.serve`.
+        plan: what they were cut from, if there is just one request.
+        length: of runs in which they are decoded, at most; 0 if each is decoded by itself.
     """
 
-    inner: Iterable[Any]
-    wanted_of: Callable[[Any], Sequence[Wanted]]
-    length: int = 0
-    plan: Plan | None = None
-    view: Array | None = None
+    inner: Iterable[_Inner]
     awaited: bool = False
+    plan: Plan | None = None
+    length: int = 0
 
 
 class ShardReader(ChunkReader):
@@ -378,30 +348,26 @@ class ShardReader(ChunkReader):
             axes, view = descend(wanted[0][1], wanted[0][0])
             await read_plan(reader, make_plan(axes, reader.array.grid), view)
             return
-        for inner in self._by_inner_chunk(reader.array, wanted):
-            await reader.serve(inner.cell, inner.wanted, 0.0, awaited=awaited)
+        for inner, parts in self._by_inner_chunk(reader.array, wanted):
+            await reader.serve(inner, parts, 0.0, awaited=awaited)
 
     def _demand(self, array: ChunkedArray, wanted: Sequence[Wanted], awaited: bool) -> _Demand:
         if len(wanted) == 1 and wanted[0][1].of_plan:  # maybe many inner chunks: planned lazily
             axes, view = descend(wanted[0][1], wanted[0][0])
             plan = make_plan(axes, array.grid)
             length = 0 if self.pool is not None else _decoding_run_length(array, plan)
-            slices = plan.slices()
-            return _Demand(slices, lambda each: ((view, each),), length, plan, view, awaited)
-        inner = self._by_inner_chunk(array, wanted)
-        return _Demand(inner, attrgetter("wanted"), awaited=awaited)
+            inner = ((each.cell, ((view, each),)) for each in plan.slices())
+            return _Demand(inner, awaited, plan, length)
+        return _Demand(self._by_inner_chunk(array, wanted), awaited)
 
     def _by_inner_chunk(self, array: ChunkedArray, wanted: Sequence[Wanted]) -> Iterable[_Inner]:
         """What is wanted of the shard, each inner chunk once."""
-        found: dict[Cell, _Inner] = {}
+        found: dict[Cell, list[Wanted]] = {}
         shape = self.unit.chunk.shape
         for view, each in wanted:
             for part, below in _slices_below(view, each, shape, array):
-                inner = found.get(below.cell)
-                if inner is None:
-                    inner = found[below.cell] = _Inner(below.cell)
-                inner.wanted.append((part, below))
-        return found.values()
+                found.setdefault(below.cell, []).append((part, below))
+        return found.items()
 
     async def _open(self, cell: Cell, since: float) -> OpenShard | None:
         source, sharded, pool = self.array.source, self._sharded, self.pool
@@ -442,7 +408,7 @@ def _slices_below(
             starts.append(at.start)
             stops.append(at.stop)
             kept.append(True)
-    part = view[(..., *each.outside)]
+    part = view[(..., *each.outside)] if each.outside else view
     return [(part, below) for below in slices_of(Rectangle(starts, stops, kept), shape)]
 
 
@@ -451,12 +417,6 @@ class _InnerReader:
 
     What a pool keeps of them is current exactly if it was decoded from the generation of the shard
     that the index is of, so an inner chunk is never asked for on its own.
-
-    Args:
-        array: the shard, as an array.
-        pool: where its inner chunks are kept, if they are.
-        shard: the same, opened.
-        unit_bytes: how much one of them is, decoded.
     """
 
     __slots__ = ("_array", "_decoder", "_inline", "_pool", "_shard", "_unit_bytes")
@@ -473,14 +433,14 @@ class _InnerReader:
 
     async def serve_all(self, demand: _Demand) -> None:
         """Give what is wanted of the shard."""
-        wanted = demand.inner
+        inner = demand.inner
         if self._pool is not None:
-            wanted = self._copy_kept(self._pool, demand)
-        batches, missing = self._shard.batches(wanted)
+            inner = self._copy_kept(self._pool, inner)
+        batches, missing = self._shard.batches(inner)
         for each in missing:
-            self._decoder.fill(each.cell, demand.wanted_of(each))
+            self._decoder.fill(*each)
         if self._pool is not None and len(batches) == 1 and len(batches[0].members) == 1:
-            await self._serve_one(self._pool, demand, batches[0])
+            await self._serve_one(self._pool, batches[0])
             return
         count = sum([len(batch.members) for batch in batches])
         each_count = max(1, count // max(1, len(batches)))
@@ -495,76 +455,70 @@ class _InnerReader:
             awaited=demand.awaited,
         )
 
-    async def _serve_batch(self, demand: _Demand, batch: Batch[C]) -> None:
+    async def _serve_batch(self, demand: _Demand, batch: Batch[_Inner]) -> None:
         pool = self._pool
         size = (
             batch.stop
             - batch.start
             + self._unit_bytes * (1 if pool is None else len(batch.members))
         )
-        work = self._decode if pool is None else self._decode_and_keep
-        await self._array.limits.holding(
-            self._inline, size, partial(self._fetch, batch, partial(work, demand, batch))
-        )
+        work = partial(self._decode, demand, batch)
+        if pool is not None:
+            work = partial(self._decode_and_keep, pool, batch)
+        fetch = partial(self._fetch, batch, work)
+        await self._array.limits.holding(self._inline, size, fetch)
 
-    async def _fetch(self, batch: Batch[C], work: Callable[[Sequence[Buffer]], T]) -> T:
+    async def _fetch(self, batch: Batch[_Inner], work: Callable[[Sequence[Buffer]], T]) -> T:
         values = batch.values(await self._shard.fetch(batch.start, batch.stop))
         return await offload(self._inline, partial(work, values))
 
-    def _decode(self, demand: _Demand, batch: Batch[Any], values: Sequence[Buffer]) -> None:
-        members = [member for member, _, _ in batch.members]
-        if demand.length > 1:
-            assert demand.plan is not None
-            assert demand.view is not None
-            self._decoder.decode_slices(demand.view, demand.plan, members, values, demand.length)
+    def _decode(self, demand: _Demand, batch: Batch[_Inner], values: Sequence[Buffer]) -> None:
+        if demand.plan is not None and demand.length > 1:
+            slices = [wanted[0] for (_, wanted), _, _ in batch.members]
+            self._decoder.decode_slices(demand.plan, slices, values, demand.length)
             return
-        for each, data in zip(members, values, strict=True):
-            self._decoder.decode(each.cell, data, demand.wanted_of(each))
+        for ((cell, wanted), _, _), data in zip(batch.members, values, strict=True):
+            self._decoder.decode(cell, data, wanted)
 
     # ------------------------------------------------------------------------------ through a pool
 
-    def _copy_kept(self, pool: PoolPart, demand: _Demand) -> list[Any]:
+    def _copy_kept(self, pool: PoolPart, inner: Iterable[_Inner]) -> list[_Inner]:
         """Copy what the pool keeps of this version; what it does not keep."""
         missed = []
-        for each in demand.inner:
-            kept = pool.cache.get((pool.scope, each.cell))
+        for cell, wanted in inner:
+            kept = pool.cache.get((pool.scope, cell))
             if kept is None or kept.generation != self._shard.generation or kept.chunk is None:
-                missed.append(each)
+                missed.append((cell, wanted))
             else:
-                self._decoder.copy(kept.chunk, demand.wanted_of(each))
+                self._decoder.copy(kept.chunk, wanted)
         return missed
 
-    def _decoded(self, batch: Batch[Any], values: Sequence[Buffer]) -> list[CachedChunk]:
-        generation = self._shard.generation
-        return [
-            CachedChunk(self._decoder.decoded(each.cell, data), generation, 0.0)
-            for (each, _, _), data in zip(batch.members, values, strict=True)
-        ]
+    def _decoded(self, cell: Cell, data: Buffer) -> CachedChunk:
+        return CachedChunk(self._decoder.decoded(cell, data), self._shard.generation, 0.0)
 
     def _decode_and_keep(
-        self, demand: _Demand, batch: Batch[Any], values: Sequence[Buffer]
+        self, pool: PoolPart, batch: Batch[_Inner], values: Sequence[Buffer]
     ) -> None:
-        assert self._pool is not None
-        for (each, _, _), kept in zip(batch.members, self._decoded(batch, values), strict=True):
+        for ((cell, wanted), _, _), data in zip(batch.members, values, strict=True):
+            kept = self._decoded(cell, data)
             assert kept.chunk is not None
-            self._pool.cache.put((self._pool.scope, each.cell), kept)
-            self._decoder.copy(kept.chunk, demand.wanted_of(each))
+            pool.cache.put((pool.scope, cell), kept)
+            self._decoder.copy(kept.chunk, wanted)
 
-    async def _serve_one(self, pool: PoolPart, demand: _Demand, batch: Batch[Any]) -> None:
+    async def _serve_one(self, pool: PoolPart, batch: Batch[_Inner]) -> None:
         """Of several readers who want this chunk at a time one fetches it."""
-        cache, (each, _, _) = pool.cache, batch.members[0]
+        cache, ((cell, wanted), _, _) = pool.cache, batch.members[0]
         size = batch.stop - batch.start + self._unit_bytes
 
         async def read(_: CachedChunk | None) -> CachedChunk:
-            fetch = partial(self._fetch, batch, partial(self._decoded, batch))
-            kept: list[CachedChunk] = await self._array.limits.holding(self._inline, size, fetch)
-            return kept[0]
+            fetch = partial(self._fetch, batch, lambda values: self._decoded(cell, values[0]))
+            return await self._array.limits.holding(self._inline, size, fetch)
 
-        key, since = (pool.scope, each.cell), float("-inf")
+        key, since = (pool.scope, cell), float("-inf")
         kept = await cache.current(key, since, self._inline, read)
         if kept.generation != self._shard.generation:  # of an older shard
             cache.drop(key)
             kept = await cache.current(key, since, self._inline, read)
         if kept.generation != self._shard.generation or kept.chunk is None:
             raise ShardChangedError
-        await offload(self._inline, partial(self._decoder.copy, kept.chunk, demand.wanted_of(each)))
+        await offload(self._inline, partial(self._decoder.copy, kept.chunk, wanted))

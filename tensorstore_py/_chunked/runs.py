@@ -70,11 +70,7 @@ class ChunkRun(NamedTuple):
             yield straight_slice((*self.before, piece, *self.after))
 
     def is_in_place(self, view: Array) -> bool:
-        """Whether each chunk is, as a whole, one piece of the view's memory: staging gains nothing.
-
-        Args:
-            view: with an axis for each of the plan's.
-        """
+        """Whether each whole chunk is one piece of the view's memory: staging gains nothing."""
         return self.whole and bool(view[next(self.slices()).outside].flags.c_contiguous)
 
 

@@ -88,7 +88,7 @@ class Selection:
         """`array`, of the transform's input shape, as the working view.
 
         The result shares memory with `array` unless a `Gathered` axis merges dimensions that
-        are not adjacent in memory; the caller checks with `np.shares_memory` where it matters.
+        are not adjacent in memory; `put` brings back what was written to it.
         """
         turned = self._turn(array)
         return turned if turned.shape == self.shape else turned.reshape(self.shape)
@@ -108,10 +108,12 @@ class Selection:
         first: tuple[Any, ...] = (0,) * self.free
         return view[(*first, ...)]
 
-    def put(self, view: Array, array: Array) -> None:
-        """Copy a working view that is memory of its own back to `array`."""
-        turned = self._turn(array)
-        turned[...] = view.reshape(turned.shape)
+    def put(self, view: Array, array: Array) -> Array:
+        """`array`, with what was written to its working view, which may be memory of its own."""
+        if not np.may_share_memory(view, array):
+            turned = self._turn(array)
+            turned[...] = view.reshape(turned.shape)
+        return array
 
     def _turn(self, array: Array) -> Array:
         turned = array

@@ -15,7 +15,9 @@ entry of an index means.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
+from functools import lru_cache
+from operator import mul
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,8 +26,8 @@ from tensorstore_py._chunked.selection import Axis, Gathered, Strided
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.kvstore import ReadResult
+from tensorstore_py._interface.read_modify_write import CopiedRange
 from tensorstore_py._interface.sharded import MISSING
-from tensorstore_py._interface.store_abilities import CopiedRange
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py.errors import DataLossError, OutOfRangeError
@@ -79,13 +81,9 @@ async def unchanged(
     *,
     inline: bool,
 ) -> T:
-    """Do something with one version of a shard, again if it is replaced meanwhile.
+    """Do a step with one version of a shard, again from the beginning if it is replaced meanwhile.
 
-    Args:
-        step: does it from the beginning.
-        action: what is done, as a verb.
-        where: names the shard.
-        inline: the execution mode of `step`.
+    `action` is a verb, for errors.
 
     Raises:
         AbortedError: it was replaced each of the many times that it was tried; names its key.
@@ -103,9 +101,7 @@ async def unchanged(
 class ShardIndex:
     """Where the inner chunks of one shard are, by their C-order number.
 
-    Args:
-        entries: `[number of inner chunks, 2]` of `(offset, size)`.
-        grid_shape: how many inner chunks the shard has along each dimension.
+    `entries` are `[number of inner chunks, 2]` of `(offset, size)`.
     """
 
     __slots__ = ("_entries", "_strides")
@@ -156,15 +152,7 @@ def _too_short(error: OutOfRangeError) -> DataLossError:
     return DataLossError(f"shard is too short for its index: {error}")
 
 
-class InCell(Protocol):
-    """Something that is about one chunk."""
-
-    @property
-    def cell(self) -> Cell:
-        """Which chunk."""
-
-
-C = TypeVar("C", bound=InCell)
+W = TypeVar("W")
 M = TypeVar("M")
 
 
@@ -212,12 +200,7 @@ class OpenShard(ChunkSource):
     ) -> tuple[ReadResult, NDArray[np.uint64] | None]:
         """Read the index of the shard at `cell`: what the store says, and the entries if there are.
 
-        Args:
-            outer: where the shard is.
-            cell: which it is.
-            sharded: its codec.
-            known: the generation that the caller has the index of; nothing is read if that is
-                still stored.
+        Nothing is read if the generation `known` is still stored.
 
         Raises:
             DataLossError: the index is truncated or corrupt.
@@ -257,12 +240,17 @@ class OpenShard(ChunkSource):
             raise ShardChangedError
         return result.value
 
-    def batches(self, wanted: Iterable[C]) -> tuple[list[Batch[C]], list[C]]:
-        """Group inner chunks into few requests, and name those that are not stored."""
-        index = self.index
+    def batches(
+        self, wanted: Iterable[tuple[Cell, W]]
+    ) -> tuple[list[Batch[tuple[Cell, W]]], list[tuple[Cell, W]]]:
+        """Group inner chunks into few requests, and name those that are not stored.
+
+        Each comes with what is wanted of it.
+        """
+        extent_of, number_of = self.index.extent, self.index.number
         stored, missing = [], []
         for each in wanted:
-            extent = index.extent(index.number(each.cell))
+            extent = extent_of(number_of(each[0]))
             if extent is None:
                 missing.append(each)
             else:
@@ -347,6 +335,7 @@ def _grouped(stored: list[tuple[M, int, int]], gap: int, most: int | None) -> li
     return grouped
 
 
+@lru_cache
 def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Element strides of a C-ordered array."""
     strides = []
@@ -359,10 +348,7 @@ def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def inner_number(cell: Cell, strides: tuple[int, ...]) -> int:
     """The C-order number of an inner chunk."""
-    number = 0
-    for position, stride in zip(cell, strides, strict=True):
-        number += position * stride
-    return number
+    return sum(map(mul, cell, strides))
 
 
 def inner_grid(sharded: Sharded) -> tuple[RegularAxis, ...]:
@@ -388,11 +374,7 @@ def inner_array(
 
 
 def descend_axes(each: ChunkSlice) -> list[Axis]:
-    """What is selected of one chunk, as axes relative to the chunk's start.
-
-    Args:
-        each: of a plan.
-    """
+    """What is selected of one chunk, as axes relative to the chunk's start."""
     below: list[Axis] = []
     for number, piece in enumerate(each.pieces):
         inside, outside = piece.inside, piece.outside

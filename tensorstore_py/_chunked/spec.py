@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
+    from tensorstore_py._interface.driver import Driver
     from tensorstore_py._interface.field_bytes import ElementView
     from tensorstore_py._interface.kvstore import ReadResult
     from tensorstore_py._interface.transaction import Transaction
@@ -46,15 +47,15 @@ class ChunkedSpec(ArrayFormat[M]):
 
     data_members: ClassVar[frozenset[str] | None] = frozenset()
 
-    async def open(self) -> ChunkedDriver[M]:
+    async def open(self) -> Driver:
         return await self.open_within(None)
 
-    async def open_within(self, transaction: Transaction | None) -> ChunkedDriver[M]:
+    async def open_within(self, transaction: Transaction | None) -> Driver:
         return await open_chunked(self, transaction)
 
     async def open_known(
         self, transaction: Transaction | None, documents: Mapping[str, ReadResult]
-    ) -> ChunkedDriver[M]:
+    ) -> Driver:
         found = documents.get(self.metadata_key)
         return await open_chunked(self, transaction, found)
 
@@ -87,6 +88,9 @@ class FieldSpec(ChunkedSpec[M]):
         if self.open_as_void:
             asked.update(dtype=DataType("byte"))
         return asked
+
+    def data_type_of(self, metadata: M) -> DataType:
+        return self.view_of(metadata).data_type
 
     def with_metadata(self, metadata: M) -> Self:
         return super().with_metadata(metadata).replace(field=self.view_of(metadata).name or None)
@@ -164,10 +168,12 @@ async def open_chunked(
         file = MetadataFile(spec, store, store_spec.path)
         metadata = spec.new_metadata()
         state = MetadataState(metadata, spec.layout(metadata), UNKNOWN, time.time())
-        return ChunkedDriver(spec, file, state, assumed=mode.assume_metadata).within(transaction)
+        return ChunkedDriver(spec, file, state, assumed=mode.assume_metadata).with_transaction(
+            transaction
+        )
     file = MetadataFile(spec, store, store_spec.path, spec.metadata_pool)
     if transaction is not None:
-        file = file.within(transaction)
+        file = file.with_transaction(transaction)
         store = file.store
     since = needed_since(spec.recheck_cached_metadata, time.time())
     if mode.delete_existing:

@@ -164,11 +164,7 @@ class VirtualChunkedSpec(DriverSpec):
 
 
 class VirtualChunked(Driver):
-    """See the head of this file.
-
-    Args:
-        spec: bound and checked.
-    """
+    """See the head of this file."""
 
     def __init__(self, spec: VirtualChunkedSpec) -> None:
         schema = spec.schema_
@@ -197,7 +193,7 @@ class VirtualChunked(Driver):
     def schema(self) -> Schema:
         return self._schema.copy()
 
-    def batched(self, batch: Batch) -> VirtualChunked:
+    def with_batch(self, batch: Batch) -> VirtualChunked:
         reads = copy(self)
         reads._batch = batch.running()  # it was submitted when the function is called
         return reads
@@ -228,9 +224,7 @@ class VirtualChunked(Driver):
 
         plan = make_plan(selection.axes, grid)
         await fan_out(self.inline, plan.slices(), step_body, count=plan.count, width=self._width)
-        if not np.may_share_memory(view, out):
-            selection.put(view, out)
-        return out
+        return selection.put(view, out)
 
     def forget_cached(self, transform: IndexTransform) -> None:
         resolved = propagate_bounds(self._domain, transform)
@@ -354,13 +348,7 @@ class VirtualChunked(Driver):
 
 
 class _InnerAxis(RegularAxis):
-    """Chunks of one size, cut off where the array begins and ends.
-
-    Args:
-        extent: where the array ends, from the beginning of the first chunk.
-        chunk: size of a chunk in the middle.
-        begin: where the array begins, from the beginning of the first chunk.
-    """
+    """Chunks of one size, cut off where the array begins and ends, both from the first chunk on."""
 
     __slots__ = ("_begin",)
 

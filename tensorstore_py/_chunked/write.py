@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._chunked.combiner import WriteCombiner
 from tensorstore_py._chunked.modify import (
     ChunkChange,
     NewValues,
     ShardChange,
     ShownChange,
+    WriteCombiner,
     encode_run,
     encodes_runs,
 )
@@ -33,7 +33,7 @@ from tensorstore_py._chunked.runs import RUN_BYTES, run_length, runs
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._index import propagate_bounds
-from tensorstore_py._interface.given import Given
+from tensorstore_py._interface.driver import BufferOwnership
 from tensorstore_py._interface.overlay import write_group
 from tensorstore_py._runtime.execution import PendingBody
 from tensorstore_py._runtime.fan_out import fan_out
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tensorstore_py._chunked.array import Array, Cell, ChunkedArray, StoredChunks
-    from tensorstore_py._chunked.combiner import PendingWrite
+    from tensorstore_py._chunked.modify import PendingWrite
     from tensorstore_py._chunked.plan import ChunkSlice, Plan
     from tensorstore_py._chunked.pool import PoolPart, Writes
     from tensorstore_py._chunked.runs import ChunkRun
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Target", "WriteRequest", "chosen", "register_write", "write_from"]
 
-_AS_USUAL = Given()
+_AS_USUAL = BufferOwnership()
 
 #: Writes that touch more chunks are planned when they run.
 _MOST_CHUNKS: Final = 256
@@ -83,19 +83,13 @@ class Target(NamedTuple):
 
 
 class _Source:
-    """The new values of a write, and how many chunks still have to take theirs.
-
-    Args:
-        view: the working view of the new values.
-        given: what is known of its memory.
-        count: of chunks.
-    """
+    """The new values of a write, and how many chunks still have to take theirs."""
 
     __slots__ = ("_count", "_numbers", "_taken", "lasting", "view")
 
-    def __init__(self, view: Array, given: Given, count: int) -> None:
+    def __init__(self, view: Array, ownership: BufferOwnership, count: int) -> None:
         self.view = view
-        self.lasting, self._taken = given
+        self.lasting, self._taken = ownership
         self._count = count
         self._numbers = itertools.count(1)  # the next number is taken atomically
 
@@ -115,12 +109,7 @@ class _Source:
 def chosen(
     bounds: IndexDomain, transform: IndexTransform, source: Array
 ) -> tuple[Sequence[Axis], Array]:
-    """What a write selects, and the working view of its values; both as for `write_from`.
-
-    Args:
-        bounds: of the array.
-        transform: from the source's positions to the array's.
-        source: the new values, which broadcast to the transform's input shape.
+    """What a write selects, and the working view of its values, which broadcast to that.
 
     Raises:
         OutOfRangeError: something outside the array.
@@ -132,21 +121,15 @@ def chosen(
 
 
 async def write_from(
-    to: Target, axes: Sequence[Axis], view: Array, given: Given = _AS_USUAL
+    to: Target, axes: Sequence[Axis], view: Array, ownership: BufferOwnership = _AS_USUAL
 ) -> None:
-    """Store the elements that `axes` select.
-
-    Args:
-        to: where to.
-        axes: the selection's axes, see `selection`.
-        view: the working view of the new values, one axis for each of `axes`, of the array's dtype.
-        given: what is known of its memory.
+    """Store a working view, with an axis for each of `axes`, as the elements that these select.
 
     Raises:
         DataLossError: a chunk that must be changed in part is corrupt; names its key.
     """
     plan = make_plan(axes, to.array.grid)
-    source = _Source(view, given, plan.count)
+    source = _Source(view, ownership, plan.count)
     group = write_group(to.source.store) if plan.count > 1 else None
     if group is None:
         await _write_each(to, plan, source)
@@ -217,12 +200,8 @@ class _ChunkWriter:
     async def write(self, each: ChunkSlice) -> None:
         """Store one chunk, when there is memory for it."""
         if self._counted:
-            memory = self._array.limits.memory
-            await memory.acquire(self._stored.inline, self._counted)
-            try:
-                await self._write(each)
-            finally:
-                memory.release(self._counted)
+            work = partial(self._write, each)
+            await self._array.limits.holding(self._stored.inline, self._counted, work)
         else:
             await self._write(each)
 
@@ -320,14 +299,9 @@ class _EachShapeWriter(_ChunkWriter):
 
 
 class WriteRequest(PendingBody):
-    """One registered write; called, it runs.
+    """One registered write of parts of chunks; called, it runs.
 
-    Args:
-        to: where to.
-        plan: what it changes: of no chunk all there is.
-        source: the new values.
-        current: tells whether `to` is still what is written to.
-        again: the write as it is made if it is not.
+    It is made by `again` if `current` says that the target is not what is written to any more.
     """
 
     __slots__ = ("_again", "_changes", "_current", "_to", "_writer")
@@ -394,7 +368,7 @@ def register_write(
     to: Target,
     axes: Sequence[Axis],
     view: Array,
-    given: Given,
+    ownership: BufferOwnership,
     current: Callable[[], bool],
     again: Callable[[], Coroutine[Any, Any, None]],
 ) -> WriteRequest | None:
@@ -410,4 +384,4 @@ def register_write(
         return None
     if all(any(piece.full for piece in pieces) for pieces in plan.pieces):
         return None  # so some chunk is changed as a whole
-    return WriteRequest(to, plan, _Source(view, given, plan.count), current, again)
+    return WriteRequest(to, plan, _Source(view, ownership, plan.count), current, again)

@@ -19,7 +19,7 @@ from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Alignment", "Frame", "Names", "listed", "matches", "named", "numbered"]
+__all__ = ["Alignment", "Frame", "listed", "matches", "named", "numbered"]
 
 
 T = TypeVar("T")
@@ -28,8 +28,7 @@ T = TypeVar("T")
 def listed(given: object, argument: str) -> tuple[int | str, ...]:
     """Dimensions that were given: none, one, or several.
 
-    Raises:
-        TypeError: they are neither labels nor numbers.
+    Raises TypeError: they are neither labels nor numbers.
     """
     if given is None:
         return ()
@@ -46,8 +45,7 @@ def listed(given: object, argument: str) -> tuple[int | str, ...]:
 def numbered(given: Iterable[int | str], labels: Sequence[str], argument: str) -> list[int]:
     """The numbers of dimensions that are given by label or number.
 
-    Raises:
-        SpecError: there is no such dimension, or one is given twice; names what there is.
+    Raises SpecError: there is no such dimension, or one is given twice; names what there is.
 
     Example:
         >>> numbered(["z", -1], ["z", "y", "x"], "drop")
@@ -88,10 +86,6 @@ def named(given: Mapping[int | str, T], labels: Sequence[str], argument: str) ->
     return dict(zip(numbers, given.values(), strict=True))
 
 
-#: Dimensions by label or by number.
-Names = "Sequence[int | str]"
-
-
 class Frame(NamedTuple):
     """Labels and extents of dimensions."""
 
@@ -126,17 +120,12 @@ class Alignment(NamedTuple):
         drop: Sequence[int | str],
         new: Mapping[int | str, int],
     ) -> Alignment:
-        """How some sources and a target fit together.
+        """How some sources, at least one, and a target fit together; None: it is not there yet.
 
-        Args:
-            sources: at least one.
-            target: None: it is not there yet.
-            drop: dimensions that the target lacks.
-            new: extents of new dimensions; by label: they are the last ones; by number: there.
+        `drop` are dimensions that the target lacks; `new` are extents of new ones: by label at the
+        end, by number there.
 
-        Raises:
-            MismatchError: extents differ; names the source or the target, and the dimension.
-            SpecError: there are no such dimensions.
+        Raises MismatchError: extents differ; SpecError: there are no such dimensions.
         """
         space, matched = _space(sources)
         once = tuple(

@@ -40,8 +40,7 @@ __all__ = ["Contents", "array_arguments", "contents", "end_of", "one_array"]
 def end_of(given: object, context: Context) -> SourceEndpoint:
     """The place that a user names: what `ts.copy` takes, and what `ts.open` finds by itself.
 
-    Raises:
-        SpecError: something is wrong with it; names the JSON path.
+    Raises SpecError: something is wrong with it; names the JSON path.
     """
     end = source(given, context)
 
@@ -70,12 +69,9 @@ async def _array_of_any_format(
 
 
 class Contents(NamedTuple):
-    """What is at a place.
+    """The attributes of groups and the arrays at a place, by path below it; `""` is that itself.
 
-    Attributes:
-        groups: the attributes of groups, by path below it.
-        arrays: by path; `""` is that itself.
-        is_tree: whether it is a group; then attributes count, too.
+    `is_tree`: it is a group; then attributes count, too.
     """
 
     groups: dict[str, JsonObject]
@@ -136,8 +132,7 @@ async def _single(found: FoundEndpoint) -> SourceArray:
 def array_arguments(array: TensorStore, path: str) -> JsonObject:
     """What another process opens an array by.
 
-    Raises:
-        UnsupportedError: it is what only this process has.
+    Raises UnsupportedError: it is what only this process has.
     """
     return array_json(array, f'the array "/{path}"')
 
@@ -145,8 +140,7 @@ def array_arguments(array: TensorStore, path: str) -> JsonObject:
 def one_array(found: Contents, what: str) -> SourceArray:
     """The array that is there.
 
-    Raises:
-        MismatchError: it is a group.
+    Raises MismatchError: it is a group.
     """
     if found.is_tree:
         names = ", ".join(f'"{path}"' for path in sorted(found.arrays)[:5])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockFunction", "PickledFunction"]
 
-#: A function with a parameter of this name is told which block it works on.
+#: A function with a parameter of this name gets the domain of the block.
 _DOMAIN = "domain"
 
 
@@ -44,8 +44,7 @@ class PickledFunction:
     def of(function: Callable[..., object], name: str) -> PickledFunction:
         """A function pickled.
 
-        Raises:
-            UnsupportedError: it can't be.
+        Raises UnsupportedError: it can't be.
         """
         try:
             pickler: Any = importlib.import_module("cloudpickle")
@@ -62,8 +61,7 @@ class PickledFunction:
     def open(self) -> Callable[..., object]:
         """The function.
 
-        Raises:
-            UnsupportedError: this process lacks a module that it needs.
+        Raises UnsupportedError: this process lacks a module that it needs.
         """
         try:
             function: Callable[..., object] = pickle.loads(self.data)  # noqa: S301 - sent by us
@@ -86,7 +84,7 @@ class BlockFunction:
         TypeError: it is no function.
     """
 
-    __slots__ = ("_function", "_told", "_user", "kwargs", "name")
+    __slots__ = ("_function", "_takes_domain", "_user", "kwargs", "name")
 
     def __init__(
         self,
@@ -103,7 +101,7 @@ class BlockFunction:
         self._user = UserFunction(self._call, loop)
         if not UserFunction(self._function, None).inline:
             self._user = UserFunction(self._call_async, loop)
-        self._told = _DOMAIN not in self.kwargs and _takes_domain(self._function, inputs)
+        self._takes_domain = _DOMAIN not in self.kwargs and _takes_domain(self._function, inputs)
 
     @property
     def inline(self) -> bool:
@@ -113,8 +111,7 @@ class BlockFunction:
     def to_json(self) -> str:
         """Its name, for a document.
 
-        Raises:
-            UnsupportedError: it has none that others know.
+        Raises UnsupportedError: it has none that others know.
         """
         if not _is_importable(self._function, self.name):
             raise UnsupportedError(
@@ -126,8 +123,7 @@ class BlockFunction:
     def portable(self) -> str | PickledFunction:
         """What goes to another process: its name, or else the function pickled.
 
-        Raises:
-            UnsupportedError: it can't go there at all.
+        Raises UnsupportedError: it can't go there at all.
         """
         if _is_importable(self._function, self.name):
             return self.name
@@ -136,23 +132,19 @@ class BlockFunction:
     async def __call__(
         self, inline: bool, *blocks: object, domain: object, quiet: bool = False
     ) -> object:
-        """What it gives for some blocks.
+        """What it gives for one block of each source; `domain` is the part of the target.
 
-        Args:
-            inline: the caller's execution mode.
-            *blocks: one of each source.
-            domain: which part of the target is made.
-            quiet: leave out NumPy's warnings of values, such as a division by zero.
+        `quiet` leaves out NumPy's warnings of values, such as a division by zero.
         """
         user = self._user
         return await within(inline, user.inline, lambda: user(user.inline, blocks, domain, quiet))
 
     def _call(self, blocks: tuple[object, ...], domain: object, quiet: bool) -> object:
-        told = {_DOMAIN: domain} if self._told else {}
+        given = {_DOMAIN: domain} if self._takes_domain else {}
         if quiet:
             with np.errstate(all="ignore"):
-                return self._function(*blocks, **told, **self.kwargs)
-        return self._function(*blocks, **told, **self.kwargs)
+                return self._function(*blocks, **given, **self.kwargs)
+        return self._function(*blocks, **given, **self.kwargs)
 
     async def _call_async(self, blocks: tuple[object, ...], domain: object, quiet: bool) -> object:
         found: Any = self._call(blocks, domain, quiet)

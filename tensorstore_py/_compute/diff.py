@@ -19,7 +19,7 @@ from tensorstore_py._compute.diff_operation import (
 )
 from tensorstore_py._compute.difference import Difference, DifferingMember
 from tensorstore_py._plan.arrays import open_json
-from tensorstore_py._plan.call import Call, register_call
+from tensorstore_py._plan.call import FoundCall, register_call
 from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._plan.steps import Stage, Step, register
@@ -108,13 +108,8 @@ def _call(
     rtol: float = 0.0,
     atol: float = 0.0,
     max_blocks: int = 100,
-    manifest: object = None,
-    executor: object = None,
-    progress: ProgressLike = None,
     context: Context | None = None,
 ) -> DiffCall:
-    """The call; how it is run makes no difference to its plan."""
-    del manifest, executor, progress
     for name, value in (("rtol", rtol), ("atol", atol), ("max_blocks", max_blocks)):
         if not value >= 0:
             raise SpecError(f"expected 0 or more, not {value!r}", (name,))
@@ -123,14 +118,8 @@ def _call(
     return DiffCall((end_of(a, shared), end_of(b, shared)), tolerance, int(max_blocks))
 
 
-class DiffCall(Call[Difference]):
-    """A comparison that is asked for.
-
-    Args:
-        ends: the two sides.
-        tolerance: what is no difference.
-        most: of how many blocks of an array to tell.
-    """
+class DiffCall(FoundCall[Difference, "tuple[Contents, Contents]"]):
+    """A comparison that is asked for; `most` is of how many blocks of an array to tell."""
 
     operation = "diff"
 
@@ -138,7 +127,6 @@ class DiffCall(Call[Difference]):
         self, ends: tuple[SourceEndpoint, SourceEndpoint], tolerance: Tolerance, most: int
     ) -> None:
         self._ends, self._tolerance, self._most = ends, tolerance, most
-        self._seen: tuple[Contents, Contents] | None = None
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -153,15 +141,13 @@ class DiffCall(Call[Difference]):
     def _options(self) -> JsonObject:
         return {**self._tolerance._asdict(), "max_blocks": self._most}
 
-    async def _look(self) -> tuple[Contents, Contents]:
-        if self._seen is None:
-            one, other = self._ends
-            self._seen = await contents(False, one), await contents(False, other)
-        return self._seen
+    async def _find(self) -> tuple[Contents, Contents]:
+        one, other = self._ends
+        return await contents(False, one), await contents(False, other)
 
     async def stages(self) -> tuple[Stage, ...]:
         """See `Call`."""
-        one, other = await self._look()
+        one, other = await self.found()
         return (Stage(tuple(self._step(path, one, other) for path in _alike(one, other))),)
 
     def _step(self, path: str, one: Contents, other: Contents) -> Step:
@@ -176,20 +162,11 @@ class DiffCall(Call[Difference]):
                 **self._options(),
             }
 
-        return Step(
-            "diff", path, arguments, operation.blocks, operation.item_bytes,
-            operation.told_bytes, operation,
-        )  # fmt: skip
-
-    async def begin(self, again: bool) -> None:
-        """Find out what is there: what comes of it depends on that."""
-        del again
-        await self._look()
+        return Step.of("diff", path, arguments, operation)
 
     def result(self, outcomes: list[StageOutcome]) -> Difference:
         """Where the two sides differ."""
-        assert self._seen is not None
-        one, other = self._seen
+        one, other = self.known
         paths = list(_alike(one, other))
         found: dict[str, Findings] = {}
         for outcome in outcomes:

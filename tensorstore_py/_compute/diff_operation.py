@@ -155,8 +155,6 @@ class Findings(NamedTuple):
         blocks: those that differ, by number; the first ones only.
         differing_blocks: how many there are.
         differing: how many elements differ.
-        elements: how many were compared.
-        most: of how many blocks to tell.
     """
 
     blocks: Mapping[int, DifferingBlock]
@@ -195,8 +193,7 @@ class MergeFindings:
     def from_json(self, json: Any) -> Findings:  # noqa: ANN401 - JSON
         """Of JSON.
 
-        Raises:
-            SpecError: it is damaged.
+        Raises SpecError: it is damaged.
         """
         try:
             blocks = {}
@@ -213,14 +210,7 @@ class MergeFindings:
 class DiffArrays:
     """See the head of this file.
 
-    Args:
-        one: an array.
-        view: what of it.
-        other: another one; its elements can be compared.
-        other_view: what of it; of the same shape.
-        tolerance: what is no difference.
-        most: of how many blocks to tell.
-        path: of the arrays, to name blocks.
+    `most` is of how many blocks to tell, `path` that of the arrays, which names blocks.
     """
 
     def __init__(
@@ -241,7 +231,7 @@ class DiffArrays:
         self.inline = one.inline and other.inline
         self.memory = one.memory or other.memory
         here, beside = one.data_type.array_dtype.itemsize, other.data_type.array_dtype.itemsize
-        self.told_bytes = here
+        self.progress_bytes = here
         self.item_bytes = here + beside + (1 if tolerance.exact else _TOLERANT_BYTES)
         sizes = limits(self.item_bytes, self.memory)
         self.blocks = Blocks(

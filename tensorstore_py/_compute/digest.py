@@ -18,7 +18,7 @@ from tensorstore_py._compute.arrays import array_arguments, contents, end_of
 from tensorstore_py._compute.fingerprint import LANES, PRIME, added, fingerprint
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._plan.arrays import open_json
-from tensorstore_py._plan.call import Call, register_call
+from tensorstore_py._plan.call import FoundCall, register_call
 from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._plan.steps import Stage, Step, register
@@ -117,8 +117,7 @@ class MergeLanes:
     def from_json(self, json: Any) -> Lanes:  # noqa: ANN401 - JSON
         """Of JSON.
 
-        Raises:
-            SpecError: it is no fingerprint.
+        Raises SpecError: it is no fingerprint.
         """
         if (
             not isinstance(json, list)
@@ -141,7 +140,7 @@ class DigestArray:
         self._view = propagate_bounds(source.domain.mark_bounds_implicit[False], view)
         self.inline = source.inline
         self.memory = source.memory
-        self.told_bytes = self.item_bytes = source.data_type.array_dtype.itemsize
+        self.progress_bytes = self.item_bytes = source.data_type.array_dtype.itemsize
         self.blocks = Blocks.of_read(source, self._view, **limits(self.item_bytes, self.memory))
 
     async def run(self, block: Block) -> Lanes:
@@ -155,11 +154,7 @@ class DigestArray:
         return await offload(self.inline, make)
 
     def result(self, found: Lanes | None) -> Digest:
-        """The digest.
-
-        Args:
-            found: the fingerprint of all blocks; None: there are none.
-        """
+        """The digest for the fingerprint of all blocks; None: there are none."""
         return digest_of(
             {
                 "dtype": self._source.data_type.name,
@@ -224,24 +219,18 @@ def digest(
 def _call(
     source: object,
     *,
-    manifest: object = None,
-    executor: object = None,
-    progress: ProgressLike = None,
     context: Context | None = None,
 ) -> DigestCall:
-    """The call; how it is run makes no difference to its plan."""
-    del manifest, executor, progress
     return DigestCall(end_of(source, as_context(context)))
 
 
-class DigestCall(Call[Digest]):
+class DigestCall(FoundCall[Digest, "tuple[Contents, dict[str, DigestArray]]"]):
     """A digest that is asked for."""
 
     operation = "digest"
 
     def __init__(self, end: SourceEndpoint) -> None:
         self._end = end
-        self._seen: tuple[Contents, dict[str, DigestArray]] | None = None
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -251,41 +240,23 @@ class DigestCall(Call[Digest]):
         """See `Call`."""
         return {"source": self._end.described}
 
-    async def _look(self) -> tuple[Contents, dict[str, DigestArray]]:
-        if self._seen is None:
-            found = await contents(False, self._end)
-            self._seen = (
-                found,
-                {
-                    path: DigestArray(
-                        found.arrays[path].driver, found.arrays[path].array._transform
-                    )
-                    for path in sorted(found.arrays)
-                },
-            )
-        return self._seen
+    async def _find(self) -> tuple[Contents, dict[str, DigestArray]]:
+        found = await contents(False, self._end)
+        operations = {
+            path: DigestArray(each.driver, each.array._transform)
+            for path, each in sorted(found.arrays.items())
+        }
+        return found, operations
 
     async def stages(self) -> tuple[Stage, ...]:
         """See `Call`."""
-        found, operations = await self._look()
-        return (
-            Stage(
-                tuple(
-                    _step(path, found.arrays[path], operation)
-                    for path, operation in operations.items()
-                )
-            ),
-        )
-
-    async def begin(self, again: bool) -> None:
-        """Find out what is there: what comes of it depends on that."""
-        del again
-        await self._look()
+        found, operations = await self.found()
+        steps = (_step(path, found.arrays[path], each) for path, each in operations.items())
+        return (Stage(tuple(steps)),)
 
     def result(self, outcomes: list[StageOutcome]) -> Digest:
         """The digest."""
-        assert self._seen is not None
-        found, operations = self._seen
+        found, operations = self.known
         lanes: dict[int, Lanes] = {}
         for outcome in outcomes:
             for number, done in outcome.steps.items():
@@ -299,15 +270,7 @@ class DigestCall(Call[Digest]):
 
 
 def _step(path: str, each: SourceArray, operation: DigestArray) -> Step:
-    return Step(
-        "digest",
-        path,
-        lambda: {"source": array_arguments(each.array, path)},
-        operation.blocks,
-        operation.item_bytes,
-        operation.told_bytes,
-        operation,
-    )
+    return Step.of("digest", path, lambda: {"source": array_arguments(each.array, path)}, operation)
 
 
 async def _open(arguments: JsonObject, context: Context, blocks: Blocks) -> DigestArray:

@@ -41,15 +41,11 @@ class Histogram(NamedTuple):
 def edges_of(
     dtype: np.dtype[Any], bins: int | Sequence[float], range: tuple[float, float] | None
 ) -> Array:
-    """The edges of bins for elements of a type.
+    """The edges of bins (so many of equal width, or their edges) for elements of a type.
 
-    Args:
-        dtype: the type.
-        bins: how many of equal width, or their edges.
-        range: of the bins together; None: all numbers of the type, if it has but 8 or 16 bits.
+    Without a range they are of all numbers of the type, if it has but 8 or 16 bits.
 
-    Raises:
-        SpecError: the type does not tell the range; or edges are none.
+    Raises SpecError: the type does not tell the range; or edges are none.
 
     Example:
         >>> edges_of(np.dtype("u1"), 4, None)
@@ -279,11 +275,7 @@ def _together(state: State) -> State:
 
 
 def quantiles(sketch: Buckets, state: State, rows: int, asked: Sequence[float]) -> Array:
-    """Quantiles by row, as NumPy interpolates them; NaN for a row without elements.
-
-    Returns:
-        An array of rows and quantiles.
-    """
+    """Quantiles by row and share, as NumPy interpolates them; NaN for a row without elements."""
     keys, ends = state["keys"], np.cumsum(state["counts"])
     found = np.full((rows, len(asked)), np.nan)
     if not len(keys):

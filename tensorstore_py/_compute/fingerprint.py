@@ -51,15 +51,9 @@ def added(one: Lanes, other: Lanes) -> Lanes:
 
 
 def fingerprint(data: Array, origin: Sequence[int], data_type: dtype) -> Lanes:
-    """The fingerprint of a part of an array.
+    """The fingerprint of a part of an array, which begins at `origin` of the array's elements.
 
-    Args:
-        data: the elements.
-        origin: where the part begins, counted from the array's first element.
-        data_type: of the elements.
-
-    Raises:
-        UnsupportedError: they are Python objects of no known form.
+    Raises UnsupportedError: they are Python objects of no known form.
     """
     words = words_of(data, data_type)
     if not words.size:
@@ -134,8 +128,7 @@ def words_of(data: Array, data_type: dtype) -> Array:
     Bits count: zeros of either sign differ, and NaN with other bits. Text and bytes of any length,
     and JSON, stand for themselves by 16 bytes of their BLAKE2b.
 
-    Raises:
-        UnsupportedError: they are Python objects of no known form.
+    Raises UnsupportedError: they are Python objects of no known form.
     """
     if data.dtype.hasobject:
         return _object_words(data, data_type)

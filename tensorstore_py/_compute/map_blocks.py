@@ -220,8 +220,7 @@ def _call(
 def _checked_json(kwargs: Mapping[str, object]) -> Mapping[str, object]:
     """The function's arguments, if a document can hold them.
 
-    Raises:
-        UnsupportedError: it can't.
+    Raises UnsupportedError: it can't.
     """
     try:
         json.dumps(kwargs)
@@ -251,13 +250,9 @@ def _planned(
     *given: object,
     sources: Sequence[object] = (),
     target: object,
-    manifest: object = None,
-    executor: object = None,
-    progress: ProgressLike = None,
     **options: Any,
 ) -> MapBlocksCall:
     """The call; a document names its sources."""
-    del manifest, executor, progress
     names = ("chunks", "shards", "codec", "dtype", "fill_value")
     wanted = RequestedMetadata(**{name: options.pop(name, None) for name in names})
     known = {

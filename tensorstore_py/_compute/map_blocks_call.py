@@ -19,7 +19,7 @@ from tensorstore_py._conversion.endpoints import SourceArray, described, open_so
 from tensorstore_py._conversion.target_metadata import RequestedMetadata, TargetMetadata
 from tensorstore_py._conversion.tree_copy import TreeCopy
 from tensorstore_py._plan.arrays import array_json, open_json
-from tensorstore_py._plan.call import Call
+from tensorstore_py._plan.call import FoundCall
 from tensorstore_py._plan.steps import Stage, Step, register
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.progress import Reporter
@@ -55,9 +55,6 @@ class MapRequest(NamedTuple):
     """What is asked for.
 
     Attributes:
-        function: what is called.
-        sources: where from.
-        target: where to.
         options: how dimensions are taken.
         wanted: how a new target is to be.
         if_exists: what to do about an array that is at the target.
@@ -74,14 +71,7 @@ class MapRequest(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """What was found.
-
-    Attributes:
-        sources: the open arrays.
-        to: what is at the target.
-        planned: how the target is made; None: it is open.
-        operation: what is done.
-    """
+    """What was found: open sources, the target or how it is made, and what is done."""
 
     sources: list[TensorStore]
     to: FoundEndpoint
@@ -96,7 +86,7 @@ class _Opened(NamedTuple):
         return sha256(repr(said).encode()).hexdigest()[:16]
 
 
-class MapBlocksCall(Call["TensorStore"]):
+class MapBlocksCall(FoundCall["TensorStore", _Opened]):
     """A function that is to be mapped."""
 
     operation = "map_blocks"
@@ -104,7 +94,6 @@ class MapBlocksCall(Call["TensorStore"]):
     def __init__(self, request: MapRequest, arguments: Callable[[], JsonObject]) -> None:
         self._request = request
         self._arguments = arguments
-        self._seen: _Opened | None = None
         self._made: TensorStore | None = None
         self._begun = False
         source, to = request.sources[0], request.target
@@ -117,7 +106,7 @@ class MapBlocksCall(Call["TensorStore"]):
     def resume(self, forms: Mapping[str, str]) -> None:
         """See `Call`."""
         del forms  # what is different now, the plan's steps tell
-        self._begun, self._seen = True, None
+        self._begun, self._found = True, None
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -127,12 +116,7 @@ class MapBlocksCall(Call["TensorStore"]):
         """See `Call`."""
         return dict(self._request.identity)
 
-    async def _look(self) -> _Opened:
-        if self._seen is None:
-            self._seen = await self._found()
-        return self._seen
-
-    async def _found(self) -> _Opened:
+    async def _find(self) -> _Opened:
         request, target = self._request, self._request.target
         found = [await within(False, end.inline, end.find) for end in request.sources]
         sources = [
@@ -204,7 +188,7 @@ class MapBlocksCall(Call["TensorStore"]):
 
     async def stages(self) -> tuple[Stage, ...]:
         """See `Call`."""
-        seen, request = await self._look(), self._request
+        seen, request = await self.found(), self._request
 
         def arguments() -> JsonObject:
             return {
@@ -218,29 +202,18 @@ class MapBlocksCall(Call["TensorStore"]):
                 **request.options.to_json(),
             }
 
-        operation = seen.operation
-        step = Step(
-            "map_blocks",
-            "",
-            arguments,
-            operation.blocks,
-            operation.item_bytes,
-            operation.told_bytes,
-            operation,
-            seen.form,
-        )
-        return (Stage((step,)),)
+        return (Stage((Step.of("map_blocks", "", arguments, seen.operation, seen.form),)),)
 
     async def begin(self, again: bool) -> None:
         """Make the target."""
-        seen = await self._look()
+        seen = await self.found()
         if seen.planned is not None:
             planned = seen.planned._replace(action="replace") if again else seen.planned
             self._made = await self._tree.target(seen.to, planned)
 
     async def check_begun(self) -> None:
         """See `Call`."""
-        seen = await self._look()
+        seen = await self.found()
         if seen.planned is not None and seen.to.place is not None and seen.to.node is None:
             raise FailedPreconditionError(
                 f"the target that an earlier call made, {self._request.target.described}, is not "
@@ -250,8 +223,7 @@ class MapBlocksCall(Call["TensorStore"]):
     def result(self, outcomes: list[StageOutcome]) -> TensorStore:
         """The target."""
         del outcomes
-        assert self._seen is not None
-        return self._seen.target if self._made is None else self._made
+        return self.known.target if self._made is None else self._made
 
 
 async def _array(found: FoundEndpoint, number: int, inline: bool) -> TensorStore:

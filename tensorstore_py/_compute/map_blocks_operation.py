@@ -45,7 +45,6 @@ class Input(NamedTuple):
     """A source.
 
     Attributes:
-        driver: the open array.
         view: from positions that begin at 0 to the array's.
         dims: for each dimension, which of the space it is.
         once: those of the space along which it is broadcast.
@@ -73,11 +72,8 @@ class MapBlocks(NamedTuple):
     """See the head of this file.
 
     Attributes:
-        function: what is called.
         alignment: which dimensions are the same.
         halo: for each dimension of the space.
-        inputs: the sources.
-        target: where to.
         to: from the positions of the call to the target's.
         blocks: what to make.
         item_bytes: how much memory an element takes meanwhile, without what the function takes.
@@ -103,8 +99,7 @@ class MapBlocks(NamedTuple):
     ) -> MapBlocks:
         """The operation over open arrays.
 
-        Raises:
-            SpecError: the target is a view in which one element has several places, or any.
+        Raises SpecError: the target is a view in which one element has several places, or any.
         """
         driver = target._driver
         to = propagate_bounds(driver.domain.mark_bounds_implicit[False], target._transform)
@@ -127,7 +122,7 @@ class MapBlocks(NamedTuple):
         return next((driver.memory for driver in drivers if driver.memory is not None), None)
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element counts."""
         return self.target.data_type.array_dtype.itemsize
 
@@ -250,8 +245,7 @@ class MapBlocks(NamedTuple):
     def _made(self, found: object, block: Block, windows: Sequence[Window]) -> Array:
         """What the function gave, as it is written.
 
-        Raises:
-            MismatchError: it has another shape, or a type whose values might not survive.
+        Raises MismatchError: it has another shape, or a type whose values might not survive.
         """
         extents, margins = [], []
         bounds = [block.bounds[self.alignment.order.index(dim)]
@@ -277,17 +271,9 @@ def made_of(
     labels: Sequence[str],
     name: str,
 ) -> Array:
-    """What a function gave, without the halo.
+    """What a function gave, without the halo: `margins` are those before and after the block.
 
-    Args:
-        found: what it gave.
-        extents: of the block.
-        margins: how much of the halo is before and after it, along each dimension.
-        labels: of the dimensions.
-        name: of the function.
-
-    Raises:
-        MismatchError: it has neither the block's shape nor that with the halo.
+    Raises MismatchError: it has neither the block's shape nor that with the halo.
     """
     data = np.asarray(found)
     wide = [extent + sum(margin) for extent, margin in zip(extents, margins, strict=True)]

@@ -162,7 +162,7 @@ def _present(shapes: Sequence[tuple[int | None, ...] | None], alignment: Alignme
 
 
 def _resolved(name: str, wanted: Chunks, made: Frame, present: list[int]) -> list[int]:
-    """The extent along each dimension; what is not told stays, or is all of it."""
+    """The extent along each dimension; what is not given stays, or is all of it."""
     whole = [size or extent for size, extent in zip(present, made.shape, strict=True)]
     if isinstance(wanted, Mapping):
         given = named(dict[int | str, int](wanted.items()), made.labels, name)

@@ -164,8 +164,7 @@ def state_json(state: State) -> dict[str, list[object]]:
 def state_from_json(json: Mapping[str, Any]) -> State:
     """The state of which this is the JSON.
 
-    Raises:
-        SpecError: it is none.
+    Raises SpecError: it is none.
     """
     try:
         return {

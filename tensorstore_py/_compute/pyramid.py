@@ -68,7 +68,6 @@ class LevelForm(NamedTuple):
     """One level of a pyramid.
 
     Attributes:
-        shape: its extents.
         chunk: extents of what is stored at a time.
         factors: how many positions of the level above make one of it; 1 for the first level.
     """
@@ -204,10 +203,9 @@ _ENOUGH: Final = 4
 
 
 class MadeLevel(NamedTuple):
-    """A level that is made.
+    """A level that is made: its array, which begins at position 0.
 
     Attributes:
-        driver: its array, which begins at position 0.
         factors: how many positions of the level above make one of it.
         cell: extents of what is made at a time.
     """
@@ -241,15 +239,9 @@ class PyramidPart(NamedTuple):
         method: str,
         blocks: Blocks,
     ) -> PyramidPart:
-        """A step over open arrays.
+        """A step over open arrays; `cells` are extents of what is made at a time, the base's first.
 
-        Args:
-            cells: extents of what is made at a time, of the base and of each level.
-            base: what is read.
-            seen: from positions that begin at 0 to the base's.
-            made: the arrays of the step's levels, and their factors.
-            method: how one element is made of many.
-            blocks: the regions.
+        `seen` leads from positions that begin at 0 to the base's; `made` has factors, too.
         """
         levels = [
             MadeLevel(driver, factors, cell)
@@ -268,7 +260,7 @@ class PyramidPart(NamedTuple):
         return self.levels[0].driver.memory or self.base.memory
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element of the base counts."""
         return self.base.data_type.array_dtype.itemsize
 
@@ -276,7 +268,7 @@ class PyramidPart(NamedTuple):
     def item_bytes(self) -> int:
         """How much memory an element of a region takes meanwhile; at least a byte."""
         held = self._width * prod(self.leaf) + sum(prod(each.cell) for each in self.levels[1:])
-        return max(1, -(-held * self.told_bytes // max(1, self.blocks.largest)))
+        return max(1, -(-held * self.progress_bytes // max(1, self.blocks.largest)))
 
     @property
     def _width(self) -> int:

@@ -13,7 +13,7 @@ from tensorstore_py._compute.arrays import array_arguments, contents, end_of, on
 from tensorstore_py._compute.reduce_operation import MergeRows, ReduceArray, RowStates
 from tensorstore_py._compute.reductions import Reduction, ReductionRequest, Reductions
 from tensorstore_py._plan.arrays import open_json
-from tensorstore_py._plan.call import Call, register_call
+from tensorstore_py._plan.call import FoundCall, register_call
 from tensorstore_py._plan.document import document_place
 from tensorstore_py._plan.running import run_call
 from tensorstore_py._plan.steps import Stage, Step, register
@@ -128,13 +128,8 @@ def _call(
     range: tuple[float, float] | None = None,
     q: float | Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0),
     ddof: int = 0,
-    manifest: object = None,
-    executor: object = None,
-    progress: ProgressLike = None,
     context: Context | None = None,
 ) -> ReduceCall:
-    """The call; how it is run makes no difference to its plan."""
-    del manifest, executor, progress
     asked = ReductionRequest(
         _names(reductions),
         skipna=bool(skipna),
@@ -147,7 +142,7 @@ def _call(
     return ReduceCall(end_of(source, as_context(context)), asked, known)
 
 
-class ReduceCall(Call[dict[str, Any]]):
+class ReduceCall(FoundCall[dict[str, Any], "tuple[TensorStore, ReduceArray]"]):
     """A reduction that is asked for."""
 
     operation = "reduce"
@@ -159,7 +154,6 @@ class ReduceCall(Call[dict[str, Any]]):
         dims: int | str | tuple[int | str, ...] | None,
     ) -> None:
         self._end, self._asked, self._dims = end, asked, dims
-        self._seen: tuple[TensorStore, ReduceArray] | None = None
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -172,15 +166,13 @@ class ReduceCall(Call[dict[str, Any]]):
         dims = _dims_json(self._dims)
         return {"source": self._end.described, "dims": dims, **self._asked.to_json()}
 
-    async def _look(self) -> tuple[TensorStore, ReduceArray]:
-        if self._seen is None:
-            array = one_array(await contents(False, self._end), "reduce").array
-            self._seen = array, _operation(array, self._asked, self._dims)
-        return self._seen
+    async def _find(self) -> tuple[TensorStore, ReduceArray]:
+        array = one_array(await contents(False, self._end), "reduce").array
+        return array, _operation(array, self._asked, self._dims)
 
     async def stages(self) -> tuple[Stage, ...]:
         """See `Call`."""
-        array, operation = await self._look()
+        array, operation = await self.found()
 
         def arguments() -> JsonObject:
             return {
@@ -189,24 +181,14 @@ class ReduceCall(Call[dict[str, Any]]):
                 "dims": _dims_json(self._dims),
             }
 
-        step = Step(
-            "reduce", "", arguments, operation.blocks, operation.item_bytes, operation.told_bytes,
-            operation,
-        )  # fmt: skip
-        return (Stage((step,)),)
-
-    async def begin(self, again: bool) -> None:
-        """Find out what is there: what comes of it depends on that."""
-        del again
-        await self._look()
+        return (Stage((Step.of("reduce", "", arguments, operation),)),)
 
     def result(self, outcomes: list[StageOutcome]) -> dict[str, Any]:
         """What was asked for, by name."""
-        assert self._seen is not None
         found = [done.result for outcome in outcomes for done in outcome.steps.values()]
         known = found[0] if found else None
         assert known is None or isinstance(known, RowStates)
-        return self._seen[1].result(known)
+        return self.known[1].result(known)
 
 
 def _operation(array: TensorStore, asked: ReductionRequest, dims: Dims) -> ReduceArray:

@@ -43,11 +43,8 @@ class RowStates(NamedTuple):
     """What is known of the rows that some blocks have a part of, and how it merges.
 
     Blocks that lie behind each other along the reduced dimensions have the same rows: their states
-    are merged. Others have rows of their own. So states are kept by the bounds of blocks along the
-    other dimensions, and those of all blocks together tile the result.
-
-    Attributes:
-        states: what is known of each measure, by the bounds along the dimensions that are kept.
+    are merged. Others have rows of their own. So `states` has those of each measure by the bounds
+    of blocks along the dimensions that are kept, and those of all blocks together tile the result.
     """
 
     states: dict[Box, Mapping[str, State]]
@@ -74,8 +71,7 @@ class RowStates(NamedTuple):
     def from_json(json: Sequence[Any]) -> RowStates:
         """What `to_json` gave.
 
-        Raises:
-            SpecError: it is damaged.
+        Raises SpecError: it is damaged.
         """
         try:
             return RowStates(
@@ -134,8 +130,7 @@ class MergeRows:
 class ReduceArray:
     """See the head of this file.
 
-    Raises:
-        IndexingError: there is no such dimension.
+    Raises IndexingError: there is no such dimension.
     """
 
     def __init__(
@@ -151,9 +146,9 @@ class ReduceArray:
         self._reduced = numbered(dims, self._view.input_labels)
         self.inline = source.inline
         self.memory = source.memory
-        self.told_bytes = source.data_type.array_dtype.itemsize
+        self.progress_bytes = source.data_type.array_dtype.itemsize
         # Rows that do not lie side by side in memory are moved there.
-        self.item_bytes = 2 * self.told_bytes
+        self.item_bytes = 2 * self.progress_bytes
         layout = source.schema.chunk_layout
         edges = chunk_edges(source, self._view, layout.read_chunk.shape)
         few = chunk_edges(source, self._view, layout.write_chunk.shape)
@@ -173,13 +168,9 @@ class ReduceArray:
         return tuple(side for dim, side in enumerate(box) if dim not in self._reduced)
 
     def result(self, found: RowStates | None) -> dict[str, Any]:
-        """What was asked for, by name.
+        """What was asked for, by name; None: there are no blocks.
 
-        Args:
-            found: what all blocks know; None: there are none.
-
-        Raises:
-            MismatchError: a sum does not fit its type; there is no least of no elements.
+        Raises MismatchError: a sum does not fit its type; there is no least of no elements.
         """
         view, reductions = self._view, self._reductions
         whole = self._kept(
@@ -231,14 +222,9 @@ class _Result:
 def numbered(
     dims: Iterable[int | str] | int | str | None, labels: Sequence[str]
 ) -> tuple[int, ...]:
-    """Which dimensions are meant, in ascending order.
+    """Which dimensions are meant, in ascending order; None: all.
 
-    Args:
-        dims: by number, counted from the end if negative, or by label; None: all.
-        labels: of all dimensions.
-
-    Raises:
-        IndexingError: there is no such dimension, or it is named twice.
+    Raises IndexingError: there is no such dimension, or it is named twice.
 
     Example:
         >>> numbered(("x", 0), ["t", "y", "x"]), numbered(-1, ["", ""]), numbered(None, ["", ""])

@@ -84,11 +84,7 @@ class ReductionRequest:
     """What is asked for.
 
     Attributes:
-        names: of the reductions.
         skipna: whether NaN is passed over.
-        bins: of the histogram.
-        range: of the histogram.
-        q: which quantiles.
         ddof: what is taken off the count of elements for variances.
     """
 
@@ -170,8 +166,7 @@ class Reductions:
     def result(self, name: str, states: Mapping[str, State], rows: int) -> Array | Histogram:
         """A reduction of each of the rows.
 
-        Raises:
-            MismatchError: a sum does not fit 64 bits; or there is no least of no elements.
+        Raises MismatchError: a sum does not fit 64 bits; or there is no least of no elements.
         """
         if name in ("min", "max"):
             return self._extreme(name, states)

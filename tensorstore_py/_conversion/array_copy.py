@@ -36,16 +36,7 @@ __all__ = ["ChunkCopy", "copy_blocks", "form_digest", "way"]
 
 
 class ChunkCopy(NamedTuple):
-    """One array on its way to another, as `ArrayCopy`, chunk by chunk.
-
-    Attributes:
-        source: where from.
-        target: where to.
-        inline: the execution mode of copying.
-        blocks: what to copy.
-        memory: the budget that blocks count in.
-        verify: read again what was written, and compare it with what is at the source.
-    """
+    """One array on its way to another, as `ArrayCopy`, chunk by chunk."""
 
     source: ChunkedDriver[Any]
     target: ChunkedDriver[Any]
@@ -71,7 +62,7 @@ class ChunkCopy(NamedTuple):
         return self.target.data_type.array_dtype.itemsize
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element counts."""
         return self.item_bytes
 
@@ -91,8 +82,7 @@ class ChunkCopy(NamedTuple):
     async def _check(self, cell: Cell) -> None:
         """Compare the bytes of a chunk at both ends.
 
-        Raises:
-            DataLossError: they differ; names the key.
+        Raises DataLossError: they differ; names the key.
         """
         from_, to = self.source._known.source, self.target._known.source
         here = await within(self.inline, from_.inline, lambda: from_.read(cell))
@@ -109,23 +99,14 @@ async def copy_blocks(
     source: SourceArray,
     target: TensorStore,
     form: TargetMetadata,
-    told: Reporter,
+    reporter: Reporter,
     damaged: list[DamagedTask],
     *,
     verify: bool = False,
 ) -> tuple[int, int]:
-    """Copy an array.
+    """Copy an array to the one that was made for it; gives bytes of elements, and chunks.
 
-    Args:
-        source: where from.
-        target: the array that was made for it.
-        form: how it was to be made.
-        told: progress of all arrays is reported to it.
-        damaged: gets the blocks that could not be copied; all others are.
-        verify: read again what was written, and compare.
-
-    Returns:
-        How many bytes of elements were copied, and how many chunks.
+    `damaged` gets the blocks that could not be copied; all others are.
     """
     copy = way(source, target, form, verify=verify)
 
@@ -141,10 +122,10 @@ async def copy_blocks(
         run,
         item_bytes=copy.item_bytes,
         memory=copy.memory,
-        told=PartReporter(told),
-        told_bytes=copy.told_bytes,
+        reporter=PartReporter(reporter),
+        progress_bytes=copy.progress_bytes,
     )
-    return copy.blocks.size * copy.told_bytes, copy.blocks.chunks
+    return copy.blocks.size * copy.progress_bytes, copy.blocks.chunks
 
 
 def form_digest(source: SourceArray, form: TargetMetadata) -> str:

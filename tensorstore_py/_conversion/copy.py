@@ -45,12 +45,7 @@ Patterns = str | Iterable[str]
 
 
 class CopyArguments(NamedTuple):
-    """What is asked for.
-
-    Attributes:
-        request: checked.
-        zarr_format: version of a new hierarchy, if it was said.
-    """
+    """What is asked for, checked; `zarr_format` is that of a new hierarchy, if it was said."""
 
     request: Request
     zarr_format: int | None
@@ -110,8 +105,7 @@ class CopyArguments(NamedTuple):
     def to_json(self) -> JsonObject:
         """The arguments of `ts.copy` as JSON, for another process.
 
-        Raises:
-            UnsupportedError: an end is what only this process has.
+        Raises UnsupportedError: an end is what only this process has.
         """
         request = self.request
         said: JsonObject = {
@@ -130,8 +124,7 @@ class CopyArguments(NamedTuple):
 def as_chunks(given: object) -> Chunks | None:
     """What a caller says of chunks.
 
-    Raises:
-        TypeError: it is no extent, nor a list or mapping of such.
+    Raises TypeError: it is no extent, nor a list or mapping of such.
     """
     if given is None or (isinstance(given, int) and not isinstance(given, bool)):
         return given
@@ -313,8 +306,8 @@ def rechunk(
         "verify": verify,
         "context": context,
     }
-    told = Reporter(progress, "rechunk")
-    return _copy("rechunk", source, dest, options, manifest, executor, dry_run, told)
+    reporter = Reporter(progress, "rechunk")
+    return _copy("rechunk", source, dest, options, manifest, executor, dry_run, reporter)
 
 
 def _check_chunks(chunks: Chunks | None, options: Mapping[str, Any]) -> None:
@@ -331,7 +324,7 @@ def _copy(
     manifest: object,
     executor: object,
     dry_run: bool,
-    told: Reporter,
+    reporter: Reporter,
 ) -> Future[CopySummary]:
     """Copy in this process, or by an executor."""
     asked = CopyArguments.of(source, dest, **options)
@@ -339,10 +332,12 @@ def _copy(
     if manifest is not None:
         where = document_place(manifest, as_context(options["context"]))
     if not dry_run and (executor is not None or where is not None):
-        return run_call(CopyCall(operation, asked.request, asked.to_json), executor, told, where)
-    whole = TreeCopy(asked.request, told)
+        return run_call(
+            CopyCall(operation, asked.request, asked.to_json), executor, reporter, where
+        )
+    whole = TreeCopy(asked.request, reporter)
     body = partial(whole.run, dry_run=dry_run)
-    return told.until(start(asked.request.inline, body, on_interrupt=OnInterrupt.CANCEL))
+    return reporter.until(start(asked.request.inline, body, on_interrupt=OnInterrupt.CANCEL))
 
 
 def _planner(operation: str) -> Callable[..., CopyCall]:
@@ -350,15 +345,8 @@ def _planner(operation: str) -> Callable[..., CopyCall]:
         source: object,
         dest: object,
         chunks: Chunks | None = None,
-        *,
-        manifest: object = None,
-        executor: object = None,
-        dry_run: bool = False,
-        progress: ProgressLike = None,
         **options: Any,
     ) -> CopyCall:
-        """The call; how it is run makes no difference to its plan."""
-        del manifest, executor, dry_run, progress
         if operation == "rechunk":
             _check_chunks(chunks, options)
         asked = CopyArguments.of(source, dest, chunks=chunks, **options)

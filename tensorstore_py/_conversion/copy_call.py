@@ -14,7 +14,7 @@ from tensorstore_py._conversion.copy_plan import PlannedArray
 from tensorstore_py._conversion.summary import CopySummary
 from tensorstore_py._conversion.tree_copy import TreeCopy, arrays, summary
 from tensorstore_py._plan.arrays import array_json, open_json
-from tensorstore_py._plan.call import Call
+from tensorstore_py._plan.call import FoundCall
 from tensorstore_py._plan.steps import Stage, Step, register
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.progress import Reporter
@@ -38,7 +38,7 @@ __all__ = ["CopyCall"]
 _TOGETHER = 16
 
 
-class CopyCall(Call[CopySummary]):
+class CopyCall(FoundCall[CopySummary, "tuple[FoundEndpoint, list[Planned]]"]):
     """A copy that is asked for."""
 
     def __init__(
@@ -47,12 +47,11 @@ class CopyCall(Call[CopySummary]):
         self.operation = operation
         self._tree = TreeCopy(request._replace(inline=False), Reporter(None))
         self._arguments = arguments
-        self._seen: tuple[FoundEndpoint, list[Planned]] | None = None
 
     def resume(self, forms: Mapping[str, str]) -> None:
         """See `Call`."""
         self._tree = self._tree._replace(request=self._tree.request._replace(begun=forms))
-        self._seen = None
+        self._found = None
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -62,14 +61,12 @@ class CopyCall(Call[CopySummary]):
         """See `Call`."""
         return dict(self._tree.request.identity)
 
-    async def _look(self) -> tuple[FoundEndpoint, list[Planned]]:
-        if self._seen is None:
-            self._seen = await self._tree.look()
-        return self._seen
+    async def _find(self) -> tuple[FoundEndpoint, list[Planned]]:
+        return await self._tree.look()
 
     async def stages(self) -> tuple[Stage, ...]:
         """See `Call`."""
-        to, plan = await self._look()
+        to, plan = await self.found()
         steps = [await self._step(to, each) for each in arrays(plan)]
         return (Stage(tuple(steps)),)
 
@@ -87,24 +84,15 @@ class CopyCall(Call[CopySummary]):
                 "verify": verify,
             }
 
-        return Step(
-            "copy",
-            each.path,
-            arguments,
-            operation.blocks,
-            operation.item_bytes,
-            operation.told_bytes,
-            operation,
-            form_digest(each.source, each.form),
-        )
+        form = form_digest(each.source, each.form)
+        return Step.of("copy", each.path, arguments, operation, form)
 
     async def begin(self, again: bool) -> None:
         """Make groups and arrays.
 
-        Raises:
-            FailedPreconditionError: another process has made one since this was planned.
+        Raises FailedPreconditionError: another process has made one since this was planned.
         """
-        to, plan = await self._look()
+        to, plan = await self.found()
         left = arrays(plan)
         replaced = again or self._tree.request.if_exists == "replace"
         for each in left:
@@ -123,7 +111,7 @@ class CopyCall(Call[CopySummary]):
 
     async def check_begun(self) -> None:
         """See `Call`."""
-        _, plan = await self._look()
+        _, plan = await self.found()
         for each in arrays(plan):
             if each.action == "create" and each.path in (self._tree.request.begun or ()):
                 raise FailedPreconditionError(
@@ -133,13 +121,12 @@ class CopyCall(Call[CopySummary]):
 
     async def end(self) -> None:
         """Write consolidated metadata where the source has it."""
-        to, plan = await self._look()
+        to, plan = await self.found()
         await self._tree.consolidate(to, plan)
 
     def result(self, outcomes: list[StageOutcome]) -> CopySummary:
         """What was copied."""
-        assert self._seen is not None
-        _, plan = self._seen
+        _, plan = self.known
         done: dict[str, tuple[int, int]] = {}
         left = arrays(plan)
         for outcome in outcomes:

@@ -48,11 +48,7 @@ _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\]|.", re.DOTALL)
 
 
 class MemberPaths(NamedTuple):
-    """Some members.
-
-    Attributes:
-        includes: patterns of which one must match; all members if there are none.
-        excludes: patterns of which none may match.
+    """Members of which a pattern of `includes` matches, if there are any, and none of `excludes`.
 
     Example:
         >>> paths = MemberPaths.of(["raw", "**/mask"], "raw/old")
@@ -89,8 +85,7 @@ class MemberPaths(NamedTuple):
     def among(self, paths: Iterable[str]) -> set[str]:
         """Those that are meant, and the groups above them.
 
-        Raises:
-            NotFoundError: a pattern of `includes` matches none; names it.
+        Raises NotFoundError: a pattern of `includes` matches none; names it.
         """
         known = list(paths)
         for pattern in self.includes:
@@ -147,13 +142,9 @@ class PlannedGroup(NamedTuple):
 
 
 class PlannedArray(NamedTuple):
-    """What becomes of an array.
+    """What becomes of an array; see `CopiedMember` for `action`.
 
-    Attributes:
-        source: the array.
-        form: how the copy is to be.
-        action: see `CopiedMember`.
-        size_bytes: of the elements, as the copy has them in memory; 0 if it is skipped.
+    `size_bytes` is of the elements, as the copy has them in memory; 0 if it is skipped.
     """
 
     source: SourceArray
@@ -174,15 +165,10 @@ class Request(NamedTuple):
     """What is asked for.
 
     Attributes:
-        source: where from.
-        destination: where to.
-        inline: the execution mode of the copy.
-        paths: which members are meant.
         if_exists: what to do about arrays that are there.
         wanted: how copies differ from their sources.
         begun: of arrays that an earlier copy has begun, their forms; None: there was none.
         identity: what must be the same for a later copy to go on with this one.
-        verify: read again what was written, and compare.
     """
 
     source: SourceEndpoint
@@ -197,10 +183,6 @@ class Request(NamedTuple):
 
     async def plan(self, from_: FoundEndpoint, to: FoundEndpoint) -> list[Planned]:
         """What becomes of each member that is meant, in the order of their paths.
-
-        Args:
-            from_: what is at the source.
-            to: what is at the destination.
 
         Raises:
             NotFoundError: a pattern matches nothing.

@@ -109,7 +109,6 @@ class FoundEndpoint(NamedTuple):
 
     Attributes:
         tree: the hierarchy that it is a node of; None: an array by itself.
-        path: of the node.
         node: what is there; None: nothing.
         place: what opens arrays of the hierarchy.
         transaction: that it is seen through.
@@ -128,7 +127,6 @@ class SourceEndpoint(NamedTuple):
     """What a copy is from.
 
     Attributes:
-        inline: its execution mode.
         find: finds out what is there.
         described: how to name it to a person, and in a manifest.
         to_json: makes what another process takes for it.
@@ -141,13 +139,10 @@ class SourceEndpoint(NamedTuple):
 
 
 class DestinationEndpoint(NamedTuple):
-    """What a copy is to.
+    """What a copy is to, as `SourceEndpoint`.
 
     Attributes:
-        inline: its execution mode.
         find: finds out what is there; takes the source's format, which a new hierarchy gets.
-        described: as for `SourceEndpoint`.
-        to_json: as for `SourceEndpoint`.
         array: the spec of an array by itself, in a format without hierarchies.
     """
 
@@ -159,14 +154,9 @@ class DestinationEndpoint(NamedTuple):
 
 
 def source(given: object, context: Context) -> SourceEndpoint:
-    """The end that a copy is from.
+    """The end that a copy is from: a TensorStore, a Group, or what opens one.
 
-    Args:
-        given: a TensorStore, a Group, or whatever `ts.open` or `ts.Group.open` takes.
-        context: what specs are bound to.
-
-    Raises:
-        SpecError: something is wrong with it; names the JSON path.
+    Raises SpecError: something is wrong with it; names the JSON path.
     """
     if isinstance(given, TensorStore):
         return _open_array_end(given)
@@ -200,15 +190,11 @@ def source(given: object, context: Context) -> SourceEndpoint:
 
 
 def destination(given: object, context: Context, zarr_format: int | None) -> DestinationEndpoint:
-    """The end that a copy is to.
+    """The end that a copy is to, as `source`; what is not there is made.
 
-    Args:
-        given: as for `source`; what is not there is made.
-        context: what specs are bound to.
-        zarr_format: version of a hierarchy that is made; None: whichever is there, or the source's.
+    `zarr_format` is that of a hierarchy that is made; None: whichever is there, or the source's.
 
-    Raises:
-        SpecError: something is wrong with it; names the JSON path.
+    Raises SpecError: something is wrong with it; names the JSON path.
     """
     if isinstance(given, TensorStore):
         return _as_it_is(_open_array_end(given))
@@ -259,8 +245,7 @@ def destination(given: object, context: Context, zarr_format: int | None) -> Des
 def _model_json(model: DriverSpec, transaction: Transaction | None) -> JsonObject:
     """What another process takes for a place.
 
-    Raises:
-        UnsupportedError: it is seen through a transaction.
+    Raises UnsupportedError: it is seen through a transaction.
     """
     if transaction is not None:
         raise UnsupportedError(
@@ -381,8 +366,6 @@ class SourceArray(NamedTuple):
         path: below what is copied; `""` is that itself.
         array: the open array, or a view of one.
         document: what makes it an array in its format; None if it is no whole node.
-        form: the format; None if it has none.
-        attributes: of the array.
     """
 
     path: str

@@ -21,7 +21,7 @@ from tensorstore_py._conversion.translation import (
     same_array,
     translate,
 )
-from tensorstore_py._hierarchy.consolidating import consolidate
+from tensorstore_py._hierarchy.changes import consolidate
 from tensorstore_py._hierarchy.document import serialize_document
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
@@ -64,7 +64,7 @@ class InPlaceMigration(NamedTuple):
     to: Version
     keep: bool
     where: str
-    told: Reporter
+    reporter: Reporter
 
     @property
     def store(self) -> KvStore:
@@ -164,8 +164,7 @@ class InPlaceMigration(NamedTuple):
     def _check_begun(self, node: OldNode, difference: str) -> None:
         """Refuse a node whose documents do not tell the same.
 
-        Raises:
-            FailedPreconditionError: they don't.
+        Raises FailedPreconditionError: they don't.
         """
         if difference:
             raise FailedPreconditionError(
@@ -186,7 +185,7 @@ class InPlaceMigration(NamedTuple):
     async def _store_new(self, plans: Sequence[_PlannedNode]) -> None:
         store = self.store
 
-        self.told.begin(0, 0, sum(each.node.kind == "array" for each in plans))
+        self.reporter.begin(0, 0, sum(each.node.kind == "array" for each in plans))
 
         async def make(each: _PlannedNode) -> None:
             if each.step.action == "chunks":
@@ -202,7 +201,7 @@ class InPlaceMigration(NamedTuple):
                         "migrate again when nobody else changes the hierarchy"
                     )
             if each.node.kind == "array":
-                self.told.advance(0, 0, 1)
+                self.reporter.advance(0, 0, 1)
 
         await self._inner_first(plans, make)
         for each in plans:
@@ -216,23 +215,22 @@ class InPlaceMigration(NamedTuple):
         before = await open_as(self.old, path, as_version2(each.node))
         after = await open_as(self.new, path, document)
         copy = ArrayCopy.of(before._driver, before._transform, after._driver, after._transform)
-        part = PartReporter(self.told)
-        self.told.more(0, copy.blocks.size * copy.told_bytes)
+        part = PartReporter(self.reporter)
+        self.reporter.more(0, copy.blocks.size * copy.progress_bytes)
         await each_block(
             copy.inline,
             copy.blocks,
             copy.run,
             item_bytes=copy.item_bytes,
             memory=copy.memory,
-            told=part,
-            told_bytes=copy.told_bytes,
+            reporter=part,
+            progress_bytes=copy.progress_bytes,
         )
 
     async def _check(self, plans: Sequence[_PlannedNode]) -> None:
         """Look at what was stored, before what it replaces goes.
 
-        Raises:
-            DataLossError: it is not what it should be; everything old is still there.
+        Raises DataLossError: it is not what it should be; everything old is still there.
         """
         place = self.new if self.to == 3 else self.old
         tree = place.tree(None)

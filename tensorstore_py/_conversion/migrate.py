@@ -58,12 +58,8 @@ __all__ = ["MigrateCall", "migrate"]
 class MigrateCall(Call[Migration]):
     """A migration to somewhere else that is asked for.
 
-    Args:
-        request: the copy.
-        to: the version.
-        look: finds out how to name what is migrated, and of which version each node is, by its
-            path; in the execution mode of the source.
-        arguments: makes the call's arguments as JSON.
+    `look` finds out how to name what is migrated, and of which version each node is, by its path,
+    in the execution mode of the source; `arguments` makes the call's arguments as JSON.
     """
 
     operation = "migrate"
@@ -87,11 +83,11 @@ class MigrateCall(Call[Migration]):
         """The execution mode of `copied`."""
         return self._request.inline
 
-    async def copied(self, told: Reporter, *, dry_run: bool) -> Migration:
+    async def copied(self, reporter: Reporter, *, dry_run: bool) -> Migration:
         """Copy in this process, without a plan, or see what would be copied."""
         source = self._request.source
         self._name, self._versions = await within(self.inline, source.inline, self._look)
-        return self._migration(await TreeCopy(self._request, told).run(dry_run=dry_run))
+        return self._migration(await TreeCopy(self._request, reporter).run(dry_run=dry_run))
 
     def request(self) -> JsonObject:
         """See `Call`."""
@@ -205,16 +201,16 @@ def migrate(
         array(7, dtype=int16)
     """
     shared = as_context(context)
-    told = Reporter(progress, "migrate")
+    reporter = Reporter(progress, "migrate")
     if dest is None and not in_place:
         raise SpecError("in_place=False needs a place for the copy", ("dest",))
     if dest is not None:
         call = _planned(where, to, dest=dest, context=shared)
         kept = None if manifest is None else document_place(manifest, shared)
         if not dry_run and (executor is not None or kept is not None):
-            return run_call(call, executor, told, kept)
-        body = partial(call.copied, told, dry_run=dry_run)
-        return told.until(start(call.inline, body, on_interrupt=OnInterrupt.CANCEL))
+            return run_call(call, executor, reporter, kept)
+        body = partial(call.copied, reporter, dry_run=dry_run)
+        return reporter.until(start(call.inline, body, on_interrupt=OnInterrupt.CANCEL))
     for name, value in (("executor", executor), ("manifest", manifest)):
         if value is not None:
             raise SpecError("a migration in place runs in this process; pass dest=", (name,))
@@ -222,16 +218,15 @@ def migrate(
 
     async def migrated() -> Migration:
         old, new, name = await _inside(model, shared)
-        return await InPlaceMigration(old, new, to, keep, name, told).run(dry_run=dry_run)
+        return await InPlaceMigration(old, new, to, keep, name, reporter).run(dry_run=dry_run)
 
-    return told.until(start(here, migrated, on_interrupt=OnInterrupt.CANCEL))
+    return reporter.until(start(here, migrated, on_interrupt=OnInterrupt.CANCEL))
 
 
 def _place(where: object, to: int, context: Context) -> tuple[DriverSpec, bool]:
     """The bound spec of what is migrated, and its execution mode.
 
-    Raises:
-        SpecError: the place or the version is wrong.
+    Raises SpecError: the place or the version is wrong.
     """
     if to not in (2, 3):
         raise SpecError(f"expected 2 or 3, not {to!r}", ("to",))
@@ -249,8 +244,7 @@ def _planned(
 ) -> MigrateCall:
     """The call of a migration to somewhere else; how it is run makes no difference.
 
-    Raises:
-        SpecError: it is one in place.
+    Raises SpecError: it is one in place.
     """
     del how
     if dest is None:

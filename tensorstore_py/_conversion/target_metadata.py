@@ -50,8 +50,7 @@ class RequestedMetadata(NamedTuple):
     def check_names(self, labels: Collection[str]) -> None:
         """Refuse extents of dimensions that no array has.
 
-        Raises:
-            SpecError: names the dimension, and those that there are.
+        Raises SpecError: names the dimension, and those that there are.
         """
         for argument, extents in (("chunks", self.chunks), ("shards", self.shards)):
             for name in extents if isinstance(extents, Mapping) else ():
@@ -76,15 +75,9 @@ class TargetMetadata(NamedTuple):
 def target_metadata(
     source: SourceArray, form: HierarchyFormat | None, wanted: RequestedMetadata
 ) -> TargetMetadata:
-    """What the copy of an array is to be like.
+    """What the copy of an array is to be like in a format; None: one without hierarchies.
 
-    Args:
-        source: the array.
-        form: the format of the copy; None: one without hierarchies.
-        wanted: what is to change.
-
-    Raises:
-        SpecError, MismatchError: what is wanted does not fit the array.
+    Raises SpecError, MismatchError: what is wanted does not fit the array.
     """
     changes = wanted.changes
     same_format = form is not None and source.form is form
@@ -189,7 +182,7 @@ def _sizes(shape: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
 def _resolved(
     source: SourceArray, name: str, wanted: Chunks, present: tuple[int, ...] | None
 ) -> tuple[int, ...]:
-    """The extent along each dimension; what is not told stays, or is all of it."""
+    """The extent along each dimension; what is not given stays, or is all of it."""
     shape, labels = source.shape, source.array.domain.labels
     kept = present or shape
     if isinstance(wanted, Mapping):

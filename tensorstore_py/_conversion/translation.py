@@ -63,11 +63,8 @@ class OldNode(NamedTuple):
     """A node, as its documents tell.
 
     Attributes:
-        path: below what is migrated.
-        kind: `"array"` or `"group"`.
         version: of its oldest documents.
         document: the one that makes it a node in that version.
-        attributes: in that version.
         newer: its `zarr.json`; None: it has none.
         keys: of the documents of that version, the one that makes it a node last.
         leftover: keys of documents that are older still.
@@ -177,8 +174,7 @@ class Translated(NamedTuple):
 def as_version2(node: OldNode) -> JsonObject:
     """The `.zarray` of a node that is an array.
 
-    Raises:
-        SpecError: its document is of version 1, and wrong.
+    Raises SpecError: its document is of version 1, and wrong.
     """
     return array_in_version2(node.document) if node.version == 1 else node.document
 

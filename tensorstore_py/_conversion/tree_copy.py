@@ -15,8 +15,7 @@ from tensorstore_py._api.options import updated
 from tensorstore_py._conversion.array_copy import copy_blocks
 from tensorstore_py._conversion.copy_plan import Planned, PlannedArray, PlannedGroup
 from tensorstore_py._conversion.summary import CopiedMember, CopySummary
-from tensorstore_py._hierarchy.changes import create_group, make_parents
-from tensorstore_py._hierarchy.consolidating import consolidate
+from tensorstore_py._hierarchy.changes import consolidate, create_group, make_parents
 from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.path import join
 from tensorstore_py._interface.key_range import KeyRange
@@ -44,7 +43,7 @@ class TreeCopy(NamedTuple):
     """The copying."""
 
     request: Request
-    told: Reporter
+    reporter: Reporter
 
     async def run(self, *, dry_run: bool) -> CopySummary:
         """Copy, or see what would be copied."""
@@ -53,7 +52,7 @@ class TreeCopy(NamedTuple):
         if dry_run:
             return CopySummary.of(members, dry_run=True)
         left = arrays(plan)
-        self.told.begin(sum(each.size_bytes for each in left), 0, len(left))
+        self.reporter.begin(sum(each.size_bytes for each in left), 0, len(left))
         await self.make_groups(to, plan)
         outcome = StageOutcome({}, [])
         done = await self._copy_arrays(to, left, outcome.damaged)
@@ -106,9 +105,9 @@ class TreeCopy(NamedTuple):
         async def copy(each: PlannedArray) -> None:
             target = await self.target(to, each)
             done[each.source.path] = await copy_blocks(
-                each.source, target, each.form, self.told, damaged, verify=self.request.verify
+                each.source, target, each.form, self.reporter, damaged, verify=self.request.verify
             )
-            self.told.advance(0, 0, 1)
+            self.reporter.advance(0, 0, 1)
 
         small = [each for each in left if each.size_bytes < _SMALL_BYTES]
         await fan_out(self.request.inline, small, copy, count=len(small), width=_TOGETHER)
@@ -187,13 +186,7 @@ def arrays(plan: list[Planned]) -> list[PlannedArray]:
 def summary(
     plan: list[Planned], done: Mapping[str, tuple[int, int]], *, verified: bool
 ) -> CopySummary:
-    """What became of all members.
-
-    Args:
-        plan: what was to become of them.
-        done: of each array, by its path, how many bytes and chunks were copied.
-        verified: whether they were read again.
-    """
+    """What became of all members; `done`: how many bytes and chunks of each array were copied."""
     members = [_member(each) for each in plan]
     finished = [
         member._replace(bytes=done[member.path][0], chunks=done[member.path][1])

@@ -43,8 +43,7 @@ _KEPT = ("shape", "chunks", "dtype", "order")
 def array_in_version2(meta: Mapping[str, object]) -> JsonObject:
     """The `.zarray` of an array whose `meta` this is.
 
-    Raises:
-        SpecError: it is no such document, or version 2 cannot say it; names the member.
+    Raises SpecError: it is no such document, or version 2 cannot say it; names the member.
 
     Example:
         >>> meta = {"zarr_format": 1, "shape": [20], "chunks": [10], "dtype": "<i4", "order": "C"}
@@ -109,9 +108,6 @@ _SHUFFLES_OF_3 = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 def codec_in_version2(codecs: Iterable[object]) -> JsonObject:
     """The members of version 2's codec for a chain of version 3.
 
-    Args:
-        codecs: as in metadata; those inside of shards count.
-
     Example:
         >>> codec_in_version2(["bytes", {"name": "gzip", "configuration": {"level": 6}}])
         {'compressor': {'id': 'gzip', 'level': 6}}
@@ -166,8 +162,7 @@ _SHUFFLES: Final = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
 def array_in_version3(document: Mapping[str, object], attributes: JsonObject) -> JsonObject:
     """The `zarr.json` of an array whose chunks stay where and as they are.
 
-    Raises:
-        SpecError: chunks like these cannot be said in version 3; says why.
+    Raises SpecError: chunks like these cannot be said in version 3; says why.
 
     Example:
         >>> old = {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i2", "order": "C"}
@@ -203,8 +198,7 @@ def array_in_version3(document: Mapping[str, object], attributes: JsonObject) ->
 def data_type_in_version3(document: Mapping[str, object]) -> object:
     """The data type of a `.zarray`.
 
-    Raises:
-        SpecError: version 3 has none with the same bytes.
+    Raises SpecError: version 3 has none with the same bytes.
 
     Example:
         >>> data_type_in_version3({"dtype": "|S3"})
@@ -215,14 +209,9 @@ def data_type_in_version3(document: Mapping[str, object]) -> object:
 
 
 def codecs_in_version3(document: Mapping[str, object], *, order: bool = True) -> list[JsonObject]:
-    """The codecs that read chunks of a `.zarray`.
+    """The codecs that read chunks of a `.zarray`, with that for the order of elements, or not.
 
-    Args:
-        document: the `.zarray`.
-        order: whether the order of elements in memory is one of them.
-
-    Raises:
-        SpecError: some codec has no counterpart; names it.
+    Raises SpecError: some codec has no counterpart; names it.
     """
     chunks = _extents(document, "chunks")
     of_arrays: list[JsonObject] = []
@@ -350,8 +339,7 @@ def _field(json: object) -> list[object]:
 def _endian(dtype: object) -> str | None:
     """The byte order of an element; None if it has none.
 
-    Raises:
-        SpecError: fields differ.
+    Raises SpecError: fields differ.
     """
     if isinstance(dtype, list | tuple):
         found = {_endian(each[1]) for each in dtype} - {None}

@@ -1,6 +1,6 @@
 """Codecs in words: a line that tells how chunks are encoded, of the JSON that formats have.
 
-What is off, or empty, is left out; nothing is looked up, so codecs of plug-ins are told, too.
+What is off, or empty, is left out; nothing is looked up, so codecs of plug-ins are shown, too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ _MEMBERS = ("filters", "codecs", "compressor", "compression")
 
 def codec_words(json: Mapping[str, object]) -> str:
     """All codecs in one line.
-
-    Args:
-        json: of a codec spec.
 
     Example:
         >>> codec_words(
@@ -52,7 +49,9 @@ def _one(codec: object) -> tuple[str, str]:
     members = codec.get("configuration", {key: codec[key] for key in codec if key not in _NAMES})
     if not isinstance(members, Mapping):
         return name, str(members)
-    if "codecs" in members:  # of a shard: how its chunks are encoded; their shape is told elsewhere
+    if (
+        "codecs" in members
+    ):  # of a shard: how its chunks are encoded; their shape is shown elsewhere
         return name, codec_words({"codecs": members["codecs"]})
     return name, ", ".join(
         _member(key, value) for key, value in members.items() if value not in (None, False, [], {})

@@ -1,6 +1,6 @@
 """A drawing of an array: its last three dimensions as a box, with chunks and shards, in SVG.
 
-Lengths are roots of the extents, so that flat and long boxes can be told apart and still be seen.
+Lengths are roots of the extents: flat and long boxes can be distinguished and still be seen.
 The one invariant: however many chunks there are, so many lines are drawn at most; where they are
 more, one line stands for several, and a note says so.
 """
@@ -31,7 +31,6 @@ class Axis(NamedTuple):
     Attributes:
         low: the first position; None: there is none.
         high: one past the last; None: there is none.
-        label: its name.
         chunk: extent of a chunk; None: unknown.
         shard: extent of a shard; None: as a chunk.
         origin: a position where a chunk, and a shard, begins.
@@ -65,10 +64,7 @@ class _Side(NamedTuple):
 
 
 def drawing(axes: list[Axis]) -> Markup:
-    """An array's last three dimensions.
-
-    Args:
-        axes: all of its dimensions.
+    """An array's last three dimensions, of all.
 
     Example:
         >>> svg = drawing([Axis(0, 100, "y", 10), Axis(0, 200, "x", 50)])
@@ -85,18 +81,12 @@ def drawing(axes: list[Axis]) -> Markup:
     if not axes:
         x = _flat(30.0)
     notes = _notes(axes, sides)
-    told = element("div", notes, class_="tsv-muted") if notes else None
-    return element("div", _svg(x, y, z, axes), told)
+    text = element("div", notes, class_="tsv-muted") if notes else None
+    return element("div", _svg(x, y, z, axes), text)
 
 
 def _side(axis: Axis, longest: int, seen: float) -> _Side:
-    """An axis on the screen.
-
-    Args:
-        axis: the axis.
-        longest: extent of the longest one.
-        seen: how much of its length is seen: depth is foreshortened.
-    """
+    """An axis on the screen; of its length a share is `seen`: depth is foreshortened."""
     extent = axis.extent
     length = _LONGEST if extent is None else max(_SHORTEST, _LONGEST * sqrt(extent / longest))
     if not extent or axis.low is None or axis.high is None:

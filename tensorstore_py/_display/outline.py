@@ -70,8 +70,8 @@ def _node(
     name = path.rpartition("/")[2]
     label = labels.get(path, "")
     if label:
-        told = element("span", label, class_="tsv-mono tsv-muted")
-        return element("li", f"{name} ", told, class_="tsv-leaf")
+        text = element("span", label, class_="tsv-mono tsv-muted")
+        return element("li", f"{name} ", text, class_="tsv-leaf")
     count = len(children.get(path, ()))
     if not count or level >= _LEVELS:
         return element("li", f"{name}/", class_="tsv-leaf")

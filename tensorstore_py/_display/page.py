@@ -62,12 +62,7 @@ stroke-linejoin:round}
 
 
 def page(title: str, name: object = "", *sections: object) -> str:
-    """The HTML of one thing.
-
-    Args:
-        title: what it is.
-        name: which one; a URL, for instance.
-        *sections: Markup, one below the other; None is left out.
+    """The HTML of one thing, with Markup sections one below the other; None is left out.
 
     Example:
         >>> page("KvStore", "memory://a&b").endswith("<code>memory://a&amp;b</code></div></div>")

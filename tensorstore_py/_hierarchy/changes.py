@@ -1,4 +1,4 @@
-"""Changes of a tree: groups are created, nodes are moved and deleted.
+"""Changes of a tree: groups are created, nodes are moved and deleted, metadata is consolidated.
 
 A group is made by one conditional write, of the document that makes it one: of any number of
 processes that create the same group one succeeds and the others find it. Missing groups above it
@@ -7,18 +7,24 @@ are made first, so that every node can be found from the outermost one: nothing 
 Nodes are moved and deleted with everything below them key by key, so never at once. A move copies
 first and deletes then: if it is cut short, everything is still at its old path; in a transaction it
 happens at the commit, or not at all.
+
+Consolidated metadata is a copy of what was there while it was gathered; a program that changes the
+tree meanwhile has to consolidate it again. The group's own document keeps whatever else is in it.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
-from tensorstore_py._hierarchy.document import serialize_document
+from tensorstore_py._hierarchy.consolidated import Consolidated
+from tensorstore_py._hierarchy.document import ChangeDocument, parse_document, serialize_document
 from tensorstore_py._hierarchy.node import Node, read_node
 from tensorstore_py._hierarchy.path import parents
+from tensorstore_py._hierarchy.walk import Walk
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
 from tensorstore_py._interface.key_range import KeyRange
-from tensorstore_py._interface.store_abilities import copy_value
+from tensorstore_py._interface.store_abilities import copy_value, update
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py.errors import (
     AlreadyExistsError,
@@ -26,6 +32,7 @@ from tensorstore_py.errors import (
     MismatchError,
     NotFoundError,
     SpecError,
+    UnsupportedError,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +41,14 @@ if TYPE_CHECKING:
     from tensorstore_py._hierarchy.node import Hierarchy
     from tensorstore_py._interface.hierarchy import JsonObject, NodeDocuments
 
-__all__ = ["check_absent", "create_group", "delete_node", "make_parents", "move_node"]
+__all__ = [
+    "check_absent",
+    "consolidate",
+    "create_group",
+    "delete_node",
+    "make_parents",
+    "move_node",
+]
 
 
 async def create_group(
@@ -46,13 +60,6 @@ async def create_group(
     delete_existing: bool = False,
 ) -> Node:
     """Make a group, or find it.
-
-    Args:
-        tree: the hierarchy.
-        path: of the group, in its one form; the groups above it are there.
-        attributes: of a new group.
-        may_exist: take one that is there already.
-        delete_existing: delete whatever is there first.
 
     Raises:
         AlreadyExistsError: there is one, and it may not be.
@@ -74,12 +81,7 @@ async def create_group(
 
 
 async def make_parents(tree: Hierarchy, path: str, above: str | None = None) -> list[str]:
-    """Make the groups above a node that are not there yet.
-
-    Args:
-        tree: the hierarchy.
-        path: of the node.
-        above: of a group above it that is there; None: begin with the outermost.
+    """Make the groups above a node that are not there yet; `above` is the path of one that is.
 
     Returns:
         The paths of those that were made.
@@ -155,13 +157,7 @@ async def delete_node(tree: Hierarchy, path: str) -> None:
 
 
 async def move_node(tree: Hierarchy, source: str, target: str, above: str) -> None:
-    """Move a node, and everything below it, to another path.
-
-    Args:
-        tree: the hierarchy.
-        source: its path.
-        target: where nothing is; groups above it that are not there are made.
-        above: the path of a group above both that is there.
+    """Move a node, and everything below it, to another path; `above` is a group above both.
 
     Raises:
         NotFoundError: nothing is at the source.
@@ -196,3 +192,53 @@ async def move_node(tree: Hierarchy, source: str, target: str, above: str) -> No
     for part in (rest, nodes):
         await fan_out(store.inline, part, copy, count=len(part), width=store.width)
     await store.delete_range(KeyRange.prefix(from_))
+
+
+async def consolidate(tree: Hierarchy, path: str) -> Consolidated:
+    """Store the documents of all nodes below a group with it.
+
+    Returns:
+        What was stored.
+
+    Raises:
+        NotFoundError: the group is not there.
+        UnsupportedError: the format has no such thing, or the store cannot list.
+    """
+    form, store = tree.form, tree.store
+    if form.consolidated_key is None:
+        raise UnsupportedError(f'format "{form.format_id}" has no consolidated metadata')
+    root = await read_node(tree, path, likely="group")
+    if root is None:
+        raise NotFoundError(f"no group found at {tree.describe(path)}")
+    nodes: dict[str, NodeDocuments] = {}
+
+    async def add(node: Node) -> None:
+        inner = node.path[len(path) :].lstrip("/") if path else node.path
+        nodes[inner] = await _all(tree, node.path, node.documents)
+
+    walk = Walk(tree, path, None, None, fresh=True)
+    found: list[Node] | None = [root]
+    while found is not None:
+        await fan_out(store.inline, found, add, count=len(found), width=store.width)
+        found = await walk.step()
+    key = tree.below(path) + form.consolidated_key
+
+    def changed(document: JsonObject | None) -> JsonObject:
+        if document is None and key.endswith(form.node_keys):
+            raise NotFoundError(f"{tree.describe(path)} does not exist any more")
+        return form.with_consolidated(document, nodes)
+
+    await update(store, key, ChangeDocument(changed, store.describe_key(key)))
+    return Consolidated(nodes, path, time.time(), store.describe_key(key))
+
+
+async def _all(tree: Hierarchy, path: str, documents: NodeDocuments) -> NodeDocuments:
+    """The documents of a node with its attributes, where these have one of their own."""
+    key = tree.form.attributes_key
+    if key in documents or key in tree.form.node_keys:
+        return documents
+    found = await tree.store.read(tree.below(path) + key)
+    if found.state != "value":
+        return documents
+    where = tree.store.describe_key(tree.below(path) + key)
+    return {**documents, key: parse_document(found.value, where)}

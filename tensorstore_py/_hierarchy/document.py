@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._interface.read_modify_write import ReadModifyWrite, update
+from tensorstore_py._interface.read_modify_write import ReadModifyWrite
+from tensorstore_py._interface.store_abilities import update
 from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py._spec.json_value import check_text, describe
 from tensorstore_py.errors import DataLossError, NotFoundError, SpecError

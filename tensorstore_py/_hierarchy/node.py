@@ -104,13 +104,7 @@ async def read_node(
     *,
     likely: NodeKind = "array",
 ) -> Node | None:
-    """The node at a path; None if there is none.
-
-    Args:
-        tree: the hierarchy.
-        path: in its one form.
-        known: what may know it already.
-        likely: what to look for first, where arrays and groups are told apart by their keys.
+    """The node at a path; None if there is none. `likely` is looked for first.
 
     Raises:
         DataLossError: a document is corrupt; names its key.
@@ -168,13 +162,8 @@ async def names_in(
 ) -> list[str]:
     """The names right below a group, sorted: of its nodes, as far as one listing can tell.
 
-    A directory that holds no node is among them where nothing but asking would tell.
-
-    Args:
-        tree: the hierarchy.
-        path: of the group.
-        known: what may know it already.
-        wanted: asked while names come; the listing ends when it says no.
+    A directory that holds no node is among them where nothing but asking would tell. The listing
+    ends when `wanted`, which is asked while names come, says no.
 
     Raises:
         UnsupportedError: the store cannot list its keys.

@@ -41,21 +41,12 @@ def normalised(path: object) -> str:
 
 
 def join(path: str, inner: str) -> str:
-    """The path of a node below another one; both in their one form.
-
-    Example:
-        >>> join("", "a"), join("a", "b"), join("a", "")
-        ('a', 'a/b', 'a')
-    """
+    """The path of a node below another one; both in their one form."""
     return f"{path}/{inner}" if path and inner else path or inner
 
 
 def parents(path: str, above: str | None = None) -> list[str]:
-    """The paths of all groups above a node, the outermost first.
-
-    Args:
-        path: the node's.
-        above: the one to begin after; None: begin with the outermost.
+    """The paths of the groups above a node, the outermost first; those below `above` only.
 
     Example:
         >>> parents("a/b/c"), parents("a/b/c", "a"), parents("a", ""), parents("")

@@ -140,13 +140,7 @@ _LISTED_AHEAD = 256
 async def survey(
     tree: Hierarchy, path: str, known: Consolidated | None, max_depth: int | None
 ) -> list[Node]:
-    """A group and all nodes below it, level by level, sorted in each.
-
-    Args:
-        tree: the hierarchy.
-        path: of the group.
-        known: what may know them already.
-        max_depth: how many groups deep: 0 for the group's own nodes; None: all.
+    """A group and all nodes below it, level by level, sorted in each; args are those of `Walk`.
 
     Raises:
         DataLossError: a document is corrupt; names its key.

@@ -242,8 +242,7 @@ def propagate(outer: Frame, inner: Frame) -> Frame:
     Unlike `compose`, every value of every index array is checked now: after this, each position
     of the frame has an output inside the outer domain.
 
-    Raises:
-        OutOfRangeError: naming the dimension, the value or bounds, and the valid range.
+    Raises OutOfRangeError: naming the dimension, the value or bounds, and the valid range.
     """
     frame = propagate_domain(outer, inner)
     if all(index_map.index_array is None for index_map in frame.maps):

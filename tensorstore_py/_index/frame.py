@@ -26,7 +26,6 @@ __all__ = [
     "format_domain",
     "format_frame",
     "identity_maps",
-    "unbounded",
 ]
 
 MAX_RANK = 32
@@ -145,14 +144,6 @@ def check_rank(rank: int) -> int:
 def identity_maps(rank: int) -> tuple[OutputIndexMap, ...]:
     """Output dimension i = input dimension i; the tuples are shared."""
     return _IDENTITY[rank]
-
-
-def unbounded(rank: int) -> Frame:
-    """The identity over a domain without bounds or labels."""
-    implicit = (True,) * rank
-    return Frame(
-        (-INF,) * rank, (INF + 1,) * rank, implicit, implicit, ("",) * rank, identity_maps(rank)
-    )
 
 
 def format_domain(frame: Frame) -> str:

@@ -41,11 +41,6 @@ def apply_index(
 ) -> IndexTransform:
     """The transform that `transform[term]` (or `.oindex[term]`, `.vindex[term]`) means.
 
-    Args:
-        transform: what is indexed.
-        term: NumPy-style expression, `IndexTransform`, `IndexDomain` or `DimExpression`.
-        mode: how index arrays combine.
-
     Raises:
         OutOfRangeError: the term leaves the domain.
         IndexError: the term does not fit the domain.

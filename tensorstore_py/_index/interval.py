@@ -18,7 +18,6 @@ __all__ = [
     "INF",
     "INF_SIZE",
     "affine_domain",
-    "affine_range",
     "check_half_open",
     "check_int64",
     "check_sized",
@@ -209,24 +208,6 @@ def affine_domain(lower: int, upper: int, offset: int, stride: int) -> Interval:
     new_last = (last - offset) // stride
     _check_finite(new_last, lower, upper)
     return new_lower, new_last + 1
-
-
-def affine_range(lower: int, upper: int, offset: int, stride: int) -> Interval:
-    """The hull of `offset + stride * i` over the interval."""
-    bounds = []
-    for bound in (lower, upper - 1):
-        if bound in (-INF, INF):
-            image = -bound if stride < 0 else bound
-        else:
-            image = offset + stride * bound
-            _check_finite(image, lower, upper)
-        bounds.append(image)
-    first, last = bounds
-    if lower == upper:
-        return first, first
-    if stride == 0:
-        return first, first + 1
-    return (last, first + 1) if stride < 0 else (first, last + 1)
 
 
 def _check_finite(bound: int, lower: int, upper: int) -> None:

@@ -35,7 +35,7 @@ __all__ = [
 IndexArray: TypeAlias = npt.NDArray[np.int64]
 
 UNBOUNDED: Interval = (-INF, INF + 1)
-"""The index range of an array map whose values nobody has restricted."""
+"""The index range of an array map whose values are not restricted."""
 
 
 class OutputIndexMethod(Enum):

@@ -103,7 +103,6 @@ class IndexSpec:
     """A parsed index expression.
 
     Attributes:
-        terms: in the order written.
         scalar: whether a single term was given outside a tuple; after a dimension selection it
             then applies to every selected dimension.
         consumed: dimensions of the indexed domain that the terms use up, without the ellipsis.

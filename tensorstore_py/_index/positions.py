@@ -27,11 +27,6 @@ Term: TypeAlias = "int | slice | EllipsisType | Array | None"
 def numpy_index(item: object, shape: Shape) -> tuple[Term, ...]:
     """What `array[item]` means in NumPy, as terms for a domain that begins at 0.
 
-    Args:
-        item: integers, slices, an ellipsis, `None`, arrays of integers or Booleans, or a tuple of
-            these.
-        shape: of the array.
-
     Raises:
         IndexingError: it is none of that, or there are too many.
         OutOfRangeError: a position outside; names the dimension.

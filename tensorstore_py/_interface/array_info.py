@@ -162,7 +162,7 @@ class ArrayInfo:
         if domain is None or any(high > INFINITY for high in domain.exclusive_max):
             raise SpecError("domain must be specified, e.g. shape=[100, 200]")
         rank = domain.rank - len(self.inner)
-        layout = replace(self, lenient=False).layout(schema)
+        layout = (replace(self, lenient=False) if self.lenient else self).layout(schema)
         constraints = layout.constraints
         if constraints.read_chunk == constraints.write_chunk:
             read = write = common_chunks(constraints, domain)[1]

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json as json_module
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sized
+from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._spec.json_value import describe, freeze, parse_stored_json
 from tensorstore_py._spec.model import Model
@@ -22,13 +22,7 @@ from tensorstore_py.errors import MismatchError, SpecError
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = [
-    "ArrayMetadata",
-    "MetadataConstraints",
-    "check_members",
-    "frozen_members",
-    "same_rank",
-]
+__all__ = ["ArrayMetadata", "MetadataConstraints", "same_rank"]
 
 
 class MetadataConstraints(Model):
@@ -46,9 +40,64 @@ class MetadataConstraints(Model):
         """Whether nothing is said, so that a spec need not print it."""
         return not self.to_json()
 
+    @classmethod
+    def parse_document(cls, json: Mapping[str, object], required: Iterable[str] = ()) -> Self:
+        """As `parse`, for a stored document.
+
+        Args:
+            json: the document; each member is frozen by itself, so that an error names it.
+            required: members that must be there.
+
+        Raises:
+            SpecError: a member is missing, unknown or not possible; the path names it.
+        """
+        for name in required:
+            if name not in json:
+                raise SpecError("this member is required", (name,))
+        members: dict[str, object] = {}
+        for name, value in json.items():
+            try:
+                members[name] = freeze(value)
+            except (SpecError, OverflowError) as error:
+                raise SpecError(str(error), (name,)) from None
+        return cls.parse_frozen(members)
+
+    def check(self, document: ArrayMetadata) -> None:
+        """Compare the members that are stated with those of a stored document.
+
+        Raises:
+            MismatchError: names the first that differs, what is stored and what is asked.
+        """
+        asked = self.to_json()
+        if asked:
+            self.check_members(asked, document.to_json())
+
+    @staticmethod
+    def check_members(asked: Mapping[str, object], stored: Mapping[str, object]) -> None:
+        """`check`, for the JSON of both.
+
+        Example:
+            >>> MetadataConstraints.check_members({"shape": [2]}, {"shape": [3]})
+            Traceback (most recent call last):
+                ...
+            tensorstore_py.errors.MismatchError: "shape" is [3] in the stored metadata, but the \
+spec asks for [2]
+        """
+        for name, value in asked.items():
+            if name not in stored:
+                raise MismatchError(
+                    f'"{name}" is not in the stored metadata, but the spec asks for '
+                    f"{describe(value)}"
+                )
+            if value != stored[name]:
+                raise MismatchError(
+                    f'"{name}" is {describe(stored[name])} in the stored metadata, but the spec '
+                    f"asks for {describe(value)}"
+                )
+
 
 class ArrayMetadata(ABC):
-    """One array's whole document; a format's class derives from its constraints, too."""
+    """One array's whole document; a format's class derives from its constraints first."""
 
     @classmethod
     def read(cls, data: bytes) -> Self:
@@ -96,75 +145,34 @@ class ArrayMetadata(ABC):
         return json_module.dumps(self.to_json(), separators=(",", ":")).encode()
 
     @property
-    @abstractmethod
     def constraints(self) -> object:
         """The constraints that only this document satisfies: a spec's `metadata` member."""
+        stated: type[Any] = type(self).__bases__[0]
+        return stated().replace(**{name: getattr(self, name) for name in stated.model_fields})
 
     @abstractmethod
     def resized(self, shape: tuple[int, ...]) -> Self:
         """The metadata of the array with another shape."""
 
 
-def check_members(asked: Mapping[str, object], stored: Mapping[str, object]) -> None:
-    """Compare the members that are asked for with those of a stored document.
-
-    Raises:
-        MismatchError: names the first that differs, what is stored and what is asked.
-
-    Example:
-        >>> check_members({"shape": [2]}, {"shape": [3]})
-        Traceback (most recent call last):
-            ...
-        tensorstore_py.errors.MismatchError: "shape" is [3] in the stored metadata, but the spec \
-asks for [2]
-    """
-    for name, value in asked.items():
-        if name not in stored:
-            raise MismatchError(
-                f'"{name}" is not in the stored metadata, but the spec asks for {describe(value)}'
-            )
-        if value != stored[name]:
-            raise MismatchError(
-                f'"{name}" is {describe(stored[name])} in the stored metadata, but the spec '
-                f"asks for {describe(value)}"
-            )
-
-
-def frozen_members(json: Mapping[str, object], required: Iterable[str] = ()) -> dict[str, object]:
-    """The members of a document, each frozen by itself so that an error names it.
-
-    Raises:
-        SpecError: one is not JSON, or one that is required is missing; the path names it.
-    """
-    for name in required:
-        if name not in json:
-            raise SpecError("this member is required", (name,))
-    found: dict[str, object] = {}
-    for name, value in json.items():
-        try:
-            found[name] = freeze(value)
-        except (SpecError, OverflowError) as error:
-            raise SpecError(str(error), (name,)) from None
-    return found
-
-
-def same_rank(ranks: Mapping[str, int | None]) -> int | None:
+def same_rank(members: Mapping[str, Sized | None]) -> int | None:
     """The number of dimensions that all members agree on; None if none tells.
 
     Args:
-        ranks: what each member tells, None for nothing.
+        members: those with an entry for each dimension; None tells nothing.
 
     Raises:
         SpecError: two differ; the path names the second.
 
     Example:
-        >>> same_rank({"shape": 2, "chunks": None})
+        >>> same_rank({"shape": [4, 6], "chunks": None})
         2
     """
     first: tuple[str, int] | None = None
-    for name, rank in ranks.items():
-        if rank is None:
+    for name, member in members.items():
+        if member is None:
             continue
+        rank = len(member)
         if first is not None and rank != first[1]:
             raise SpecError(f"{rank} dimensions, but {first[0]} has {first[1]}", (name,))
         first = first or (name, rank)

@@ -82,7 +82,7 @@ class Batch(Handle):
         self.submit()
 
     def running(self) -> Batch:
-        """The same batch for those whom it calls: what they add begins at once."""
+        """The same batch for the operations that it runs: what they add begins at once."""
         inner = Batch.__new__(Batch)
         inner._mutex = self._mutex
         inner._waiting = None

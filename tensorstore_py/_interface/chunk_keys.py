@@ -8,9 +8,10 @@ the metadata.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from tensorstore_py._spec.model import Model
+from tensorstore_py._interface.named_configuration import NamedConfiguration
+from tensorstore_py._spec.registry import chunk_key_encodings
 from tensorstore_py.errors import UnsupportedError
 
 __all__ = ["ChunkKeyEncodingModel", "ChunkKeys", "OuterKeys", "SeparatedKeys"]
@@ -28,14 +29,26 @@ class ChunkKeys(ABC):
         """The cell that `name` stands for, or None if it is not a chunk's name."""
 
 
-class ChunkKeyEncodingModel(Model):
+class ChunkKeyEncodingModel(NamedConfiguration):
     """What was asked of the names of chunks: the members of its configuration.
 
     Attributes:
         encoding_id: the registered name, as written in metadata.
     """
 
+    registry = chunk_key_encodings
+    examples = ("default", "v2")
     encoding_id: ClassVar[str]
+
+    @classmethod
+    def parse_named(cls, json: object) -> Self:
+        return super().parse_named({"name": json} if isinstance(json, str) else json)
+
+    def named_json(self, include_defaults: bool = False) -> dict[str, object]:
+        configuration = self.to_json(include_defaults)
+        if not configuration:
+            return {"name": self.encoding_id}
+        return {"configuration": configuration, "name": self.encoding_id}
 
     def bind(self, rank: int) -> ChunkKeys:
         """The names for a grid of a rank.
@@ -87,13 +100,7 @@ class SeparatedKeys(ChunkKeys):
 
 
 class OuterKeys(ChunkKeys):
-    """Names by the chunked dimensions only.
-
-    Args:
-        base: names of cells of the chunked dimensions.
-        rank: how many there are.
-        inner_rank: how many dimensions come behind them.
-    """
+    """Names by the first `rank` dimensions only; `inner_rank` others, not chunked, come behind."""
 
     def __init__(self, base: ChunkKeys, rank: int, inner_rank: int) -> None:
         self._base = base

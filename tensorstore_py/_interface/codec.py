@@ -11,19 +11,23 @@ array to array, array to bytes, bytes to bytes.
 from __future__ import annotations
 
 import json as json_module
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, SupportsIndex, TypeVar
 
 import numpy as np
 
 from tensorstore_py._interface.kvstore import Buffer
+from tensorstore_py._runtime.awaitable_bridge import run_coroutine
 from tensorstore_py._spec.json_value import describe, freeze, thaw
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import codecs
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -39,10 +43,13 @@ __all__ = [
     "CodecModel",
     "ForeignCodecModel",
     "TooLargeError",
+    "check_characters",
     "size_error",
 ]
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+T = TypeVar("T")
+B = TypeVar("B", bytes, memoryview, Buffer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +126,36 @@ class ChunkType:
             shape = (self.size_bytes // dtype.itemsize,)
         return ChunkType(shape, dtype, np.zeros((), dtype))
 
+    def check_elements(self, array: Array) -> None:
+        """Refuse stored truth values other than 0 and 1, and text of what are no characters.
+
+        Raises:
+            DataLossError: there is one.
+        """
+        if self.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+            raise DataLossError("a stored boolean is neither 0 nor 1")
+        check_characters(array)
+
     def flat(self, array: Array) -> Array:
         """All bytes of an array, in C order, as flat elements of this chunk's type."""
         return np.ascontiguousarray(array).reshape(-1).view(self.dtype)
+
+
+def check_characters(array: Array) -> None:
+    """Refuse an array of text, or of records with text, that holds anything but characters.
+
+    NumPy takes any 32 bits for one, and fails only when it converts that one.
+
+    Raises:
+        DataLossError: a number that Unicode does not have.
+    """
+    for name in array.dtype.names or ():
+        check_characters(array[name])  # type: ignore[call-overload]
+    if array.dtype.kind == "U" and array.size:
+        codes = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        largest = int(np.ascontiguousarray(array).reshape(-1).view(codes).max())
+        if largest > sys.maxunicode:
+            raise DataLossError(f"a stored character is {largest:#x}, which Unicode does not have")
 
 
 #: What a bytes-to-bytes codec sees when it cannot know the size of an element: itemsize 0.
@@ -156,8 +190,8 @@ class ArrayToBytes(ABC):
 
     #: Size of every encoded chunk in bytes, or None if it depends on the values.
     encoded_size: int | None = None
-    #: Where that is None: what no encoded chunk in its right mind exceeds; None if there is no
-    #: such limit. It protects from data that unpacks to more than memory holds.
+    #: Where that is None: an upper bound on the size of a valid encoded chunk; None if there is
+    #: none. It protects from data that unpacks to more than memory holds.
     most_bytes: int | None = None
     #: Whether encoded chunks hold more than the array, such as other fields of a record. Then a
     #: chunk is never written without a look at what is stored: see `encode_over`.
@@ -201,6 +235,10 @@ class ArrayToBytes(ABC):
         """
         return None
 
+    def unpacking(self, unpacked_bytes: int) -> ArrayToBytes:
+        """The codec with another limit for data of variable length in its inner chunks."""
+        return self
+
     def direct(self, out: Array) -> memoryview | None:
         """The memory of `out` as flat writable bytes, if the encoded bytes could land there as is.
 
@@ -243,6 +281,17 @@ class BytesToBytes(ABC):
         decoded = self.decode(data)
         if len(decoded) > most:
             raise TooLargeError(most)
+        return decoded
+
+    @staticmethod
+    def checked(decoded: B, size: int | None) -> B:
+        """What was decoded, if it has the size that is known beforehand.
+
+        Raises:
+            DataLossError: it has another one.
+        """
+        if size is not None and len(decoded) != size:
+            raise size_error(len(decoded), size)
         return decoded
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
@@ -294,8 +343,8 @@ class CodecModel(Model):
         nullable: members that metadata may write as null, which means that they are left out.
         any_size: a serializer that can be bound to `OPAQUE`, too: then it takes and gives bytes of
             any number, so that it may stand among bytes to bytes codecs.
-        runs_code: decoding runs whatever program the data contains, so that nobody should decode
-            what he does not trust; such a codec is bound only where the user opted in.
+        runs_code: decoding runs whatever program the data contains, so that only trusted data may
+            be decoded; such a codec is bound only where the user opted in.
     """
 
     codec_id: ClassVar[str]
@@ -357,17 +406,21 @@ class CodecModel(Model):
         Raises:
             MismatchError: both state a member, and differ.
         """
-        members: dict[str, object] = {}
-        for name, field in type(self).model_fields.items():
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine is None:
-                members[name] = theirs
-            elif theirs is not None and theirs != mine:
-                raise MismatchError(
-                    f'codec "{self.codec_id}": "{field.alias or name}" is both {mine!r} and '
-                    f"{theirs!r}"
-                )
+        members = {
+            name: self.agreed(field.alias or name, getattr(self, name), getattr(other, name))
+            for name, field in type(self).model_fields.items()
+        }
         return self.replace(**members)
+
+    def agreed(self, member: str, mine: object, theirs: object) -> object:
+        """The value that both give a member; None is given where one says nothing.
+
+        Raises:
+            MismatchError: they differ.
+        """
+        if mine is None or theirs is None or mine == theirs:
+            return theirs if mine is None else mine
+        raise MismatchError(f'codec "{self.codec_id}": "{member}" is both {mine!r} and {theirs!r}')
 
 
 def _registered(family: str, name: str) -> CodecModel:
@@ -410,6 +463,11 @@ class ForeignCodecModel(CodecModel):
     @abstractmethod
     def made(self) -> object:
         """That library's codec, with these members; whatever it raises refuses them."""
+
+    @staticmethod
+    def run(coroutine: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine of that library to its end, on the calling thread."""
+        return run_coroutine(coroutine)
 
 
 class ArrayToArraySpec(CodecModel):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tensorstore_py._interface.codec import TooLargeError
-from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._runtime.buffers import scratch
 from tensorstore_py.errors import ResourceExhaustedError, SpecError
 
@@ -49,15 +48,18 @@ _AN_ELEMENT = 64
 class CodecChain:
     """A chain bound to one chunk type.
 
+    Arrays are of `chunk.shape` and `chunk.dtype`, in any memory layout. All that decodes raises
+    `DataLossError` where the bytes are corrupt or of the wrong size.
+
     Attributes:
         chunk: what the chain encodes.
         to_array: array-to-array codecs, in encoding order.
         to_bytes: the serializer.
         compressors: bytes-to-bytes codecs, in encoding order.
-        unpacked_bytes: what compressed data may unpack to in any case, where neither a size nor a
+        unpacked_bytes: how much compressed data may always unpack to, where neither a size nor a
             limit follows from the chunk.
-        sizes: what goes into each of them, in bytes; None where that depends on the values.
-        limits: what goes into each of them at most, in bytes; None where nothing is known.
+        sizes: bytes that go into each compressor; None where that depends on the values.
+        limits: bytes that go into each compressor at most; None where nothing is known.
         is_light: whether a chunk is small, and to decode it is little more than to copy it.
         row_bytes: the size in bytes of each position of the first axis, where those are stored one
             after the other; None where they are not.
@@ -78,7 +80,7 @@ class CodecChain:
 
     def __post_init__(self) -> None:
         for chunk in (self.chunk, *(codec.encoded for codec in self.to_array)):
-            _check_believable(chunk)
+            _check_addressable(chunk)
         sizes: list[int | None] = []
         limits: list[int | None] = []
         size = self.to_bytes.encoded_size
@@ -99,19 +101,13 @@ class CodecChain:
 
     def unpacking(self, unpacked_bytes: int) -> CodecChain:
         """The chain with another limit for data of variable length; in shards, too."""
-        to_bytes = self.to_bytes
-        if isinstance(to_bytes, Sharded):
-            to_bytes = to_bytes.with_inner(to_bytes.inner.unpacking(unpacked_bytes))
+        to_bytes = self.to_bytes.unpacking(unpacked_bytes)
         if unpacked_bytes == self.unpacked_bytes and to_bytes is self.to_bytes:
             return self
         return replace(self, to_bytes=to_bytes, unpacked_bytes=unpacked_bytes)
 
     def encode(self, array: Array) -> Buffer:
-        """The stored bytes of a whole chunk.
-
-        Args:
-            array: of `chunk.shape` and `chunk.dtype`, in any memory layout.
-        """
+        """The stored bytes of a whole chunk."""
         for to_array in self.to_array:
             array = to_array.encode(array)
         data = self.to_bytes.encode(array)
@@ -120,16 +116,7 @@ class CodecChain:
         return data
 
     def encode_over(self, array: Array, stored: Buffer | None, *, keep_fill: bool) -> Buffer | None:
-        """The stored bytes of a chunk that holds more than `array`, see `ArrayToBytes.partial`.
-
-        Args:
-            array: as for `encode`.
-            stored: the bytes that are stored now; None if there are none.
-            keep_fill: give the bytes even if all that they hold is fill values, not None.
-
-        Raises:
-            DataLossError: `stored` is corrupt or of the wrong size.
-        """
+        """The stored bytes of a chunk that holds more, see `ArrayToBytes.encode_over`."""
         for to_array in self.to_array:
             array = to_array.encode(array)
         if stored is not None:
@@ -142,19 +129,11 @@ class CodecChain:
         return data
 
     def decode(self, data: Buffer) -> Array:
-        """The chunk as an array that nobody else writes to; it may be a read-only view of `data`.
-
-        Raises:
-            DataLossError: the bytes are corrupt or of the wrong size.
-        """
+        """The chunk as an array of its own, or as a read-only view of `data`."""
         return self._from_bytes(self._to_serialized(data))
 
     def decode_into(self, data: Buffer, out: Array) -> None:
-        """Decode a whole chunk to `out`, of the chunk's shape and type, in any memory layout.
-
-        Raises:
-            DataLossError: the bytes are corrupt or of the wrong size.
-        """
+        """Decode a whole chunk to `out`."""
         view = self._view_of(out)
         if view is None:
             out[...] = self.decode_scratch(data)
@@ -169,9 +148,6 @@ class CodecChain:
         """The chunk as an array in this thread's scratch memory (or a view of `data`).
 
         Valid until this thread decodes again: copy from it at once.
-
-        Raises:
-            DataLossError: the bytes are corrupt or of the wrong size.
         """
         return self._from_bytes(self._decompressed(data))
 
@@ -182,19 +158,11 @@ class CodecChain:
         return self.to_bytes.direct(np.empty(self.chunk.shape, self.chunk.dtype)) is not None
 
     def decode_to(self, data: Buffer, memory: memoryview) -> None:
-        """Decode a whole chunk, in C order, to memory of its size; if it `decodes_in_place`.
-
-        Raises:
-            DataLossError: the bytes are corrupt or of the wrong size.
-        """
+        """Decode a whole chunk, in C order, to memory of its size; if it `decodes_in_place`."""
         self._decompress(data, memory)
 
     def decode_rows(self, data: Buffer, count: int) -> Array:
-        """So many positions of the first axis; may be a view of `data`.
-
-        Raises:
-            DataLossError: the bytes do not hold that.
-        """
+        """The first `count` positions of the first axis; may be a view of `data`."""
         rows = self.to_bytes.of_rows(count)
         assert rows is not None
         return rows.decode(data)
@@ -213,7 +181,7 @@ class CodecChain:
         return size
 
     def most_bytes(self) -> int | None:
-        """What no encoded chunk in its right mind exceeds; None if nothing is known of it."""
+        """An upper bound on the size of a valid encoded chunk; None if nothing is known of it."""
         size = self.encoded_size()
         if size is not None or not self.compressors:
             return self.to_bytes.most_bytes if size is None else size
@@ -275,12 +243,12 @@ class CodecChain:
 
     def _decompress(self, data: Buffer, memory: memoryview) -> None:
         if len(self.compressors) > 1:
-            # Each is told what must come out, so that none unpacks more than a chunk can need.
+            # Each gets the size that must come out, so that none unpacks more than a chunk needs.
             data = self._to_serialized(data, 1)
         self.compressors[0].decode_into(data, memory)
 
 
-def _check_believable(chunk: ChunkType) -> None:
+def _check_addressable(chunk: ChunkType) -> None:
     if chunk.size_bytes > _LARGEST_CHUNK:
         raise SpecError(
             f"chunks of shape {list(chunk.shape)} and type {chunk.dtype} take {chunk.size_bytes} "

@@ -26,7 +26,6 @@ from tensorstore_py._interface.codec import (
     BytesToBytes,
     BytesToBytesSpec,
     CodecModel,
-    size_error,
 )
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._spec.json_value import describe
@@ -271,7 +270,7 @@ def bind_chain(
         >>> len(chain.encode(np.ones((2, 3), "uint16")))
         16
     """
-    return _bind(specs, chunk, member)[1]
+    return _bind(specs, chunk, member)[0]
 
 
 def resolve_chain(
@@ -281,37 +280,49 @@ def resolve_chain(
 
     Args and errors are those of `bind_chain`.
     """
-    return _bind(specs, chunk, member)[0]
+    resolved = []
+    for position, spec, seen in _bind(specs, chunk, member)[1]:
+        with _errors_at(member, position):
+            resolved.append(spec.resolved(seen))
+    return tuple(resolved)
+
+
+class _Seen(NamedTuple):
+    """A codec that was bound: where it stands, and to which chunk."""
+
+    position: int
+    spec: CodecModel
+    chunk: ChunkType
 
 
 def _bind(
     specs: Sequence[CodecModel], chunk: ChunkType, member: str
-) -> tuple[tuple[CodecModel, ...], CodecChain]:
+) -> tuple[CodecChain, list[_Seen]]:
     stages = split_chain(specs, member)
-    resolved: list[CodecModel] = []
-    seen = chunk
+    seen: list[_Seen] = []
+    at = chunk
     to_array: list[ArrayToArray] = []
     for position, to_array_spec in enumerate(stages.to_array):
+        seen.append(_Seen(position, to_array_spec, at))
         with _errors_at(member, position):
-            resolved.append(to_array_spec.resolved(seen))
-            to_array.append(to_array_spec.bind(seen))
-        seen = to_array[-1].encoded
-    serializer = stages.to_bytes or _default_serializer(seen)
+            to_array.append(to_array_spec.bind(at))
+        at = to_array[-1].encoded
+    serializer = stages.to_bytes or _default_serializer(at)
+    seen.append(_Seen(len(to_array), serializer, at))
     with _errors_at(member, len(to_array)):
-        resolved.append(serializer.resolved(seen))
-        to_bytes = serializer.bind(seen)
+        to_bytes = serializer.bind(at)
     # Behind a serializer of another form than elements side by side there are no elements.
     if to_bytes.encoded_size is None:
-        seen = OPAQUE
+        at = OPAQUE
     compressors: list[BytesToBytes] = []
     start = len(specs) - len(stages.compressors)
     for position, compressor_spec in enumerate(stages.compressors, start):
+        seen.append(_Seen(position, compressor_spec, at))
         with _errors_at(member, position):
-            resolved.append(compressor_spec.resolved(seen))
-            bound = compressor_spec.bind(OPAQUE if compressor_spec.any_size else seen)
+            bound = compressor_spec.bind(OPAQUE if compressor_spec.any_size else at)
             compressors.append(_OverBytes(bound) if isinstance(bound, ArrayToBytes) else bound)
-        seen = OPAQUE
-    return tuple(resolved), CodecChain(chunk, tuple(to_array), to_bytes, tuple(compressors))
+        at = OPAQUE
+    return CodecChain(chunk, tuple(to_array), to_bytes, tuple(compressors)), seen
 
 
 class _OverBytes(BytesToBytes):
@@ -331,9 +342,15 @@ class _OverBytes(BytesToBytes):
 
     def decode(self, data: Buffer, size: int | None = None) -> Buffer:
         decoded = np.ascontiguousarray(self._codec.decode(data)).reshape(-1).view(np.uint8)
-        if size is not None and decoded.size != size:
-            raise size_error(decoded.size, size)
-        return decoded.data
+        return self.checked(decoded.data, size)
+
+
+@contextmanager
+def _errors_inside() -> Iterator[None]:
+    try:
+        yield
+    except SpecError as error:
+        raise error.inside(_CONFIGURATION) from None
 
 
 @contextmanager
@@ -409,21 +426,15 @@ class ShardedSpec(ArrayToBytesSpec):
         Raises:
             SpecError: a codec stands in the wrong place or does not fit the chunk.
         """
-        return self._list(member, specs, chunk)[1]
+        with _errors_inside():
+            return bind_chain(specs, chunk, member=member)
 
     def resolved_list(
         self, member: str, specs: Sequence[CodecModel], chunk: ChunkType
     ) -> tuple[CodecModel, ...]:
         """The list as new metadata states it; arguments and errors as of `bound_list`."""
-        return self._list(member, specs, chunk)[0]
-
-    def _list(
-        self, member: str, specs: Sequence[CodecModel], chunk: ChunkType
-    ) -> tuple[tuple[CodecModel, ...], CodecChain]:
-        try:
-            return _bind(specs, chunk, member)
-        except SpecError as error:
-            raise error.inside(_CONFIGURATION) from None
+        with _errors_inside():
+            return resolve_chain(specs, chunk, member=member)
 
     def _lists(self) -> dict[str, tuple[CodecModel, ...]]:
         members = ((name, getattr(self, name)) for name in self.list_members)

@@ -8,32 +8,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
+from tensorstore_py._display.info import rows
+from tensorstore_py._display.page import page
 from tensorstore_py._index import IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.execution_mode import HasExecutionMode
 from tensorstore_py._interface.kvstore import KvStoreSpec
-from tensorstore_py._interface.resize_request import ResizeRequest
-from tensorstore_py._interface.statistics import StorageStatistics
 from tensorstore_py._spec.arguments import MEMBERS
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812  # a class, lower-case by fame
 from tensorstore_py._spec.model import Field, JsonForm, Model, PlainValidator, Rank
 from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registered import registered
-from tensorstore_py._spec.registry import kvstores
+from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
 from tensorstore_py._spec.schema import Schema
 from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from typing import Self
 
     import numpy as np
 
     from tensorstore_py._interface.batch import Batch
-    from tensorstore_py._interface.given import Given
     from tensorstore_py._interface.hierarchy import KnownNode
     from tensorstore_py._interface.kvstore import KvStore, ReadResult
     from tensorstore_py._interface.transaction import Transaction
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 __all__ = [
+    "BufferOwnership",
     "Driver",
     "DriverSpec",
     "KvStoreField",
@@ -64,6 +64,71 @@ TransformField = Annotated[
 ]
 
 
+class ResizeRequest(NamedTuple):
+    """New bounds in the driver's own dimensions; None leaves a bound as it is.
+
+    Attributes:
+        inclusive_min: new lower bounds.
+        exclusive_max: new upper bounds.
+        metadata_only: leave chunks outside the new bounds where they are.
+        expand_only: fail if a dimension would shrink.
+        shrink_only: fail if a dimension would grow.
+    """
+
+    inclusive_min: tuple[int | None, ...]
+    exclusive_max: tuple[int | None, ...]
+    metadata_only: bool = False
+    expand_only: bool = False
+    shrink_only: bool = False
+
+
+class BufferOwnership(NamedTuple):
+    """What the caller of a write says of the memory that the new values are in.
+
+    A driver may leave it unread: it then copies what it keeps, and the caller learns at the end of
+    the write that its memory is its own again.
+
+    Attributes:
+        lasting: the values never change, so a store may keep the very memory.
+        taken: to be called, once or more often, as soon as the values are not read any more.
+    """
+
+    lasting: bool = False
+    taken: Callable[[], None] | None = None
+
+
+class StorageStatistics:
+    """What a driver tells of how much of a region is stored.
+
+    Attributes:
+        not_stored: True if nothing of it is stored; None if not asked.
+        fully_stored: True if all of it is stored; None if not asked.
+    """
+
+    __slots__ = ("fully_stored", "not_stored")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, *, not_stored: bool | None = None, fully_stored: bool | None = None) -> None:
+        self.not_stored = not_stored
+        self.fully_stored = fully_stored
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StorageStatistics):
+            return NotImplemented
+        return (self.not_stored, self.fully_stored) == (other.not_stored, other.fully_stored)
+
+    def _repr_html_(self) -> str:
+        answers = [("Not stored", self.not_stored), ("Fully stored", self.fully_stored)]
+        words = {None: "not asked", True: "yes", False: "no"}
+        return page("StorageStatistics", "", rows((name, words[told]) for name, told in answers))
+
+    def __repr__(self) -> str:
+        return (
+            f"TensorStore.StorageStatistics(not_stored={self.not_stored}, "
+            f"fully_stored={self.fully_stored})"
+        )
+
+
 class Driver(HasExecutionMode, ABC):
     """An open array.
 
@@ -72,7 +137,7 @@ class Driver(HasExecutionMode, ABC):
         data_type: element type.
         readable: whether `read` may be called.
         writable: whether `write` may be called.
-        known_node: the copy of its metadata that it was opened from, which is told of changes.
+        known_node: the copy of its metadata that it was opened from, to be marked as changed.
     """
 
     inline: bool
@@ -108,7 +173,7 @@ class Driver(HasExecutionMode, ABC):
             DataLossError: what is stored is corrupt; names the key.
         """
 
-    def reading(
+    def prepare_read(
         self, transform: IndexTransform, order: str
     ) -> Callable[[], Coroutine[Any, Any, Array]]:
         """A read that is asked for now, as of now or later; arguments as for `read`.
@@ -136,15 +201,17 @@ class Driver(HasExecutionMode, ABC):
         """
         raise UnsupportedError(f"{type(self).__name__} cannot be written")
 
-    async def write_given(self, transform: IndexTransform, source: Array, given: Given) -> None:
-        """`write`, for who can say more of `source`; arguments and errors as there."""
+    async def write_buffer(
+        self, transform: IndexTransform, source: Array, ownership: BufferOwnership
+    ) -> None:
+        """`write`, where more is known of `source`; arguments and errors as there."""
         await self.write(transform, source)
 
-    def writing(
-        self, transform: IndexTransform, source: Array, given: Given
+    def prepare_write(
+        self, transform: IndexTransform, source: Array, ownership: BufferOwnership
     ) -> Callable[[], Coroutine[Any, Any, None]]:
-        """A write that is asked for now, as `reading` is; arguments as for `write_given`."""
-        return partial(self.write_given, transform, source, given)
+        """A write that is asked for now, as `prepare_read` is; arguments as for `write_buffer`."""
+        return partial(self.write_buffer, transform, source, ownership)
 
     async def resize(self, request: ResizeRequest) -> None:
         """Change the bounds.
@@ -204,15 +271,15 @@ class Driver(HasExecutionMode, ABC):
 
     @property
     def memory(self) -> MemoryBudget | None:
-        """The budget of bytes in flight, for who copies it block by block; None: there is none."""
-        return None
+        """The budget of bytes in flight, for copies block by block; None: there is none."""
+        return None if self.base is None else self.base.memory
 
     @property
     def transaction(self) -> Transaction | None:
         """The transaction that it is seen through."""
-        return None
+        return None if self.base is None else self.base.transaction
 
-    def within(self, transaction: Transaction | None) -> Driver:
+    def with_transaction(self, transaction: Transaction | None) -> Driver:
         """This array as a transaction sees it; as everybody does, for None.
 
         Raises:
@@ -222,7 +289,7 @@ class Driver(HasExecutionMode, ABC):
             return self
         raise UnsupportedError(f"{type(self).__name__} cannot be used in a transaction")
 
-    def batched(self, batch: Batch) -> Driver:
+    def with_batch(self, batch: Batch) -> Driver:
         """This array, read together with whatever else is in a batch; by default as it is."""
         return self
 
@@ -240,7 +307,7 @@ class Driver(HasExecutionMode, ABC):
     @property
     def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
         """The bound spec (with its path) of the store underneath, and the store; None without."""
-        return None
+        return None if self.base is None else self.base.kvstore
 
 
 _COMMON = frozenset({"context", "dtype", "rank", "transform", "schema_"})
@@ -274,6 +341,25 @@ class DriverSpec(Model):
     transform: TransformField | None = None
     schema_: Schema | None = Field(default=None, alias="schema")
 
+    @staticmethod
+    def class_of(driver: str) -> type[DriverSpec]:
+        """The class of a driver.
+
+        Raises:
+            SpecError: there is none of that name.
+        """
+        cls = drivers.get(driver)
+        assert issubclass(cls, DriverSpec)
+        return cls
+
+    @classmethod
+    def detectable(cls) -> Iterator[type[DriverSpec]]:
+        """The classes that have `detected_by`, the newest version of a format first."""
+        for name in reversed(drivers.names()):
+            found = cls.class_of(name)
+            if found.detected_by:
+                yield found
+
     @property
     def inline(self) -> bool:
         """The execution mode that opening has, and the open driver.
@@ -297,14 +383,14 @@ class DriverSpec(Model):
     async def open_within(self, transaction: Transaction | None) -> Driver:
         """As `open`, in a transaction if one is given.
 
-        By default what is there is seen through it; who can create something overrides it.
+        By default what is there is seen through it; drivers that can create something override it.
         """
-        return (await self.open()).within(transaction)
+        return (await self.open()).with_transaction(transaction)
 
     async def open_known(
         self, transaction: Transaction | None, documents: Mapping[str, ReadResult]
     ) -> Driver:
-        """As `open_within`, where somebody has read the array's documents already.
+        """As `open_within`, where the array's documents have been read already.
 
         Args:
             transaction: in which it is opened.

@@ -8,18 +8,16 @@ NumPy reads much more into a string than metadata should say.
 from __future__ import annotations
 
 import re
-import sys
 from typing import Annotated
 
 import numpy as np
 
-from tensorstore_py._interface.codec import Array
 from tensorstore_py._spec.dtype import LARGEST_ELEMENT
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import BeforeValidator, JsonForm
-from tensorstore_py.errors import DataLossError, SpecError
+from tensorstore_py.errors import SpecError
 
-__all__ = ["ElementType", "check_characters", "element_type"]
+__all__ = ["ElementType", "element_type"]
 
 _PLAIN = re.compile(
     r"[<>|=]?(\?|[biufcSUV]\d{1,9}|[mM]8\[\d{0,9}[a-zA-Zμ]{1,2}\])|(bool|u?int|float|complex)\d{0,3}",
@@ -53,20 +51,3 @@ ElementType = Annotated[
     BeforeValidator(element_type),
     JsonForm({"type": "string", "examples": ["<i4", "<f8", "|u1"]}),
 ]
-
-
-def check_characters(array: Array) -> None:
-    """Refuse an array of text, or of records with text, that holds anything but characters.
-
-    NumPy takes any 32 bits for one, and fails only when it converts that one.
-
-    Raises:
-        DataLossError: a number that Unicode does not have.
-    """
-    for name in array.dtype.names or ():
-        check_characters(array[name])  # type: ignore[call-overload]
-    if array.dtype.kind == "U" and array.size:
-        codes = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
-        largest = int(np.ascontiguousarray(array).reshape(-1).view(codes).max())
-        if largest > sys.maxunicode:
-            raise DataLossError(f"a stored character is {largest:#x}, which Unicode does not have")

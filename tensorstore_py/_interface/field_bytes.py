@@ -13,14 +13,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorstore_py._interface.codec import Array, ArrayToBytes, size_error
-from tensorstore_py._interface.element_type import check_characters
+from tensorstore_py._interface.array_info import asked_fill_value
+from tensorstore_py._interface.codec import Array, ArrayToBytes, check_characters, size_error
 from tensorstore_py._interface.kvstore import Buffer
 from tensorstore_py._spec.dtype import dtype
+from tensorstore_py.errors import SpecError
+
+if TYPE_CHECKING:
+    from tensorstore_py._spec.schema import Schema
 
 __all__ = ["ElementView", "FieldBytes", "needs_a_look", "normalised"]
 
@@ -81,6 +86,26 @@ class ElementView:
             self.offset,
             (*strides, *self.inner_strides),
         )
+
+    def asked_fill_value(self, asked: Schema) -> Array | None:
+        """The fill value that a schema asks for; errors are those of `asked_fill_value`."""
+        return asked_fill_value(asked, self.data_type, self.inner_shape)
+
+    def broadcast(self, value: Array) -> Array:
+        """A fill value in the inner shape.
+
+        Raises:
+            SpecError: it is of another shape.
+        """
+        while value.ndim > len(self.inner_shape) and value.shape[0] == 1:
+            value = value[0]
+        try:
+            return np.broadcast_to(value, self.inner_shape)
+        except ValueError:
+            raise SpecError(
+                f"a fill value of shape {list(value.shape)} does not broadcast to the data type's "
+                f"inner shape {list(self.inner_shape)}"
+            ) from None
 
 
 def normalised(array: Array, native: np.dtype[np.generic]) -> Array:

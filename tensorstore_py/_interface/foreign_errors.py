@@ -5,10 +5,11 @@ What is not known here may pass.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from tensorstore_py.errors import (
     FailedPreconditionError,
+    OutOfRangeError,
     PermissionDeniedError,
     SpecError,
     TensorStoreError,
@@ -17,39 +18,70 @@ from tensorstore_py.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["class_of", "first_line"]
+__all__ = ["ForeignErrors"]
 
-_CLASSES: Final[Mapping[type[Exception], type[TensorStoreError]]] = {
-    PermissionError: PermissionDeniedError,
-    FileExistsError: FailedPreconditionError,
-    IsADirectoryError: FailedPreconditionError,
-    NotADirectoryError: FailedPreconditionError,
-    NotImplementedError: UnsupportedError,
-    ImportError: UnsupportedError,
-    TypeError: SpecError,
+_CLASSES: Final[Mapping[str, type[TensorStoreError]]] = {
+    "PermissionError": PermissionDeniedError,
+    "FileExistsError": FailedPreconditionError,
+    "IsADirectoryError": FailedPreconditionError,
+    "NotADirectoryError": FailedPreconditionError,
+    "NotImplementedError": UnsupportedError,
+    "ImportError": UnsupportedError,
+    "OutOfRangeError": OutOfRangeError,
+    "TypeError": SpecError,
 }
 
 
-def class_of(
-    error: Exception, more: Mapping[type[Exception], type[TensorStoreError]] | None = None
-) -> type[TensorStoreError]:
-    """Which of our errors it is.
+class ForeignErrors:
+    r"""What a store makes of the errors of the library underneath.
 
     Args:
-        error: as it was raised.
-        more: what further classes mean to the store.
+        more: what classes of the library mean, by their names, since it may not be there.
+        hidden: takes secrets out of what it says.
 
     Example:
-        >>> class_of(PermissionError()).__name__, class_of(OSError()).__name__
-        ('PermissionDeniedError', 'UnavailableError')
+        >>> errors = ForeignErrors({"Overload": UnavailableError})
+        >>> errors.typed(PermissionError("not yours\n  at line 5"), "read", '"there/a"')
+        PermissionDeniedError('cannot read "there/a": not yours')
     """
-    classes = {**_CLASSES, **(more or {})}
-    found = (ours for theirs, ours in classes.items() if isinstance(error, theirs))
-    return next(found, UnavailableError)
 
+    def __init__(
+        self,
+        more: Mapping[str, type[TensorStoreError]] | None = None,
+        hidden: Callable[[str], str] = str,
+    ) -> None:
+        self._classes = {**_CLASSES, **(more or {})}
+        self._hidden = hidden
 
-def first_line(error: Exception) -> str:
-    """What it says, without the rest of a long text or a chain of causes."""
-    return str(error).strip().partition("\n")[0].strip() or type(error).__name__
+    def typed(self, error: Exception, action: str, where: str) -> TensorStoreError:
+        """The error of ours for one of the library's; one of ours stays what it is.
+
+        Args:
+            error: as it was raised.
+            action: what was tried, as a verb.
+            where: on what, see `KvStore.describe_key`.
+        """
+        if isinstance(error, TensorStoreError) and not isinstance(error, OutOfRangeError):
+            return error
+        names = [each.__name__ for each in type(error).__mro__]
+        kind = next((self._classes[name] for name in names if name in self._classes), None)
+        problem = self._hidden(str(error).strip().partition("\n")[0].strip())
+        problem = problem or type(error).__name__
+        return (kind or UnavailableError)(f"cannot {action} {where}: {problem}")
+
+    def raise_for(self, error: Exception, action: str, where: str) -> NoReturn:
+        """Raise the error of ours for one of the library's, see `typed`."""
+        raise self.typed(error, action, where) from self.cause(error)
+
+    def cause(self, error: BaseException) -> BaseException | None:
+        """What to raise it from: None if a traceback would print secrets with it."""
+        each: BaseException | None = error
+        seen: set[int] = set()
+        while each is not None and id(each) not in seen:
+            if self._hidden(text := f"{each} {each!r}") != text:
+                return None
+            seen.add(id(each))
+            each = each.__cause__ or each.__context__
+        return error

@@ -20,6 +20,7 @@ from tensorstore_py._interface.generation import TimestampedStorageGeneration, h
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._spec.model import Model
+from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
 from tensorstore_py.errors import UnsupportedError
 
@@ -279,6 +280,15 @@ class KvStoreSpec(Model):
         Only asked of stores that have a `base`, by the driver `auto`.
         """
         return False
+
+    @staticmethod
+    def detected(head: bytes) -> type[KvStoreSpec] | None:
+        """The class that `detects` what a value begins with."""
+        for cls in kvstores.classes():
+            assert issubclass(cls, KvStoreSpec)
+            if cls.detects(head):
+                return cls
+        return None
 
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:

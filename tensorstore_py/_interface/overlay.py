@@ -20,13 +20,14 @@ from tensorstore_py._interface.generation import (
 )
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
-from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Replace, merged, update
+from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Replace, merged
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
     DirectoryListing,
     WholeRewrite,
     list_directory,
+    update,
 )
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.keyed_lock import Mutex

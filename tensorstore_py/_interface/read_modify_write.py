@@ -1,51 +1,69 @@
-"""Changes of one stored value that can be made again, and the one loop that makes them.
+"""Changes of one stored value that can be made again.
 
 A `ReadModifyWrite` is what conditional writes repeat until no other writer was faster, what several
 writers of one value merge into one, and what a transaction keeps until it is committed. Applying
 one changes nothing but its result, so that it can be applied any number of times.
-
-`update` makes one. `conditional_update` is the optimistic loop behind it for all stores but those
-that exclude or stage by themselves (`AtomicUpdate`), so there is one rule for how often a change is
-tried, how long it waits, and how it ends. The invariant: the change is applied to what is stored
-and to nothing older, once for each answer that says that it was stored.
+`store_abilities.update` makes one.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
-from tensorstore_py._interface.store_abilities import (
-    AtomicUpdate,
-    BulkWrite,
-    Splice,
-    splice,
-    write_segments,
-)
-from tensorstore_py._runtime.retry import CONFLICTS, DOUBTS
-from tensorstore_py.errors import AbortedError
+from tensorstore_py._interface.generation import NO_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from tensorstore_py._interface.generation import TimestampedStorageGeneration
     from tensorstore_py._interface.kvstore import Buffer, KvStore
-    from tensorstore_py._interface.store_abilities import Segment
-    from tensorstore_py._runtime.retry import Attempts, RetryPolicy
 
-    Storing = Callable[[], Awaitable[TimestampedStorageGeneration]]
+__all__ = ["CopiedRange", "ReadModifyWrite", "Replace", "Segment", "coalesced", "merged"]
 
-__all__ = [
-    "ReadModifyWrite",
-    "Replace",
-    "conditional_update",
-    "merged",
-    "update",
-    "update_each",
-    "update_values",
-]
+
+class CopiedRange:
+    """Bytes `[start, stop)` of the present value, as a part of the value that replaces it.
+
+    Example:
+        >>> len(CopiedRange(3, 10))
+        7
+    """
+
+    __slots__ = ("start", "stop")
+
+    def __init__(self, start: int, stop: int) -> None:
+        self.start = start
+        self.stop = stop
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __repr__(self) -> str:
+        return f"CopiedRange({self.start}, {self.stop})"
+
+
+#: A part of a new value.
+Segment: TypeAlias = "Buffer | CopiedRange"
+
+
+def coalesced(segments: Iterable[Segment]) -> list[Segment]:
+    """The same segments, with neighbouring copied ranges as one, and none of these empty.
+
+    Example:
+        >>> new = [CopiedRange(0, 2), CopiedRange(2, 5), b"new", CopiedRange(5, 5)]
+        >>> coalesced(new)
+        [CopiedRange(0, 5), b'new']
+    """
+    found: list[Segment] = []
+    for segment in segments:
+        last = found[-1] if found else None
+        if not isinstance(segment, CopiedRange):
+            found.append(segment)
+        elif isinstance(last, CopiedRange) and last.stop == segment.start:
+            found[-1] = CopiedRange(last.start, segment.stop)
+        elif len(segment):
+            found.append(segment)
+    return found
 
 
 class ReadModifyWrite(ABC):
@@ -149,129 +167,8 @@ class _Sequence(ReadModifyWrite):
 
 
 def merged(changes: Sequence[ReadModifyWrite]) -> ReadModifyWrite:
-    """One change that does what they do in turn.
-
-    Args:
-        changes: at least one.
-    """
+    """One change that does what they do in turn; there is at least one."""
     whole = changes[0]
     for change in changes[1:]:
         whole = whole.then(change) or _Sequence([whole, change])
     return whole
-
-
-async def update(
-    store: KvStore, key: str, change: ReadModifyWrite, *, assume_missing: bool = False
-) -> TimestampedStorageGeneration:
-    """Change a value, however often others change it meanwhile.
-
-    Args:
-        store: where.
-        key: the whole key.
-        change: what to make of the present value.
-        assume_missing: as for `conditional_update`.
-
-    Returns:
-        The new stamp.
-
-    Raises:
-        AbortedError: others changed it first each of the many times that it was tried.
-        UnavailableError: it was refused again and again although nothing had changed.
-    """
-    if isinstance(store, AtomicUpdate):
-        return await store.update(key, change)
-    return await conditional_update(store, key, change, assume_missing=assume_missing)
-
-
-async def update_values(
-    store: KvStore, keys: Sequence[str], changes: Sequence[ReadModifyWrite]
-) -> Sequence[TimestampedStorageGeneration | Exception]:
-    """`update` of several keys, each for itself; what failed has its error in place of a stamp."""
-    if isinstance(store, BulkWrite):
-        return await store.update_values(keys, changes)
-    return await update_each(store, keys, changes)
-
-
-async def update_each(
-    store: KvStore, keys: Sequence[str], changes: Sequence[ReadModifyWrite]
-) -> list[TimestampedStorageGeneration | Exception]:
-    """`update_values` where that is one `update` after the other."""
-    outcomes: list[TimestampedStorageGeneration | Exception] = []
-    for key, change in zip(keys, changes, strict=True):
-        try:
-            outcomes.append(await update(store, key, change))
-        except Exception as error:  # noqa: BLE001 - it is that key's
-            outcomes.append(error)
-    return outcomes
-
-
-async def conditional_update(
-    store: KvStore,
-    key: str,
-    change: ReadModifyWrite,
-    policy: RetryPolicy = CONFLICTS,
-    *,
-    assume_missing: bool = False,
-) -> TimestampedStorageGeneration:
-    """Change a value on the condition that no other writer did since it was read, until that holds.
-
-    Args:
-        store: where.
-        key: the whole key.
-        change: what to make of the present value.
-        policy: how often to try, and how long to wait in between.
-        assume_missing: most likely nothing is stored, so the first attempt reads nothing and
-            stores on the condition that this is so.
-
-    Returns:
-        The new stamp.
-
-    Raises:
-        AbortedError: others changed it first, as often as the policy allows; or the store could not
-            say, several times, whether it was changed. Says how often it was tried.
-        UnavailableError: the store refused again and again although nothing had changed.
-    """
-    where = partial(store.describe_key, key)
-    attempts: Attempts | None = None
-    doubts: Attempts | None = None
-    while True:
-        if assume_missing:
-            segments = await change.parts(None)
-            before, store_it = NO_VALUE, _storing(store, key, segments, if_equal=NO_VALUE)
-        else:
-            before, store_it = await _look(store, key, change)
-        try:
-            stamp = await store_it()
-        except AbortedError as error:
-            # What may have been made can be made again, since it is applied to what is there now.
-            if doubts is None:
-                doubts = DOUBTS.begin("update", where, inline=store.inline)
-            await doubts.lost(error=error)
-            continue
-        if stamp.generation != UNKNOWN:
-            return stamp
-        if assume_missing:
-            assume_missing = False  # it was a guess, and so no attempt that was lost
-            continue
-        if attempts is None:
-            attempts = policy.begin("update", where, inline=store.inline)
-        await attempts.lost(before)
-
-
-def _storing(
-    store: KvStore, key: str, segments: Sequence[Buffer] | None, *, if_equal: bytes | None = None
-) -> Storing:
-    return partial(write_segments, store, key, segments, if_equal=if_equal)
-
-
-async def _look(store: KvStore, key: str, change: ReadModifyWrite) -> tuple[bytes, Storing]:
-    """What the change rests on, and what stores its result on condition of that."""
-    if change.replaces:
-        return UNKNOWN, _storing(store, key, await change.parts(None))
-    if not isinstance(store, Splice):
-        before, parts = await change.parts_in(store, key)
-        return before, _storing(store, key, parts, if_equal=before)
-    before, mixed = await change.splice_in(store, key)
-    if mixed is None:
-        return before, partial(store.write, key, None, if_equal=before)
-    return before, partial(splice, store, key, mixed, if_equal=before)

@@ -3,28 +3,39 @@
 Every store is a `KvStore`: `read`, `write`, `delete_range`, `list`. What its medium can do beyond
 that, it says by inheriting one of the classes here and defining its methods. A caller never asks
 which these are: it calls the function of the method's name, which calls the method where there is
-one, and else does the same by the four operations. So each ability has one default, here; those of
-`AtomicUpdate` and `update_values` are in `read_modify_write`, those of `AtomicBatch` and
-`WholeRewrite` in `overlay`, where transactions store key after key without them.
+one, and else does the same by the four operations. So each ability has one default, here; only
+those of `AtomicBatch` and `WholeRewrite` are in `overlay`, where transactions store key after key
+without them.
+
+`conditional_update` is the optimistic loop behind `update` for all stores but those that exclude or
+stage by themselves (`AtomicUpdate`), so there is one rule for how often a change is tried, how long
+it waits, and how it ends. The invariant: the change is applied to what is stored and to nothing
+older, once for each answer that says that it was stored.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING
 
 from tensorstore_py._interface.byte_range import ByteRange
-from tensorstore_py._interface.generation import UNKNOWN, TimestampedStorageGeneration
+from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._interface.read_modify_write import CopiedRange, coalesced
 from tensorstore_py._runtime.buffers import joined
+from tensorstore_py._runtime.retry import CONFLICTS, DOUBTS
+from tensorstore_py.errors import AbortedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from tensorstore_py._interface.kvstore import Buffer, KvStore, ReadResult
-    from tensorstore_py._interface.read_modify_write import ReadModifyWrite
+    from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Segment
+    from tensorstore_py._runtime.retry import Attempts, RetryPolicy
 
     _Store = KvStore
+    Storing = Callable[[], Awaitable[TimestampedStorageGeneration]]
 else:
     # An ability is a `KvStore` to mypy, and a plain class when the program runs: `isinstance` with
     # a class that may have abstract methods takes half a microsecond more, for each chunk.
@@ -36,15 +47,13 @@ __all__ = [
     "BulkRead",
     "BulkWrite",
     "CachedRead",
-    "CopiedRange",
     "DirectoryListing",
     "RangeRead",
-    "Segment",
     "SegmentedWrite",
     "ServerCopy",
     "Splice",
     "WholeRewrite",
-    "coalesced",
+    "conditional_update",
     "copy_value",
     "list_directory",
     "read_as_of",
@@ -52,54 +61,12 @@ __all__ = [
     "read_ranges",
     "read_values",
     "splice",
+    "update",
+    "update_each",
+    "update_values",
     "write_segments",
     "write_values",
 ]
-
-
-class CopiedRange:
-    """Bytes `[start, stop)` of the present value, as a part of the value that replaces it.
-
-    Example:
-        >>> len(CopiedRange(3, 10))
-        7
-    """
-
-    __slots__ = ("start", "stop")
-
-    def __init__(self, start: int, stop: int) -> None:
-        self.start = start
-        self.stop = stop
-
-    def __len__(self) -> int:
-        return self.stop - self.start
-
-    def __repr__(self) -> str:
-        return f"CopiedRange({self.start}, {self.stop})"
-
-
-#: A part of a new value.
-Segment: TypeAlias = "Buffer | CopiedRange"
-
-
-def coalesced(segments: Iterable[Segment]) -> list[Segment]:
-    """The same segments, with neighbouring copied ranges as one, and none of these empty.
-
-    Example:
-        >>> new = [CopiedRange(0, 2), CopiedRange(2, 5), b"new", CopiedRange(5, 5)]
-        >>> coalesced(new)
-        [CopiedRange(0, 5), b'new']
-    """
-    found: list[Segment] = []
-    for segment in segments:
-        last = found[-1] if found else None
-        if not isinstance(segment, CopiedRange):
-            found.append(segment)
-        elif isinstance(last, CopiedRange) and last.stop == segment.start:
-            found[-1] = CopiedRange(last.start, segment.stop)
-        elif len(segment):
-            found.append(segment)
-    return found
 
 
 # The abilities.
@@ -153,7 +120,7 @@ class BulkWrite(_Store):
     async def update_values(
         self, keys: Sequence[str], changes: Sequence[ReadModifyWrite]
     ) -> Sequence[TimestampedStorageGeneration | Exception]:
-        """See `read_modify_write.update_values`."""
+        """See the function `update_values`."""
 
 
 class SegmentedWrite(_Store):
@@ -211,7 +178,7 @@ class AtomicUpdate(_Store):
 
     @abstractmethod
     async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
-        """See `read_modify_write.update`."""
+        """See the function `update`."""
 
 
 class ServerCopy(_Store):
@@ -249,10 +216,7 @@ async def read_values(
 ) -> Sequence[Buffer | None]:
     """The whole values of several keys, None where there is none; as they are found.
 
-    Args:
-        store: where.
-        keys: whole keys.
-        room: memory that values may be put in, as long as it lasts.
+    Values may be put in `room`, and are good as long as that is.
     """
     if isinstance(store, BulkRead):
         return await store.read_values(keys, room)
@@ -280,14 +244,9 @@ async def read_as_of(
     *,
     if_not_equal: bytes | None = None,
 ) -> ReadResult:
-    """`read` where an answer will do that was true at some time or later.
+    """`read` where an answer will do that was true at `staleness_bound` or later.
 
-    Args:
-        store: where.
-        key: as for `read`.
-        byte_range: as for `read`.
-        staleness_bound: that time, in seconds since the epoch.
-        if_not_equal: as for `read`.
+    That is a time in seconds since the epoch.
     """
     if isinstance(store, CachedRead):
         return await store.read_as_of(key, byte_range, staleness_bound, if_not_equal=if_not_equal)
@@ -297,13 +256,7 @@ async def read_as_of(
 async def write_values(
     store: KvStore, keys: Sequence[str], values: Sequence[Buffer | None]
 ) -> None:
-    """Store several values, each as `write` does; after an error some may be stored.
-
-    Args:
-        store: where.
-        keys: whole keys.
-        values: for each, contiguous bytes as in `write`, or None to delete.
-    """
+    """Store several values, each as `write` does; after an error some may be stored."""
     if isinstance(store, BulkWrite):
         await store.write_values(keys, values)
         return
@@ -321,12 +274,7 @@ async def write_segments(
 ) -> TimestampedStorageGeneration:
     """`write` of a value that is in several pieces of memory; None deletes.
 
-    Args:
-        store: where.
-        key: the whole key.
-        segments: the pieces, in their order.
-        if_equal: as for `write`.
-        owned: the bytes never change, so that the store may keep them by reference.
+    If they are `owned`, the bytes never change, so that the store may keep them by reference.
     """
     if segments is None:
         return await store.write(key, None, if_equal=if_equal)
@@ -343,14 +291,7 @@ async def splice(
 
     For what grows at its end, such as an archive, and for what changes little.
 
-    Args:
-        store: where.
-        key: the whole key.
-        segments: in their order.
-        if_equal: only if the stored generation is this one, and so has what is copied.
-
-    Returns:
-        As `write`.
+    What is copied is of the generation `if_equal`; the answer is that of `write`.
 
     Raises:
         OutOfRangeError: the present value is shorter than what is copied of it.
@@ -374,14 +315,8 @@ async def splice(
 async def copy_value(store: KvStore, key: str, target: KvStore, target_key: str) -> bool:
     """Copy a value without moving its bytes through here, where the medium can do that.
 
-    Args:
-        store: from where.
-        key: the whole key; it is no error if nothing is there any more.
-        target: any store.
-        target_key: the whole key there; what it has is replaced.
-
-    Returns:
-        Whether that was done. If not, the caller reads and writes.
+    It replaces what the target, any store, has; it is no error if there is no value any more. False
+    if it was not done: then the caller reads and writes.
     """
     return isinstance(store, ServerCopy) and await store.copy_to(key, target, target_key)
 
@@ -389,13 +324,8 @@ async def copy_value(store: KvStore, key: str, target: KvStore, target_key: str)
 async def list_directory(store: KvStore, prefix: str) -> AsyncIterator[str]:
     """Yield what is right below a prefix, each name once, in no promised order.
 
-    Args:
-        store: where.
-        prefix: ends in `/`, or is empty.
-
-    Yields:
-        The rest of a key, or its first part with the `/` after it if it has several. A key
-        that is the prefix itself has no name.
+    The prefix ends in `/`, or is empty. A name is the rest of a key, or its first part with the `/`
+    after it if it has several; a key that is the prefix itself has none.
 
     Raises:
         UnsupportedError: the store cannot list its keys.
@@ -411,3 +341,109 @@ async def list_directory(store: KvStore, prefix: str) -> AsyncIterator[str]:
         if name and name not in seen:
             seen.add(name)
             yield name
+
+
+async def update(
+    store: KvStore, key: str, change: ReadModifyWrite, *, assume_missing: bool = False
+) -> TimestampedStorageGeneration:
+    """Change a value, however often others change it meanwhile.
+
+    Arguments and errors are those of `conditional_update`.
+    """
+    if isinstance(store, AtomicUpdate):
+        return await store.update(key, change)
+    return await conditional_update(store, key, change, assume_missing=assume_missing)
+
+
+async def update_values(
+    store: KvStore, keys: Sequence[str], changes: Sequence[ReadModifyWrite]
+) -> Sequence[TimestampedStorageGeneration | Exception]:
+    """`update` of several keys, each for itself; what failed has its error in place of a stamp."""
+    if isinstance(store, BulkWrite):
+        return await store.update_values(keys, changes)
+    return await update_each(store, keys, changes)
+
+
+async def update_each(
+    store: KvStore, keys: Sequence[str], changes: Sequence[ReadModifyWrite]
+) -> list[TimestampedStorageGeneration | Exception]:
+    """`update_values` where that is one `update` after the other."""
+    outcomes: list[TimestampedStorageGeneration | Exception] = []
+    for key, change in zip(keys, changes, strict=True):
+        try:
+            outcomes.append(await update(store, key, change))
+        except Exception as error:  # noqa: BLE001 - it is that key's
+            outcomes.append(error)
+    return outcomes
+
+
+async def conditional_update(
+    store: KvStore,
+    key: str,
+    change: ReadModifyWrite,
+    policy: RetryPolicy = CONFLICTS,
+    *,
+    assume_missing: bool = False,
+) -> TimestampedStorageGeneration:
+    """Change a value on the condition that no other writer did since it was read, until that holds.
+
+    Args:
+        store: where.
+        key: the whole key.
+        change: what to make of the present value.
+        policy: how often to try, and how long to wait in between.
+        assume_missing: most likely nothing is stored, so the first attempt reads nothing and
+            stores on the condition that this is so.
+
+    Returns:
+        The new stamp.
+
+    Raises:
+        AbortedError: others changed it first, as often as the policy allows; or the store could not
+            say, several times, whether it was changed. Says how often it was tried.
+        UnavailableError: the store refused again and again although nothing had changed.
+    """
+    where = partial(store.describe_key, key)
+    attempts: Attempts | None = None
+    doubts: Attempts | None = None
+    while True:
+        if assume_missing:
+            segments = await change.parts(None)
+            before, store_it = NO_VALUE, _storing(store, key, segments, if_equal=NO_VALUE)
+        else:
+            before, store_it = await _look(store, key, change)
+        try:
+            stamp = await store_it()
+        except AbortedError as error:
+            # What may have been made can be made again, since it is applied to what is there now.
+            if doubts is None:
+                doubts = DOUBTS.begin("update", where, inline=store.inline)
+            await doubts.lost(error=error)
+            continue
+        if stamp.generation != UNKNOWN:
+            return stamp
+        if assume_missing:
+            assume_missing = False  # it was a guess, and so no attempt that was lost
+            continue
+        if attempts is None:
+            attempts = policy.begin("update", where, inline=store.inline)
+        await attempts.lost(before)
+
+
+def _storing(
+    store: KvStore, key: str, segments: Sequence[Buffer] | None, *, if_equal: bytes | None = None
+) -> Storing:
+    return partial(write_segments, store, key, segments, if_equal=if_equal)
+
+
+async def _look(store: KvStore, key: str, change: ReadModifyWrite) -> tuple[bytes, Storing]:
+    """What the change rests on, and what stores its result on condition of that."""
+    if change.replaces:
+        return UNKNOWN, _storing(store, key, await change.parts(None))
+    if not isinstance(store, Splice):
+        before, parts = await change.parts_in(store, key)
+        return before, _storing(store, key, parts, if_equal=before)
+    before, mixed = await change.splice_in(store, key)
+    if mixed is None:
+        return before, partial(store.write, key, None, if_equal=before)
+    return before, partial(splice, store, key, mixed, if_equal=before)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tensorstore_py._interface.overlay import Overlay, generation_of
-from tensorstore_py._interface.read_modify_write import ReadModifyWrite, conditional_update
-from tensorstore_py._interface.store_abilities import AtomicBatch
+from tensorstore_py._interface.read_modify_write import ReadModifyWrite
+from tensorstore_py._interface.store_abilities import AtomicBatch, conditional_update
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py.errors import AbortedError
 

@@ -1,7 +1,7 @@
 """`Document`: one JSON document in a directory or a store, and what job files say of places.
 
 In a job file a string with `://` is a URL, and any other one a local path, relative to the
-directory that the file is in. Whatever is told of a document names it as the user did.
+directory that the file is in. Messages name a document as the user did.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class Document(NamedTuple):
     def spec(self, trust: Trust | None = None) -> KvStore.Spec:
         """The spec of the store, with the path of the document.
 
-        Raises:
-            SpecError: it is no place of one document, or not one that may be used.
+        Raises SpecError: it is no place of one document, or not one that may be used.
         """
         where = self.where
         # as a URL, a path names a document; as a path, it would name a directory
@@ -92,8 +91,7 @@ class Document(NamedTuple):
 def parsed(text: bytes, name: str, *, env: bool = False) -> JsonObject:
     """The JSON object in the text of a document, without notes.
 
-    Raises:
-        SpecError: it is something else; names the document.
+    Raises SpecError: it is something else; names the document.
     """
     try:
         found = clean_json(parse_json_text(text), env=env)
@@ -105,14 +103,9 @@ def parsed(text: bytes, name: str, *, env: bool = False) -> JsonObject:
 
 
 def as_place(given: object, folder: Path | None) -> object:
-    """What a job file says of a place, as the library takes it.
+    """What a job file says of a place, as the library takes it; paths are relative to `folder`.
 
-    Args:
-        given: a string or JSON.
-        folder: what relative paths are relative to; None: there is nothing.
-
-    Raises:
-        SpecError: it is a relative path where nothing says to what.
+    Raises SpecError: it is a relative path where there is no folder.
 
     Example:
         >>> as_place("memory://a/", None), as_place("a/b", Path("/data")).as_posix()
@@ -128,7 +121,7 @@ def as_place(given: object, folder: Path | None) -> object:
 
 
 def in_memory(place: object) -> bool:
-    """Whether the outermost store of a spec is memory; a spec that is wrong is told of later."""
+    """Whether the outermost store of a spec is memory; a wrong spec is an error later."""
     if isinstance(place, Path):
         return False
     try:

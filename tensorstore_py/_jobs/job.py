@@ -67,12 +67,9 @@ ENGINES: Final[dict[str, tuple[str, Json]]] = {
 
 
 class JobEngine(NamedTuple):
-    """An engine that is named.
+    """An engine that is named, one of `ENGINES`; None: this process.
 
-    Attributes:
-        kind: one of `ENGINES`; None: this process.
-        workers: how many; None: not given.
-        address: of a scheduler; None: one is made.
+    `address` is of a scheduler; None: one is made.
     """
 
     kind: str | None = None
@@ -83,8 +80,7 @@ class JobEngine(NamedTuple):
     def parse(cls, json: object) -> JobEngine:
         """What a job says.
 
-        Raises:
-            SpecError: something is wrong with it; has the path to the member.
+        Raises SpecError: something is wrong with it; has the path to the member.
         """
         if json is None:
             return cls()
@@ -181,26 +177,16 @@ class Allowed(NamedTuple):
 
 
 class JobStep(NamedTuple):
-    """One step.
-
-    Attributes:
-        operation: its name.
-        options: its arguments, as the function takes them.
-        plan: what it is going to do, if that was found out already.
-    """
+    """One step; `options` as its function takes them, `plan` if it was made already."""
 
     operation: str
     options: Mapping[str, object]
     plan: Plan | None = None
 
     def call(self, context: Context | None) -> Call[Any]:
-        """What it asks for.
+        """What it asks for; without a context its specs are bound to one of its own.
 
-        Args:
-            context: what its specs are bound to; None: one of its own.
-
-        Raises:
-            SpecError: something is wrong with its arguments.
+        Raises SpecError: something is wrong with its arguments.
         """
         if self.plan is not None:
             return self.plan.call
@@ -219,9 +205,6 @@ class Job(NamedTuple):
     Attributes:
         steps: what is done, one after the other.
         engine: what runs it.
-        description: of it, for people.
-        manifest: where to keep what is done; None: nowhere.
-        report: where to write what was done; None: nowhere.
         progress: whether to tell how far it is; None: to a terminal only.
         context: what all steps share; None: nothing.
     """
@@ -236,15 +219,11 @@ class Job(NamedTuple):
 
     @classmethod
     def parse(cls, json: object, folder: Path | None, allowed: Allowed | None = None) -> Job:
-        """What a job file says.
+        """What a job file says; its relative paths are relative to `folder`.
 
-        Args:
-            json: its content.
-            folder: what its relative paths are relative to.
-            allowed: what it may do; None: whatever it says.
+        `allowed` says what it may do; None: whatever it says.
 
-        Raises:
-            SpecError: something is wrong with it; has the path to the member.
+        Raises SpecError: something is wrong with it; has the path to the member.
         """
         if not isinstance(json, dict) or JOB not in json:
             raise SpecError(f'expected a job file, with the member "{JOB}": 1')

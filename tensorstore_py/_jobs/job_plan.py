@@ -102,8 +102,7 @@ def _step_json(step: JobStep) -> JsonObject:
 def planned_of_json(json: JsonObject) -> Job:
     """What `plan_json`, or `ts.Plan.to_json`, made of one.
 
-    Raises:
-        SpecError: it is something else; has the path to the member.
+    Raises SpecError: it is something else; has the path to the member.
     """
     plan = Plan.from_json(json)
     rest = json.get(_JOB, {})

@@ -45,7 +45,7 @@ _LEAVE_S = 5.0
 
 
 class Watcher(Protocol):
-    """Who is told how far a job is."""
+    """What shows how far a job is."""
 
     def begin(self, title: str) -> None:
         """A step begins."""
@@ -60,10 +60,7 @@ class Watcher(Protocol):
 class Part(NamedTuple):
     """Which of several workers this one is: it begins with its share, and then helps others.
 
-    Attributes:
-        number: from 0 on.
-        of: how many there are.
-        wait: for what others are at, in case they are lost.
+    With `wait` it waits for what others are at, in case they are lost.
     """
 
     number: int
@@ -74,8 +71,7 @@ class Part(NamedTuple):
     def parse(cls, text: str) -> Part:
         """What a user says.
 
-        Raises:
-            SpecError: it is no part.
+        Raises SpecError: it is no part.
 
         Example:
             >>> Part.parse("3/64")
@@ -101,27 +97,22 @@ def run_job(
     manifest: Document | None = None,
     part: Part | None = None,
 ) -> Report:
-    """Run a job.
+    """Run a job, or a plan of it, of which the manifest is its document.
 
-    Args:
-        job: it, or a plan of it.
-        executor: what runs the tasks; None: this process.
-        watcher: progress is reported to it.
-        manifest: where to keep what is done; of a plan that is its document. None: nowhere.
-        part: only work as one of several workers; needs a manifest.
+    With a `part` this process works as one of several workers, which needs a manifest.
     """
     report = Report([StepReport(each.operation) for each in job.steps], job.description)
     context, began = job.bound_context(), time.monotonic()
-    for number, (step, told) in enumerate(zip(job.steps, report.steps, strict=True)):
+    for number, (step, step_report) in enumerate(zip(job.steps, report.steps, strict=True)):
         of = f" ({number + 1} of {len(job.steps)})" if len(job.steps) > 1 else ""
         where = None if manifest is None else step_document(manifest, number)
         watcher.begin(f"{step.operation}{of}")
         try:
-            _Step(step, told, watcher, where, part).run(context, executor)
+            _Step(step, step_report, watcher, where, part).run(context, executor)
         finally:
             watcher.close()
         report.seconds = time.monotonic() - began
-        if told.state != "done":
+        if step_report.state != "done":
             break
     return report
 
@@ -161,7 +152,7 @@ class _Step:
             if future is not None:
                 _leave(future)
         except (TensorStoreError, OSError) as error:
-            # Damaged regions are told when all else is done; other damage, before anything is.
+            # Damaged regions are reported when all else is done; other damage, before anything is.
             partly = isinstance(error, DataLossError) and self._began
             report.state = "partly done" if partly else "failed"
             report.error = "\n".join([str(error), *getattr(error, "__notes__", ())])
@@ -169,17 +160,17 @@ class _Step:
             report.seconds = time.monotonic() - began
 
     def _begin(self, context: Context | None, executor: object) -> Future[Any]:
-        told = Reporter(self._told, self._step.operation)
+        reporter = Reporter(self._on_progress, self._step.operation)
         where = None
         if self._where is not None:
             where = document_place(self._where.spec(), context or Context())
         if self._part is None or executor is not None:
-            return run_call(self._step.call(context), executor, told, where)
+            return run_call(self._step.call(context), executor, reporter, where)
         assert where is not None  # a part has a manifest
-        share = _StepShare(self._step, where, self._part, told, self._report)
+        share = _StepShare(self._step, where, self._part, reporter, self._report)
         return start(False, share.run, on_interrupt=OnInterrupt.CANCEL)
 
-    def _told(self, progress: Progress) -> None:
+    def _on_progress(self, progress: Progress) -> None:
         self._began = True
         self._report.bytes_done = progress.bytes_done
         self._report.bytes_total = progress.bytes_total
@@ -197,25 +188,25 @@ class _StepShare(NamedTuple):
     step: JobStep
     where: DocumentPlace
     part: Part
-    told: Reporter
+    reporter: Reporter
     report: StepReport
 
     async def run(self) -> object:
         """Work on it; gives the step's result, if it has one that is made of those of its tasks."""
         call, stages = await self._find()
         steps = [step for stage in stages for step in stage.steps]
-        self.told.begin(
-            sum(step.told_bytes * step.blocks.size for step in steps),
+        self.reporter.begin(
+            sum(step.progress_bytes * step.blocks.size for step in steps),
             sum(step.blocks.chunks for step in steps),
             len(steps),
         )
-        share = StageProgress(stages, self.told)
+        share = StageProgress(stages, self.reporter)
         outcomes, is_done = await work_on(
             call,
             stages,
             self.where,
             shared_context(),
-            told=share.advance,
+            on_progress=share.advance,
             share=(self.part.number, self.part.of),
             wait=self.part.wait,
         )

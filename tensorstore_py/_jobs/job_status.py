@@ -35,13 +35,7 @@ _SHOWN = 20
 
 
 class StepStatus(NamedTuple):
-    """How far a step is.
-
-    Attributes:
-        operation: its name.
-        stages: how far each of its stages is; none: its turn has not come.
-        bytes: of all its elements.
-    """
+    """How far each stage of a step is; none: its turn has not come. `bytes` is of all elements."""
 
     operation: str
     stages: tuple[Status, ...]
@@ -158,8 +152,7 @@ class JobStatus(NamedTuple):
 def job_status(job: Job, document: Document) -> JobStatus:
     """How far a planned job is.
 
-    Raises:
-        UnsupportedError: nothing can be recorded there.
+    Raises UnsupportedError: nothing can be recorded there.
     """
     steps = []
     for number, step in enumerate(job.steps):
@@ -183,13 +176,13 @@ async def _step_status(step: JobStep, where: DocumentPlace) -> StepStatus:
 
 
 def _size(stage: Stage) -> int:
-    return sum(step.told_bytes * step.blocks.size for step in stage.steps)
+    return sum(step.progress_bytes * step.blocks.size for step in stage.steps)
 
 
 def _bytes_of(stage: Stage, tasks: range) -> int:
     """Of some tasks, in proportion: to look at each of millions takes long."""
     return sum(
-        stage.steps[run.step].told_bytes
+        stage.steps[run.step].progress_bytes
         * (stage.steps[run.step].blocks.size * run.stop // stage.steps[run.step].blocks.count
            - stage.steps[run.step].blocks.size * run.start // stage.steps[run.step].blocks.count)
         for run in stage.runs(tasks.start, tasks.stop)

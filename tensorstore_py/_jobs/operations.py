@@ -75,8 +75,7 @@ def or_named(form: Json) -> Json:
 def check_form(value: object, form: Json) -> None:
     """Check that a value is of a form.
 
-    Raises:
-        SpecError: it is not.
+    Raises SpecError: it is not.
 
     Example:
         >>> check_form([1, 2], or_several(INTEGER))
@@ -205,11 +204,7 @@ class Member(NamedTuple):
     """What a step may say.
 
     Attributes:
-        name: of the function's argument.
         kind: places that are read or written, mere data; or `"other"`: code, or unknown here.
-        several: whether it is a list of places.
-        required: whether the function has no default.
-        default: otherwise.
         text: what the function's docstring says of it.
     """
 
@@ -223,8 +218,7 @@ class Member(NamedTuple):
     def check(self, value: object) -> None:
         """Check what a step says of it, unless it is a place.
 
-        Raises:
-            SpecError: it is something else.
+        Raises SpecError: it is something else.
         """
         if self.name == "dtype":
             try:
@@ -249,13 +243,7 @@ class Member(NamedTuple):
 
 
 class JobOperation(NamedTuple):
-    """One operation.
-
-    Attributes:
-        name: of the public function.
-        text: what it does, in a line.
-        members: its arguments, but for those that the job says for all steps.
-    """
+    """An operation; members are its function's arguments that jobs do not say for all steps."""
 
     name: str
     text: str

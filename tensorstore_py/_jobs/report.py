@@ -121,11 +121,11 @@ class Report:
     def __str__(self) -> str:
         lines = []
         for each in self.steps:
-            told = "" if each.result is None else f": {_shown(each.result)}"
+            result = "" if each.result is None else f": {_shown(each.result)}"
             size = f"{size_text(each.bytes_done)} in {each.seconds:.1f} s"
             if each.tasks_here is not None and each.bytes_here is not None:
                 size += f", {size_text(each.bytes_here)} in {each.tasks_here:,} tasks of it here"
-            lines.append(f"{each.operation}: {each.state}, {size}{told}")
+            lines.append(f"{each.operation}: {each.state}, {size}{result}")
         return "\n".join(lines)
 
 
@@ -144,7 +144,7 @@ def _shown(result: object) -> object:
 
 
 def as_json(value: Any) -> Any:  # noqa: ANN401 - any result of any operation
-    """A result as JSON; what has no form there is told as text.
+    """A result as JSON; what has no form there becomes text.
 
     Example:
         >>> import numpy as np

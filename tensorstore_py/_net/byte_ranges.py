@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._net.failures import Failure, damaged
+from tensorstore_py._net.message import whole_number
 from tensorstore_py.errors import OutOfRangeError
 
 if TYPE_CHECKING:
@@ -69,11 +70,6 @@ def body_window(
 ) -> BodyWindow | None:
     """How to read the body of a successful answer; None if the status is no success of a read.
 
-    Args:
-        byte_range: what was asked for.
-        status: the status code.
-        headers: of the answer; `Content-Length` counts what is sent.
-
     Raises:
         Failure: the value is shorter than what was asked for, or the headers contradict that.
     """
@@ -83,7 +79,7 @@ def body_window(
         return _window_of_nothing(byte_range, headers)
     if not 200 <= status < 300:
         return None
-    length = _content_length(headers)
+    length = whole_number(headers.get("Content-Length"))
     if byte_range.is_whole:
         return BodyWindow(0, length, length, length)
     if length is None:
@@ -101,7 +97,7 @@ def _window_of_part(byte_range: ByteRange, headers: Mapping[str, str]) -> BodyWi
     size = None if found[3] == "*" else int(found[3])
     if past <= first or (size is not None and size < past):
         raise damaged(f"the server sent a part that cannot be (Content-Range: {text})")
-    length = _content_length(headers)
+    length = whole_number(headers.get("Content-Length"))
     if length is not None and length != past - first:
         raise damaged(f"{length} bytes came as {past - first} (Content-Range: {text})")
     start, stop = _wanted(byte_range, first, past, size)
@@ -152,11 +148,6 @@ def _window_of_nothing(byte_range: ByteRange, headers: Mapping[str, str]) -> Bod
     elif byte_range.start != 0 or byte_range.stop != 0:
         raise _outside(byte_range, "the server has nothing there")
     return BodyWindow(0, 0, None, size)
-
-
-def _content_length(headers: Mapping[str, str]) -> int | None:
-    text = headers.get("Content-Length")
-    return int(text) if text is not None and text.isascii() and text.isdecimal() else None
 
 
 def resolve(byte_range: ByteRange, size: int) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._net.byte_ranges import range_header
 from tensorstore_py._net.failures import Failure, Retryability, damaged
 from tensorstore_py._net.idle_timeout import idle_limit_s, least_rate
 from tensorstore_py._net.message import HttpResponse, retry_after_s, show_url
@@ -108,10 +109,10 @@ class HttpClient:
         """The answer to a request, after as many attempts as it takes.
 
         Args:
-            request: with all headers but those of the signer.
+            request: with all headers but `Range` and those of the signer.
             expected: the statuses that the caller deals with.
-            byte_range: what a `Range` header of the request asks for. The body is exactly that
-                part, whether the server sent it or the whole value.
+            byte_range: what to ask for. The body is exactly that part, whether the server sent
+                that or the whole value.
             resolve_ambiguous: for conditional writes. Called if one was refused (status 412) after
                 an earlier attempt that may have been carried out: looks what is stored now, and
                 returns the answer to give if it is what this request wrote, else None. Such writes
@@ -126,6 +127,8 @@ class HttpClient:
         Raises:
             TensorStoreError: no expected answer was had; the class says why.
         """
+        if byte_range is not WHOLE and (wanted := range_header(byte_range)) is not None:
+            request = request.changed(request.url, {**request.headers, "Range": wanted})
         await self._throttle.turn(request)
         async with self._slots:
             response = await self._attempts(

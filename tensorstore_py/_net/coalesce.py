@@ -86,6 +86,7 @@ async def read_coalesced(
     gap: int = GAP_BYTES,
     limit: int = _GROUP_BYTES,
     width: int = 32,
+    inline: bool = False,
 ) -> list[ReadResult]:
     """The results for all ranges, in their order, of one generation or all missing.
 
@@ -95,6 +96,7 @@ async def read_coalesced(
         gap: see `coalesce`.
         limit: see `coalesce`.
         width: how many requests to have under way.
+        inline: whether `read` never suspends, see `KvStore`.
 
     Raises:
         OutOfRangeError: a range reaches outside the value.
@@ -107,7 +109,7 @@ async def read_coalesced(
         async def fetch(number: int, found: list[ReadResult] = found) -> None:
             found[number] = await read(groups[number].byte_range)
 
-        await fan_out(False, range(len(groups)), fetch, count=len(groups), width=width)
+        await fan_out(inline, range(len(groups)), fetch, count=len(groups), width=width)
         if len({(result.state, result.stamp.generation) for result in found}) <= 1:
             return _shared_out(ranges, groups, found)
     raise AbortedError(

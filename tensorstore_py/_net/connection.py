@@ -14,8 +14,9 @@ arriving byte or the end of the connection means in each:
 
 Whatever is in DONE goes to IDLE only if it may be used again.
 
-The invariant: a connection is used again only after a response that ended where it said, and that
-nothing followed; and a body that is handed on has the length that the headers promised.
+The invariant: a connection is used again only after a request that left it whole and a response
+that ended where it said, and that nothing followed; and a body that is handed on has the length
+that the headers promised.
 """
 
 from __future__ import annotations
@@ -60,11 +61,7 @@ _EMPTY: Final = memoryview(bytearray())
 
 
 class ReceiveBuffer:
-    """Where the beginning of a response arrives.
-
-    Args:
-        size: in bytes.
-    """
+    """Where the beginning of a response arrives."""
 
     __slots__ = ("bytes", "view")
 
@@ -142,12 +139,8 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> asyncio.Future[HttpResponse]:
         """Send a request, or its beginning.
 
-        Args:
-            message: the first bytes of it.
-            method: such as `"GET"`.
-            byte_range: what it asks for; the response's body is that part, however much came.
-            unpack: whether a `Content-Encoding` is to be undone, for which all of it is received.
-            idle: told of all progress.
+        The body of the response is the part `byte_range`, however much came, and all of it where a
+        `Content-Encoding` is to be undone (`unpack`). `idle` is told of all progress.
 
         Returns:
             Done when the response is here, or a `Failure`.
@@ -306,8 +299,13 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     # Called by the parser. An exception in here would come out of it as another one.
 
+    def on_message_begin(self) -> None:
+        if self._is_complete:
+            self._has_excess = True
+
     def on_status(self, reason: bytes) -> None:
-        self._reason += reason
+        if not self._is_complete:
+            self._reason += reason
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._head_is_complete:  # else it is a trailer
@@ -315,10 +313,11 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._fields.setdefault(name.decode("latin-1").lower(), text)
 
     def on_headers_complete(self) -> None:
-        if self._is_complete:
-            self._has_excess = True
-        else:
+        parser = self._parser
+        assert parser is not None
+        if not self._is_complete:
             self._head_is_complete = True
+            self._status = parser.get_status_code()
 
     def on_body(self, body: bytes) -> None:
         self._body_size += len(body)
@@ -327,14 +326,15 @@ class HttpConnection(asyncio.BufferedProtocol):
     def on_message_complete(self) -> None:
         parser = self._parser
         assert parser is not None
-        status = parser.get_status_code()
-        if 100 <= status < 200 and not self._is_complete:
+        if self._is_complete:
+            return
+        if 100 <= self._status < 200:
             # The response is yet to come, and perhaps waits for the rest of the request.
             self._head_is_complete = False
             self._fields, self._reason = {}, b""
             if self._idle is not None:
                 self._idle.awaits()
-        elif not self._is_complete:
+        else:
             self._is_complete = True
             self._keeps_alive = parser.should_keep_alive()
 
@@ -381,7 +381,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             return False
         parser = self._parser
         assert parser is not None
-        status, method, fields = parser.get_status_code(), self._method, self._fields
+        status, method, fields = self._status, self._method, self._fields
         headers = HeaderFields(fields)
         reason = self._reason.decode("utf-8", "surrogateescape")
         self._response = response = HttpResponse(status, headers, reason=reason)
@@ -389,7 +389,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._keeps_alive = parser.should_keep_alive()
         self.window = None
         if method == "HEAD" or status in (204, 304) or (method == "CONNECT" and status < 300):
-            self._has_excess = len(rest) > 0 or self._body_size > 0
+            self._has_excess = self._has_excess or len(rest) > 0 or self._body_size > 0
             self._succeed(b"")
             return True
         length = self._length_of(fields)
@@ -526,6 +526,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         response, waiter = self._response, self._waiter
         assert response is not None
         response.body = body
+        # What the server did not want to read would be in the way of the next request.
+        self._is_sending = self._is_sending or self._transport.get_write_buffer_size() > 0
         # A body that idle connections kept would be memory, and no longer in the processor's cache.
         self._response, self._buffer = None, bytearray()
         self._collected = self._buffer
@@ -548,6 +550,13 @@ class HttpConnection(asyncio.BufferedProtocol):
             room.set_result(None)
 
 
+#: What is sent unless the request says otherwise. Values stay as they were stored, since parts of a
+#: packed one are of no use.
+_USUAL: Final = {
+    "Accept": "*/*",
+    "Accept-Encoding": "identity",
+    "User-Agent": "tensorstore_py",
+}
 #: Requests that never have a body.
 _BODILESS: Final = frozenset({"GET", "HEAD"})
 
@@ -569,7 +578,7 @@ def request_head(
 
     Example:
         >>> request_head("GET", "/a", "there", {"Accept": "text/xml"}, None)
-        b'GET /a HTTP/1.1\r\nHost: there\r\nAccept: text/xml\r\n\r\n'
+        b'GET /a HTTP/1.1\r\nHost: there\r\nAccept: text/xml\r\nAccept-Encoding: identity\r\n...'
     """
     is_told_host, extra = _extra(tuple(headers), size is not None)
     lines = [f"{method} {target} HTTP/1.1"]
@@ -593,7 +602,6 @@ def request_head(
 def _extra(names: tuple[str, ...], has_body: bool) -> tuple[bool, list[str]]:
     """Whether headers of these names have the host among them, and what else goes along."""
     given = {name.lower() for name in names}
-    extra = [] if "accept" in given else ["Accept: */*"]
-    if has_body and "content-type" not in given:
-        extra.append("Content-Type: application/octet-stream")
+    usual = {**_USUAL, "Content-Type": "application/octet-stream"} if has_body else _USUAL
+    extra = [f"{name}: {value}" for name, value in usual.items() if name.lower() not in given]
     return "host" in given, extra

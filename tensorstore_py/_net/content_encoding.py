@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from tensorstore_py._interface.streams import decode_streams
+from tensorstore_py._interface.compressors import decode_streams
 from tensorstore_py._net.failures import Failure, damaged
 from tensorstore_py.errors import DataLossError, UnsupportedError
 
@@ -59,10 +59,6 @@ def check_whole(status: int, headers: Mapping[str, str]) -> None:
 
 def decoded(body: Buffer, how: tuple[str, ...]) -> Buffer:
     r"""A body as it was before it was compressed.
-
-    Args:
-        body: all of it.
-        how: see `content_encodings`.
 
     Raises:
         Failure: it does not end, is damaged, or is compressed in an unknown way.

@@ -130,12 +130,7 @@ _CA_REMEDY: Final = (
 
 
 def connect_failure(error: Exception, *, to_proxy: bool = False) -> Failure:
-    """No connection could be made.
-
-    Args:
-        error: an `OSError`, or what a host name that is none leads to.
-        to_proxy: whether it was to lead to a proxy.
-    """
+    """No connection could be made."""
     # From the particular to the general: the first classes derive from OSError.
     if isinstance(error, ssl.SSLCertVerificationError):
         return Failure(
@@ -161,12 +156,7 @@ def connect_failure(error: Exception, *, to_proxy: bool = False) -> Failure:
 
 
 def connection_lost(error: BaseException | None, *, is_within: bool = False) -> Failure:
-    """A connection ended before the response did.
-
-    Args:
-        error: why, if not because the server closed it.
-        is_within: whether a part of the response had come.
-    """
+    """A connection ended before the response did."""
     text = (
         f"the connection was lost ({'the server closed it' if error is None else _reason(error)})"
     )

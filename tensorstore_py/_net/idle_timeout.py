@@ -188,11 +188,7 @@ class IdleTimeout:
             self.progress(gone)
 
     def judge(self, now: float) -> None:
-        """Give up if too little moved.
-
-        Args:
-            now: the loop's time.
-        """
+        """Give up if too little moved."""
         timeouts, unsent = self._timeouts, self._waiting
         is_flowing = timeouts.least_rate > 0 and (self._is_receiving or unsent > 0)
         if now - self.moved >= timeouts.limit_s:

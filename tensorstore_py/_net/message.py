@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._spec.url import show_url
 
@@ -23,7 +23,13 @@ __all__ = [
     "http_date",
     "retry_after_s",
     "show_url",
+    "whole_number",
 ]
+
+#: Of 64 bits; more digits than Python converts are an attack.
+_LONGEST_NUMBER: Final = 20
+#: In s; who says so has not understood the question.
+_LONGEST_WAIT: Final = 10**11
 
 
 class HttpRequest:
@@ -121,12 +127,13 @@ class HttpResponse:
         self.lost = False
         self.parsed: object = None
 
+    def date(self, name: str = "Date") -> float | None:
+        """What a header says of a moment, in seconds since the epoch; None if it says nothing."""
+        return http_date(self.headers.get(name))
+
 
 class HeaderFields(Mapping[str, str]):
     """The headers of a response: names in any case; of two with one name the first counts.
-
-    Args:
-        fields: by name in lower case; taken over.
 
     Example:
         >>> HeaderFields({"etag": "5"})["ETag"]
@@ -169,6 +176,18 @@ def http_date(text: str | None) -> float | None:
         return None
 
 
+def whole_number(text: object) -> int | None:
+    """A number that a server wrote; None if it is none, or out of all proportion.
+
+    Example:
+        >>> whole_number("120"), whole_number("-1"), whole_number("9" * 5000), whole_number(None)
+        (120, None, None, None)
+    """
+    if not isinstance(text, str) or len(text) > _LONGEST_NUMBER:
+        return None
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
 def retry_after_s(text: str | None, now: float) -> float | None:
     """For how long a server asks to be left alone, in seconds.
 
@@ -182,8 +201,8 @@ def retry_after_s(text: str | None, now: float) -> float | None:
     """
     if text is None:
         return None
-    text = text.strip()
-    if text.isascii() and text.isdecimal():
-        return float(text) if len(text) < 12 else None
+    seconds = whole_number(text.strip())
+    if seconds is not None:
+        return float(seconds) if seconds < _LONGEST_WAIT else None
     date = http_date(text)
     return None if date is None else max(0.0, date - now)

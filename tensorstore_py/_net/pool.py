@@ -196,6 +196,12 @@ class Endpoint:
         else:
             connection.close()
 
+    def close_idle(self) -> None:
+        """Close the idle connections: one that was used later turned out to be closed."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
     def forget_closed(self) -> None:
         """Drop the idle connections that were closed meanwhile."""
         self._idle = [each for each in self._idle if each.is_reusable]

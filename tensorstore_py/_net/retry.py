@@ -52,9 +52,6 @@ class HttpTiming:
 class RetryBudget:
     """How many quick retries a server gets; earned back by answers.
 
-    Args:
-        tokens: how many there are to begin with, and at most.
-
     Example:
         >>> budget = RetryBudget(1)
         >>> budget.take(), budget.take()

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from tensorstore_py._net.checksums import stated_digests
 from tensorstore_py._net.failures import status_error
-from tensorstore_py._net.message import http_date
 from tensorstore_py.errors import DataLossError, TensorStoreError
 
 if TYPE_CHECKING:
@@ -109,11 +108,7 @@ class HttpSigner(ABC):
 
 
 class ServerClock:
-    """The time, as the service sees it.
-
-    Args:
-        timing: our own clock.
-    """
+    """The time, as the service sees it."""
 
     def __init__(self, timing: HttpTiming) -> None:
         self._timing = timing
@@ -125,7 +120,7 @@ class ServerClock:
 
     def follow(self, response: HttpResponse) -> bool:
         """Take the time from an answer. Returns whether that changed anything worth a retry."""
-        date = http_date(response.headers.get("Date"))
+        date = response.date()
         if date is None:
             return False
         ahead_s = date - self._timing.now()
@@ -159,9 +154,6 @@ class HttpThrottle:
 
 class Paging:
     """The pages of one listing so far.
-
-    Args:
-        what: names the listing, for errors.
 
     Example:
         >>> paging = Paging('"s3://bucket/"')

@@ -1,26 +1,35 @@
-"""What stores of network services have in common: parts read together, and listings in pages.
+"""What stores of network services have in common: reads by ETags, of several parts, and listings.
 
-A store inherits these beside `KvStore`. `CoalescedReads` has `read_ranges`; `PagedListing` has
-`list` and `list_directory`, and needs to be told how to ask for one page.
+A store inherits these beside `KvStore`. `CoalescedReads` has `read_ranges`; `EtagReads` has `read`,
+too, and needs to be told how to GET; `PagedListing` has `list` and `list_directory`, and needs to
+be told how to ask for one page.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.generation import (
+    NO_VALUE,
+    UNKNOWN,
+    TimestampedStorageGeneration,
+    holds,
+)
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
+from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._interface.store_abilities import DirectoryListing, RangeRead
 from tensorstore_py._net.coalesce import read_coalesced
 from tensorstore_py._net.service import Paging
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from tensorstore_py._interface.byte_range import ByteRange
-    from tensorstore_py._interface.kvstore import ListEntry, ReadResult
+    from tensorstore_py._interface.kvstore import ListEntry
+    from tensorstore_py._net.message import HttpResponse
 
-__all__ = ["CoalescedReads", "Page", "PagedListing"]
+__all__ = ["CoalescedReads", "EtagReads", "Page", "PagedListing"]
 
 Q = TypeVar("Q")
 #: Inside the class `list` is a method.
@@ -34,7 +43,83 @@ class CoalescedReads(RangeRead):
         async def read(byte_range: ByteRange) -> ReadResult:
             return await self.read(key, byte_range)
 
-        return await read_coalesced(read, ranges, width=self.width)
+        return await read_coalesced(read, ranges, width=self.width, inline=self.inline)
+
+
+_FOUND: Final = frozenset({200, 206, 404})
+_MISSING: Final = frozenset({404, 410})
+
+
+class EtagReads(CoalescedReads):
+    """A store of which a read is one GET.
+
+    Conditions go out as ETags, and are checked again here, since servers may ignore them.
+    """
+
+    @abstractmethod
+    async def get(
+        self,
+        key: str,
+        byte_range: ByteRange,
+        headers: Mapping[str, str],
+        statuses: frozenset[int],
+    ) -> HttpResponse:
+        """The response to a GET.
+
+        Args:
+            key: of the value.
+            byte_range: which part of it.
+            headers: to send.
+            statuses: to expect.
+        """
+
+    @abstractmethod
+    def generation_of(self, response: HttpResponse) -> bytes:
+        """The generation of the value in a successful response."""
+
+    @abstractmethod
+    def etag_of(self, generation: bytes) -> str | None:
+        """The ETag, with its quotes; None if no value with an ETag has that generation."""
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        return await self.read_by_get(key, byte_range, {}, if_equal, if_not_equal)
+
+    async def read_by_get(
+        self,
+        key: str,
+        byte_range: ByteRange,
+        headers: Mapping[str, str],
+        if_equal: bytes | None,
+        if_not_equal: bytes | None,
+    ) -> ReadResult:
+        """What `read` does, with further headers."""
+        statuses = _FOUND
+        if if_equal is not None and (etag := self.etag_of(if_equal)) is not None:
+            headers = {**headers, "If-Match": etag}
+            statuses |= {412}
+        if if_not_equal is not None and (etag := self.etag_of(if_not_equal)) is not None:
+            headers = {**headers, "If-None-Match": etag}
+            statuses |= {304}
+        response = await self.get(key, byte_range, headers, statuses)
+        stamp = TimestampedStorageGeneration(UNKNOWN, response.time)
+        if response.status in _MISSING:
+            stamp.generation = NO_VALUE
+            return ReadResult("missing", b"", stamp)
+        if response.status == 304 and if_not_equal is not None:
+            stamp.generation = if_not_equal
+        if response.status in (304, 412):
+            return ReadResult("unspecified", b"", stamp)
+        stamp.generation = self.generation_of(response)
+        if not holds(if_equal, stamp.generation) or stamp.generation == if_not_equal:
+            return ReadResult("unspecified", b"", stamp)
+        return ReadResult("value", response.body, stamp)
 
 
 class Page(NamedTuple):

@@ -17,7 +17,7 @@ from tensorstore_py._net.byte_ranges import resolve
 from tensorstore_py._net.checksums import check_digests
 from tensorstore_py._net.connection import request_head
 from tensorstore_py._net.content_encoding import content_encodings, decoded
-from tensorstore_py._net.failures import damaged
+from tensorstore_py._net.failures import Failure, damaged
 from tensorstore_py._net.idle_timeout import IdleTimeout, IdleTimeouts
 from tensorstore_py._net.pool import connection_pool
 from tensorstore_py._net.routing import Proxy, origin_of, proxy_for
@@ -63,10 +63,6 @@ class HttpTransport:
 
     async def attempt(self, request: HttpRequest, byte_range: ByteRange = WHOLE) -> HttpResponse:
         """Send a request and receive what is wanted of the response.
-
-        Args:
-            request: with all headers, `Range` among them.
-            byte_range: what the request asks for.
 
         Raises:
             Failure: there is no usable response.
@@ -114,8 +110,10 @@ class HttpTransport:
             response = await received
             if connection.is_contradicted:
                 raise damaged("the server sent more than it said")
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, Failure) and error.is_prompt:
+                endpoint.close_idle()
             raise
         is_value = connection.window is not None
         endpoint.release(connection)

@@ -12,6 +12,7 @@ from tensorstore_py._api.open import as_model, opened
 from tensorstore_py._api.options import updated
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._spec.context import bind, spec_json
+from tensorstore_py._spec.open_mode import FLAGS
 from tensorstore_py.errors import (
     FailedPreconditionError,
     MismatchError,
@@ -26,24 +27,21 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import KvStoreSpec
     from tensorstore_py._spec.context import Context
 
-#: How it was opened here is not how it is opened elsewhere.
-_MODE = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
-
 __all__ = ["array_json", "open_json", "portable_json"]
 
 
 def array_json(store: TensorStore, what: str) -> JsonObject:
     """The spec of an open array, with its metadata, which it must still have when it is opened.
 
-    Raises:
-        UnsupportedError: it is seen through a transaction, or has no spec.
+    Raises UnsupportedError: it is seen through a transaction, or has no spec.
     """
     if store._driver.transaction is not None:
         raise UnsupportedError(
             f"{what} is seen through a transaction, which stays in this process; commit it first"
         )
     json = portable_json(store._bound_spec())
-    return {name: value for name, value in json.items() if name not in _MODE}
+    # How it was opened here is not how it is opened elsewhere.
+    return {name: value for name, value in json.items() if name not in FLAGS}
 
 
 def portable_json(model: DriverSpec | KvStoreSpec) -> JsonObject:
@@ -64,10 +62,9 @@ def _plain(json: object) -> object:
 
 
 async def open_json(json: object, context: Context, what: str) -> TensorStore:
-    """Open what `array_json` told of, from the library's loop.
+    """Open what `array_json` described, from the library's loop.
 
-    Raises:
-        FailedPreconditionError: it is not there any more, or not as it was.
+    Raises FailedPreconditionError: it is not there any more, or not as it was.
     """
     model = bind(updated(as_model(json), {"open": True}), context)
     try:

@@ -7,6 +7,7 @@ Each kind of call is registered by its name, so that a document can ask for it, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tensorstore_py.errors import SpecError, did_you_mean
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.steps import Stage
     from tensorstore_py._plan.tasks import StageOutcome
 
-__all__ = ["Call", "call_named", "call_of", "register_call", "registered_functions"]
+__all__ = ["Call", "FoundCall", "call_named", "call_of", "register_call", "registered_functions"]
 
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 class Call(ABC, Generic[R]):
@@ -76,11 +78,41 @@ class Call(ABC, Generic[R]):
         """
 
 
+class FoundCall(Call[R], Generic[R, S]):
+    """A call whose tasks and result follow from what there is, which is found out once."""
+
+    _found: S | None = None
+
+    @abstractmethod
+    async def _find(self) -> S:
+        """What there is, found out from the library's loop; nothing is changed."""
+
+    async def found(self) -> S:
+        """What there is."""
+        if self._found is None:
+            self._found = await self._find()
+        return self._found
+
+    @property
+    def known(self) -> S:
+        """The same, once `found` was awaited."""
+        assert self._found is not None
+        return self._found
+
+    async def begin(self, again: bool) -> None:
+        """Find out what there is: the result depends on it, even if others do all tasks."""
+        del again
+        await self.found()
+
+
+#: Arguments that say how a call is run, which makes no difference to its plan.
+_HOW_IT_IS_RUN = frozenset(("manifest", "executor", "dry_run", "progress"))
+
 _builders: dict[str, tuple[Callable[..., object], Callable[..., Call[Any]]]] = {}
 
 
 def register_call(function: Callable[..., object], builder: Callable[..., Call[Any]]) -> None:
-    """Say what makes the `Call` of a public function, from the same arguments."""
+    """Say what makes the `Call` of a public function, from those of its arguments that matter."""
     _builders[function.__name__] = (function, builder)
 
 
@@ -94,12 +126,11 @@ def call_of(
 ) -> Call[Any]:
     """The call of a public function with some arguments.
 
-    Raises:
-        SpecError: it is no function whose calls can be planned; or whatever is wrong with them.
+    Raises SpecError: it is no function whose calls can be planned; or whatever is wrong with them.
     """
-    for known, builder in _builders.values():
+    for known, _ in _builders.values():
         if known is function:
-            return builder(*arguments, **options)
+            return _built(known.__name__, arguments, options)
     names = ", ".join(f"ts.{name}" for name in sorted(_builders))
     raise SpecError(f"expected one of {names}, but found {function!r}", ("operation",))
 
@@ -107,10 +138,15 @@ def call_of(
 def call_named(name: str, options: Mapping[str, object]) -> Call[Any]:
     """The call that a document asks for.
 
-    Raises:
-        SpecError: there is no such function; or whatever is wrong with its arguments.
+    Raises SpecError: there is no such function; or whatever is wrong with its arguments.
     """
     if name not in _builders:
         hint = did_you_mean(name, sorted(_builders))
         raise SpecError(f"there is no operation {name!r}{hint}", ("operation",))
-    return _builders[name][1](**options)
+    return _built(name, (), options)
+
+
+def _built(name: str, arguments: tuple[object, ...], options: Mapping[str, object]) -> Call[Any]:
+    function, builder = _builders[name]
+    ignored = _HOW_IT_IS_RUN & signature(function).parameters.keys()
+    return builder(*arguments, **{each: options[each] for each in options if each not in ignored})

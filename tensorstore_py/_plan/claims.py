@@ -43,9 +43,6 @@ class TaskResult(NamedTuple):
     """What came of a task that was run.
 
     Attributes:
-        task: its number.
-        seconds: how long it took.
-        result: its partial result.
         failure: if it could not be done, since what it reads is damaged.
         error: anything else that it ended with.
     """
@@ -250,7 +247,7 @@ class Claims:
         search: where to look for them.
         work: what is done.
         wait: whether to wait for parts that others have.
-        told: called with how many more tasks are known to be done, here or elsewhere.
+        on_progress: called with how many more tasks are known to be done, here or elsewhere.
 
     Attributes:
         held: the parts that are claimed.
@@ -271,19 +268,19 @@ class Claims:
         work: Work,
         *,
         wait: bool,
-        told: Callable[[int], object],
+        on_progress: Callable[[int], object],
     ) -> None:
         self._manifest = manifest
         self._owner = owner
         self._search = search
         self._work = work
         self._wait = wait
-        self._told = told
+        self._on_progress = on_progress
         self._clock = manifest.clock
         self._lease_s = manifest.lease_s
         self._sequence = 0
         self._seen: dict[int, _SeenRecord] = {}
-        self._told_of: dict[int, int] = {}
+        self._counted: dict[int, int] = {}
         self.held: dict[int, ClaimedPart] = {}
         self.began = self._clock.wall()
         self.failed: dict[int, Record] = {}
@@ -365,12 +362,10 @@ class Claims:
         ]
 
     async def _look(self, left: list[int], most: int) -> ClaimedPart | None:
-        """Look at a few of them, those first that were never looked at, or long ago.
+        """Look at a few parts of others, those first that were never looked at, or long ago.
 
-        Args:
-            left: the parts of others.
-            most: how many these were at first: so many workers there were. A worker that is done
-                with one of them waits, too, and all that wait share the looking.
+        `most` is how many these were at first: so many workers there were. A worker that is done
+        with one of them waits, too, and all that wait share the looking.
         """
         start = int(self._clock.chance() * len(left))
         seen = self._seen
@@ -457,10 +452,8 @@ class Claims:
     ) -> Record | None:
         """Have done what is done once, before or after all tasks, by this worker or another.
 
-        What comes before is always waited for: it is short, and no task can run without it.
-
-        Returns:
-            Its record; None if another worker has it and is not waited for.
+        What comes before is always waited for: it is short, and no task can run without it. Gives
+        its record; None if another worker has it and is not waited for.
         """
         pause = _FIRST_WAIT_S
         while True:
@@ -502,12 +495,7 @@ class Claims:
         self._tell(held.part, len(held.record.done))
 
     async def renew(self, held: ClaimedPart, *, early: bool = False) -> None:
-        """Store a part's record if it is time to.
-
-        Args:
-            held: the part.
-            early: a task has just ended, so there is something new to say.
-        """
+        """Store a part's record if it is time to; `early`: a task has just ended."""
         wait_s = held.record.lease_s / _WRITES_A_LEASE / (2 if early else 1)
         if held.lost or self._clock.now() - held.stored_at < wait_s:
             return
@@ -538,7 +526,7 @@ class Claims:
         part = held.part
         if stored and part >= 0:
             await self._manifest.mark(part, state)
-            self._told_of.pop(part, None)
+            self._counted.pop(part, None)
             self._search.note(part, FAILED if state == "failed" else DONE)
             if state == "failed":
                 self.failed[part] = held.record
@@ -575,18 +563,18 @@ class Claims:
 
     def _tell(self, part: int, tasks: int) -> None:
         """So many tasks of a part are known to be done in all."""
-        before = self._told_of.get(part, 0)
+        before = self._counted.get(part, 0)
         if part >= 0 and tasks > before:
-            self._told_of[part] = tasks
-            self._told(tasks - before)
+            self._counted[part] = tasks
+            self._on_progress(tasks - before)
 
     def _tell_all(self, done: list[int]) -> None:
         """All tasks of some parts are known to be done."""
-        parts, told = self._manifest.parts, self._told_of
+        parts, counted = self._manifest.parts, self._counted
         tasks = len(done) * parts.size
         if done and done[-1] == parts.count - 1:
             tasks = tasks - parts.size + len(parts[done[-1]])
-        if told:
-            tasks -= sum(told.pop(part, 0) for part in done)
+        if counted:
+            tasks -= sum(counted.pop(part, 0) for part in done)
         if tasks > 0:
-            self._told(tasks)
+            self._on_progress(tasks)

@@ -25,12 +25,7 @@ __all__ = ["DocumentPlace", "check_same", "document", "document_place", "forms_o
 
 
 class DocumentPlace(NamedTuple):
-    """Where a document is.
-
-    Attributes:
-        spec: the bound spec of the store, with the document's path.
-        store: the store.
-    """
+    """Where a document is: the bound spec of the store, with the document's path."""
 
     spec: KvStoreSpec
     store: KvStorePromise
@@ -42,14 +37,9 @@ class DocumentPlace(NamedTuple):
 
 
 def document_place(given: object, context: Context) -> DocumentPlace:
-    """Where a caller says that a manifest is.
+    """Where a manifest is: a local path, a URL, a spec or a `KvStore`, with a document's path.
 
-    Args:
-        given: a local path, a URL, a spec or a `KvStore`, with the path of a document.
-        context: what it is bound to.
-
-    Raises:
-        SpecError: it is no place of one document.
+    Raises SpecError: it is no place of one document.
     """
     if isinstance(given, KvStore):
         where, store = given.model, given.store
@@ -71,16 +61,10 @@ def document_place(given: object, context: Context) -> DocumentPlace:
 
 
 def document(call: Call[Any], stages: tuple[Stage, ...], *, portable: bool = True) -> JsonObject:
-    """A plan as JSON.
+    """A plan as JSON, for other processes, or (not `portable`) only to go on in this one.
 
-    Args:
-        call: what was asked for.
-        stages: what there is to do.
-        portable: for other processes, too. False: only for this process, to go on with.
-
-    Raises:
-        UnsupportedError, SpecError: it needs what only this process has, or credentials, and is to
-            be portable.
+    Raises UnsupportedError, SpecError: it needs what only this process has, or credentials, and is
+        to be portable.
     """
     arguments: JsonObject | None
     try:
@@ -102,8 +86,7 @@ def document(call: Call[Any], stages: tuple[Stage, ...], *, portable: bool = Tru
 def stages_of(json: object) -> tuple[Stage, ...]:
     """The stages in a plan's document.
 
-    Raises:
-        SpecError: they are something else.
+    Raises SpecError: they are something else.
     """
     if not isinstance(json, list) or not all(isinstance(each, list) for each in json):
         raise SpecError("expected lists of steps", ("stages",))
@@ -128,8 +111,7 @@ def forms_of(stored: JsonObject) -> dict[str, str]:
 def check_same(stored: JsonObject, now: JsonObject, where: str) -> None:
     """Refuse to go on with a plan if there are other things to do now.
 
-    Raises:
-        FailedPreconditionError: names what has changed.
+    Raises FailedPreconditionError: names what has changed.
     """
     before, after = (
         {str(step.get("name")): step for step in _steps(each)} for each in (stored, now)

@@ -1,6 +1,6 @@
 """`Engine`: what runs pieces of a plan elsewhere: an executor, a cluster of dask's, or Ray.
 
-Each is told apart by what it is, not by a name, and none is imported here unless it is already.
+Each is recognised by what it is, not by a name, and none is imported here unless it is already.
 Whatever it is, pieces are handed in a few at a time, and what comes back is a future of the kind
 that `concurrent.futures` has.
 """
@@ -177,13 +177,10 @@ def _broken(error: BrokenExecutor) -> AbortedError:
 def engine_of(executor: object) -> Engine | None:
     """The engine that an `executor=` means; None: this process.
 
-    Args:
-        executor: None; an executor of `concurrent.futures` or one with its methods (loky,
-            `mpi4py.futures`); a `dask.distributed.Client`; the module `ray`, or `"ray"`.
+    It may be an executor of `concurrent.futures` or one with its methods (loky, `mpi4py.futures`),
+    a `dask.distributed.Client`, the module `ray`, or `"ray"`.
 
-    Raises:
-        UnsupportedError: the engine is not installed.
-        SpecError: it is no engine.
+    Raises UnsupportedError: the engine is not installed; SpecError: it is no engine.
     """
     if executor is None:
         return None
@@ -235,7 +232,7 @@ async def run_pieces(
                 yield ended.pop().result()
     finally:
         for task in ended:
-            task.exception()  # one error is told; asyncio would tell of the others at the end
+            task.exception()  # one error is raised; asyncio would log the others at the end
         for task in waiting:
             task.cancel()
         if waiting:

@@ -63,12 +63,7 @@ AMBIGUOUS_ERRORS: Final = (AbortedError, UnavailableError, ConnectionError, Time
 
 
 class StoredRecord(NamedTuple):
-    """What is stored of a part.
-
-    Attributes:
-        record: the record; None if there is none.
-        generation: of it.
-    """
+    """What is stored of a part: its record, None if there is none, and the generation of it."""
 
     record: Record | None
     generation: bytes
@@ -77,13 +72,8 @@ class StoredRecord(NamedTuple):
 class Manifest:
     """See the head of this file.
 
-    Args:
-        store: where it is.
-        key: the whole key of the plan's document.
-        parts: the plan's parts.
-        clock: time and chance.
-        lease_s: see `LEASE_S`.
-        stage: of a plan of several, which one the parts are of.
+    `key` is the whole key of the plan's document; `stage`, of a plan of several, which one the
+    parts are of; `lease_s` as `LEASE_S`.
     """
 
     def __init__(
@@ -115,13 +105,7 @@ class Manifest:
         return self._store.width
 
     async def ensure(self, plan: JsonObject) -> JsonObject:
-        """Store the plan, unless it is there: then it must be the same.
-
-        Args:
-            plan: of which the member `"request"` tells whether two are the same.
-
-        Returns:
-            The one that is stored.
+        """Store the plan, or find it there with the same `"request"`; gives what is stored.
 
         Raises:
             FailedPreconditionError: another plan is there.
@@ -216,8 +200,7 @@ class Manifest:
     async def read(self, part: int) -> StoredRecord:
         """The record of a part.
 
-        Raises:
-            DataLossError: something else is stored there.
+        Raises DataLossError: something else is stored there.
         """
         key = self._key_of(part, "json")
         found = await self._retried("read", lambda: self._store.read(key))
@@ -229,19 +212,14 @@ class Manifest:
     async def put(self, part: int, record: Record, over: bytes) -> bytes | None:
         """Store the record of a part, on the condition that no other worker did meanwhile.
 
-        Args:
-            part: the part.
-            record: another version than any before.
-            over: the generation of the record that it replaces. Where there should be none, the
-                store's word is taken for it that there is one: many ask for the same part, and one
-                that is ours without our knowing is found when records are looked at.
-
-        Returns:
-            Its generation; None if another worker has stored one.
+        The record is another version than any before, and replaces the one of generation `over`.
+        Where there should be none, the store's word is taken for it that there is one: many ask for
+        the same part, and one that is ours without our knowing is found when records are looked at.
+        Gives its generation; None if another worker has stored one.
 
         Raises:
             AbortedError, UnavailableError: the store does not answer.
-            UnsupportedError: the store cannot write on condition.
+            UnsupportedError: it cannot write on condition.
         """
         key, data = self._key_of(part, "json"), record.serialized()
         doubts: Attempts | None = None

@@ -45,12 +45,10 @@ _WORTH_IT: Final = 4
 
 
 class Parts:
-    """The parts of a plan.
+    """The parts of a plan of so many tasks.
 
-    Args:
-        tasks: how many tasks there are.
-        size: of how many tasks a part is, but for the last one; by default as few as make at most
-            4096 parts, and up to four as soon as a thousand workers have a part each.
+    By default a part is of as few tasks as make at most 4096 parts, and up to four as soon as a
+    thousand workers have a part each; the last one has what is left.
 
     Example:
         >>> parts = Parts(14_000_000)
@@ -123,8 +121,7 @@ class TaskNumbers:
     def parse(cls, text: object) -> TaskNumbers:
         """What `str` made of one.
 
-        Raises:
-            SpecError: it is something else.
+        Raises SpecError: it is something else.
         """
         if not isinstance(text, str) or not _RUNS.fullmatch(text):
             raise SpecError(f'expected runs of numbers such as "0-41,43", but found {text!r}')

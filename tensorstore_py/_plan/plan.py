@@ -78,7 +78,7 @@ class Plan:
     @property
     def bytes(self) -> int:
         """Of all elements that are worked on, as they are in memory."""
-        return sum(step.told_bytes * step.blocks.size for step in self.steps)
+        return sum(step.progress_bytes * step.blocks.size for step in self.steps)
 
     @property
     def chunks(self) -> int:
@@ -107,8 +107,8 @@ class Plan:
             Whatever the function does.
         """
         where = None if manifest is None else document_place(manifest, Context())
-        told = Reporter(progress, self.operation)
-        return run_call(self.call, executor, told, where, self.stages)
+        reporter = Reporter(progress, self.operation)
+        return run_call(self.call, executor, reporter, where, self.stages)
 
     def to_json(self) -> JsonObject:
         """The plan as JSON that another process understands.
@@ -142,7 +142,7 @@ class Plan:
         lines = [f"{what}, {size_text(self.bytes)} in {chunks}, {memory}"]
         lines += [
             f"  {step.kind} /{step.name}: {_tasks(step.blocks.count)}, "
-            + size_text(step.told_bytes * step.blocks.size)
+            + size_text(step.progress_bytes * step.blocks.size)
             for step in self.steps[:_SHOWN]
         ]
         if len(self.steps) > _SHOWN:

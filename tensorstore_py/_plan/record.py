@@ -1,6 +1,6 @@
 """What is recorded of a part, by whom and when: a small JSON document that only its owner replaces.
 
-Each version of a record is told from any other by its owner and how many records that one had
+Each version of a record is distinguished by its owner and how many records that one had
 written: so a writer that got no answer finds out whether its write happened. The one invariant:
 what `result` is made of is exactly what `done` says.
 
@@ -36,13 +36,7 @@ __all__ = ["MOST_FAILURES", "Clock", "Failure", "Owner", "PartState", "Record", 
 
 
 class Clock(_Clock):
-    """Time and chance.
-
-    Example:
-        >>> clock = Clock()
-        >>> clock.wall() > 1.7e9, 0 <= clock.chance() < 1
-        (True, True)
-    """
+    """Time and chance."""
 
     def wall(self) -> float:
         """Seconds since the epoch, as this machine believes."""
@@ -61,18 +55,8 @@ class Owner(NamedTuple):
     Attributes:
         id: at random, so that no two are ever the same.
         host: the machine's name, for people.
-        pid: of its process.
         machine: tells machines, and containers, apart.
         began: tells processes apart that had one number after the other.
-
-    Example:
-        >>> owner = Owner.new()
-        >>> owner.is_gone()
-        True
-        >>> owner.enter()
-        >>> owner.is_gone()
-        False
-        >>> owner.leave()
     """
 
     id: str
@@ -178,17 +162,14 @@ class Record:
     """What is known of a part.
 
     Attributes:
-        owner: whose it is, or was.
         state: `"claimed"`: its owner works on it; `"free"`: its owner released it; `"failed"`:
             all of it that can be done is; `"done"`.
         sequence: how many records the owner had written by then, this one included.
         at: when this was written, in seconds since the epoch.
         lease_s: the owner writes again within this time, or has abandoned it.
-        done: which of its tasks are done.
-        bytes: how many bytes these told.
+        bytes: how many bytes these have.
         result: their partial results, merged, as JSON.
         failures: tasks that could not be done; not all are described.
-        failed: how many.
         worker: how much the owner has done, of this part and others.
     """
 
@@ -231,8 +212,7 @@ class Record:
     def parse(cls, data: Buffer, where: str) -> Record:
         """What `serialized` made of one.
 
-        Raises:
-            DataLossError: it is something else; names `where`.
+        Raises DataLossError: it is something else; names `where`.
         """
         json = parse_document(data, where)
         try:

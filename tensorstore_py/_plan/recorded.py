@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tensorstore_py._plan.steps import Stage
     from tensorstore_py._spec.context import Context
 
-    Told: TypeAlias = Callable[[int, int], object]
+    OnProgress: TypeAlias = Callable[[int, int], object]
 
 __all__ = ["join", "store_plan", "stored_plan", "work_on", "work_on_stage"]
 
@@ -36,13 +36,9 @@ __all__ = ["join", "store_plan", "stored_plan", "work_on", "work_on_stage"]
 async def store_plan(
     call: Call[Any], where: DocumentPlace, *, portable: bool = False
 ) -> tuple[Stage, ...]:
-    """Store the plan of a call, or find that it is stored already.
+    """Store the plan of a call, or find that it is stored already; gives its stages.
 
-    Returns:
-        What there is to do, with what was done already.
-
-    Raises:
-        FailedPreconditionError: another plan is there, or sources or targets have changed since.
+    Raises FailedPreconditionError: another plan is there, or sources or targets have changed since;
         UnsupportedError: the store cannot hold a manifest.
     """
     manifest = Manifest(where.store, where.key, Parts(0))
@@ -88,23 +84,15 @@ async def work_on_stage(
     where: DocumentPlace,
     context: Context,
     *,
-    told: Told,
+    on_progress: OnProgress,
     share: tuple[int, int] | None = None,
     wait: bool = True,
     only_begin: bool = False,
 ) -> tuple[StageOutcome, bool]:
-    """Do what is left of a stage of a stored plan, together with other workers.
+    """Do what is left of stage `number` of a stored plan, together with other workers.
 
-    Args:
-        call: what was asked for.
-        stages: what there is to do.
-        number: which of them; those before are done.
-        where: where the plan is stored.
-        context: what specs are bound to.
-        told: called with the number of the stage and of how many more of its tasks are done.
-        share: which of how many equal shares to begin with.
-        wait: for what others are at; False: leave it to them.
-        only_begin: do what comes before all tasks, and none of them.
+    Stages before it are done. `on_progress` is called with the number of the stage and of how many
+    more of its tasks are done; for `share`, `wait` and `only_begin` see `Worker`.
 
     Returns:
         What was done here, with the results of all if all is done; and whether it is.
@@ -130,7 +118,7 @@ async def work_on_stage(
     )
     worker = Worker(
         manifest, work, width=mine.tasks.width(), share=share, wait=wait, only_begin=only_begin,
-        told=partial(told, number),
+        on_progress=partial(on_progress, number),
     )  # fmt: skip
     found = await worker.run()
     return mine.outcome(found.result), found.state == "done"
@@ -142,7 +130,7 @@ async def work_on(
     where: DocumentPlace,
     context: Context,
     *,
-    told: Told,
+    on_progress: OnProgress,
     share: tuple[int, int] | None = None,
     wait: bool = True,
 ) -> tuple[list[StageOutcome], bool]:
@@ -150,7 +138,7 @@ async def work_on(
     outcomes = []
     for number in range(len(stages)):
         outcome, is_done = await work_on_stage(
-            call, stages, number, where, context, told=told, share=share, wait=wait
+            call, stages, number, where, context, on_progress=on_progress, share=share, wait=wait
         )
         outcomes.append(outcome)
         if not is_done:
@@ -182,7 +170,7 @@ async def join(
     where: DocumentPlace,
     context: Context,
     *,
-    told: Told,
+    on_progress: OnProgress,
     share: tuple[int, int] | None = None,
     wait: bool = True,
 ) -> tuple[list[StageOutcome], bool]:
@@ -194,11 +182,13 @@ async def join(
         FailedPreconditionError: a source or a target has changed since.
     """
     call, stages = await stored_plan(where)
-    return await work_on(call, stages, where, context, told=told, share=share, wait=wait)
+    return await work_on(
+        call, stages, where, context, on_progress=on_progress, share=share, wait=wait
+    )
 
 
 class _StageTasks:
-    """The tasks of a stage as a worker runs them: partial results are told apart by their step."""
+    """The tasks of a stage as a worker runs them: partial results are kept apart by their step."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks = tasks
@@ -209,7 +199,7 @@ class _StageTasks:
         (at,) = self._stage.runs(number, number + 1)
         step, block = self._stage.task(number)
         result = await self.tasks.run(number)
-        done = StepOutcome(1, step.told_bytes * block.size, block.chunks)
+        done = StepOutcome(1, step.progress_bytes * block.size, block.chunks)
         self._done.add(at.step, step, done)
         return None if result is None else {at.step: result}
 
@@ -243,7 +233,7 @@ class _StageTasks:
 
     def size(self, number: int) -> int:
         step, block = self._stage.task(number)
-        return step.told_bytes * block.size
+        return step.progress_bytes * block.size
 
     @staticmethod
     def ending(end: Callable[[], Any]) -> Callable[[object], Any]:

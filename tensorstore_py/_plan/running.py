@@ -57,7 +57,6 @@ class Piece(NamedTuple):
         stage: with only the steps that they belong to.
         first: which of the whole stage's steps is its first.
         start: the number, among those of `stage`, of the first task.
-        stop: that after the last.
     """
 
     stage: Stage
@@ -82,13 +81,10 @@ class Piece(NamedTuple):
 
 
 class StageWorker(NamedTuple):
-    """A worker of a stage of a stored plan, on an engine.
+    """A worker of a stage of a stored plan, on an engine, that begins with share `number`.
 
     Attributes:
         where: the JSON spec of the plan's document.
-        stage: the number of the stage.
-        number: which share it begins with.
-        of: of how many.
         live: the call, its stages and where its plan is stored, in the same process.
     """
 
@@ -109,7 +105,7 @@ class StageWorker(NamedTuple):
                 live = (*await stored_plan(where), where)
             call, stages, where = live
             outcome, _ = await work_on_stage(
-                call, stages, self.stage, where, context, told=_ignored,
+                call, stages, self.stage, where, context, on_progress=_ignored,
                 share=(self.number, self.of), wait=False,
             )  # fmt: skip
             return outcome.without_results()
@@ -124,16 +120,16 @@ def _ignored(*_: object) -> None:
 class StageProgress:
     """Tells of bytes, chunks and arrays in proportion to the tasks that are done."""
 
-    def __init__(self, stages: tuple[Stage, ...], told: Reporter) -> None:
-        self._told = told
+    def __init__(self, stages: tuple[Stage, ...], reporter: Reporter) -> None:
+        self._reporter = reporter
         self._stages = stages
         self._tasks = [0] * len(stages)
-        self._told_of = [0] * len(stages)
+        self._done = [0] * len(stages)
 
     def advance(self, number: int, tasks: int) -> None:
         """So many more tasks of a stage are done."""
-        self._told_of[number] += tasks
-        self.reach(number, self._told_of[number])
+        self._done[number] += tasks
+        self.reach(number, self._done[number])
 
     def reach(self, number: int, tasks: int) -> None:
         """At least so many tasks of a stage are done in all."""
@@ -141,7 +137,7 @@ class StageProgress:
         self._tasks[number] = min(self._stages[number].count, max(self._tasks[number], tasks))
         now = self._measure(number)
         if now != (size, chunks, steps):
-            self._told.advance(now[0] - size, now[1] - chunks, now[2] - steps)
+            self._reporter.advance(now[0] - size, now[1] - chunks, now[2] - steps)
 
     def finish(self) -> None:
         """All is done."""
@@ -150,7 +146,7 @@ class StageProgress:
 
     def _measure(self, number: int) -> tuple[int, int, int]:
         stage, done = self._stages[number], self._tasks[number]
-        size = sum(step.told_bytes * step.blocks.size for step in stage.steps)
+        size = sum(step.progress_bytes * step.blocks.size for step in stage.steps)
         chunks = sum(step.blocks.chunks for step in stage.steps)
         count = max(1, stage.count)
         return size * done // count, chunks * done // count, len(stage.steps) * done // count
@@ -169,21 +165,15 @@ _LOOK_S: Final = 2.0
 def run_call(
     call: Call[R],
     executor: object,
-    told: Reporter,
+    reporter: Reporter,
     manifest: DocumentPlace | None = None,
     stages: tuple[Stage, ...] | None = None,
 ) -> Future[R]:
-    """Run a call.
+    """Run a call on what `engine_of` makes of `executor`, keeping in `manifest` what is done.
 
-    Args:
-        call: what was asked for.
-        executor: what runs the tasks, see `engine_of`; None: this process.
-        told: progress is reported to it.
-        manifest: where to keep what is done; None: nowhere.
-        stages: those of the call, if they are known.
+    `stages` are those of the call, if they are known.
 
-    Raises:
-        SpecError, UnsupportedError: (at once) it is no engine, or one that is not installed.
+    Raises SpecError, UnsupportedError: (at once) it is no engine, or one that is not installed.
     """
     engine = engine_of(executor)
 
@@ -194,19 +184,19 @@ def run_call(
         else:
             found = await call.stages() if stages is None else stages
         steps = [step for stage in found for step in stage.steps]
-        told.begin(
-            sum(step.told_bytes * step.blocks.size for step in steps),
+        reporter.begin(
+            sum(step.progress_bytes * step.blocks.size for step in steps),
             sum(step.blocks.chunks for step in steps),
             len(steps),
         )
         if manifest is not None:
-            return call.result(await _run_recorded(call, found, engine, manifest, told))
+            return call.result(await _run_recorded(call, found, engine, manifest, reporter))
         if elsewhere:
             for step in steps:
                 _ = step.arguments  # what can't travel is refused before anything is made
-        return call.result(await _run_all(call, found, engine, told))
+        return call.result(await _run_all(call, found, engine, reporter))
 
-    return told.until(start(False, run, on_interrupt=OnInterrupt.CANCEL))
+    return reporter.until(start(False, run, on_interrupt=OnInterrupt.CANCEL))
 
 
 async def _run_recorded(
@@ -214,27 +204,27 @@ async def _run_recorded(
     stages: tuple[Stage, ...],
     engine: Engine | None,
     manifest: DocumentPlace,
-    told: Reporter,
+    reporter: Reporter,
 ) -> list[StageOutcome]:
     """Work on a stored plan, with all workers of an engine, or here."""
-    share = StageProgress(stages, told)
+    share = StageProgress(stages, reporter)
     context, outcomes = shared_context(), []
     for number, stage in enumerate(stages):
         theirs: list[StageOutcome] = []
         if engine is not None:
             # So that no worker has to wait for another one to begin.
             await work_on_stage(
-                call, stages, number, manifest, context, told=share.advance, only_begin=True
+                call, stages, number, manifest, context, on_progress=share.advance, only_begin=True
             )
             live = (call, stages, manifest) if engine.shares_memory else None
-            watching = asyncio.ensure_future(_watch(manifest, number, stage, share, told))
+            watching = asyncio.ensure_future(_watch(manifest, number, stage, share, reporter))
             try:
                 theirs = await _join_all(engine, manifest, number, live, call.operation)
             finally:
                 watching.cancel()
         # What the engine has left undone is done here; else this only finds that all is done.
         outcome, is_done = await work_on_stage(
-            call, stages, number, manifest, context, told=share.advance
+            call, stages, number, manifest, context, on_progress=share.advance
         )
         assert is_done  # since it waited
         for each in theirs:
@@ -245,10 +235,10 @@ async def _run_recorded(
 
 
 async def _watch(
-    where: DocumentPlace, number: int, stage: Stage, share: StageProgress, told: Reporter
+    where: DocumentPlace, number: int, stage: Stage, share: StageProgress, reporter: Reporter
 ) -> None:
     """Tell how far the workers of an engine are, as listings of the manifest say."""
-    if not told.listens:
+    if not reporter.listens:
         return
     parts = Parts(stage.count)
     manifest = Manifest(where.store, where.key, parts, stage=number)
@@ -277,12 +267,12 @@ async def _join_all(
 
 
 async def _run_all(
-    call: Call[R], stages: tuple[Stage, ...], engine: Engine | None, told: Reporter
+    call: Call[R], stages: tuple[Stage, ...], engine: Engine | None, reporter: Reporter
 ) -> list[StageOutcome]:
     await call.begin(False)
     outcomes = []
     for stage in stages:
-        outcome = await _run_stage(stage, engine, told, call.operation)
+        outcome = await _run_stage(stage, engine, reporter, call.operation)
         outcome.check()
         outcomes.append(outcome)
     await call.end()
@@ -290,18 +280,18 @@ async def _run_all(
 
 
 async def _run_stage(
-    stage: Stage, engine: Engine | None, told: Reporter, name: str
+    stage: Stage, engine: Engine | None, reporter: Reporter, name: str
 ) -> StageOutcome:
     if engine is None:
         return await Tasks(stage, shared_context()).run_all(
-            0, stage.count, lambda done: told.advance(done.bytes, done.chunks)
+            0, stage.count, lambda done: reporter.advance(done.bytes, done.chunks)
         )
     outcome = StageOutcome({}, [])
     async with aclosing(run_pieces(engine, _pieces(stage, engine), _unique(name))) as found:
         async for each in found:
             assert isinstance(each, StageOutcome)
             outcome.merge(each, stage)
-            told.advance(
+            reporter.advance(
                 sum(done.bytes for done in each.steps.values()),
                 sum(done.chunks for done in each.steps.values()),
             )

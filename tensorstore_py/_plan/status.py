@@ -49,7 +49,7 @@ class Status(NamedTuple):
         abandoned: how many no worker works on any more.
         tasks: how many tasks there are.
         tasks_done: how many of them are done, as far as it was written down.
-        bytes_done: how many bytes these told.
+        bytes_done: how many bytes these have.
         failed: how many tasks could not be done, since what they read is damaged.
         failures: of these, some.
         workers: those that hold a part.
@@ -69,12 +69,10 @@ class Status(NamedTuple):
 
 
 async def status_of(manifest: Manifest, bytes_of: Callable[[range], int] | None = None) -> Status:
-    """How far a plan is.
+    """How far a plan is that is stored or loaded already.
 
-    Args:
-        manifest: of which the plan is stored or loaded already.
-        bytes_of: how many bytes some tasks tell, for parts that are done: their records are not
-            read.
+    `bytes_of` says how many bytes some tasks tell, for parts that are done: their records are not
+    read.
     """
     parts = manifest.parts
     states = bytearray()
@@ -99,7 +97,7 @@ async def status_of(manifest: Manifest, bytes_of: Callable[[range], int] | None 
     alive = {each.owner.id for each in at_work if _is_alive(manifest, each)}
     failing = [each for each in open_records if each.failed]
     counted = sum(len(parts[part]) for part in done)
-    told = 0 if bytes_of is None else sum(bytes_of(parts[part]) for part in done)
+    bytes_done = 0 if bytes_of is None else sum(bytes_of(parts[part]) for part in done)
     claimed = sum(each.state == "claimed" and each.owner.id in alive for each in open_records)
     abandoned = sum(each.state in ("claimed", "free") for each in open_records) - claimed
     workers = {each.owner.id: each for each in sorted(at_work, key=lambda each: each.at)}
@@ -111,7 +109,7 @@ async def status_of(manifest: Manifest, bytes_of: Callable[[range], int] | None 
         abandoned,
         parts.tasks,
         counted + sum(len(each.done) for each in open_records),
-        told + sum(each.bytes for each in open_records),
+        bytes_done + sum(each.bytes for each in open_records),
         sum(each.failed for each in failing),
         tuple(failure for each in failing for failure in each.failures),
         tuple(

@@ -43,12 +43,7 @@ __all__ = [
 
 
 class Operation(Protocol):
-    """What is done to each block of a step.
-
-    Attributes:
-        inline: the execution mode of `run`.
-        memory: the budget that blocks in memory count in; None: there is none.
-    """
+    """What is done to each block of a step; blocks in memory count in the budget `memory`."""
 
     @property
     def inline(self) -> bool: ...
@@ -63,7 +58,7 @@ class Operation(Protocol):
         """How much memory an element of a block takes meanwhile."""
 
     @property
-    def told_bytes(self) -> int:
+    def progress_bytes(self) -> int:
         """What an element counts in progress."""
 
     async def run(self, block: Block) -> object:
@@ -96,12 +91,9 @@ _openers: dict[str, tuple[Opener, Merging | None]] = {}
 
 
 def register(kind: str, opener: Opener, merging: Merging | None = None) -> None:
-    """Say how steps of a kind are opened, and how their partial results are merged.
+    """Say how steps of a kind are opened, and how their partial results, if any, are merged.
 
-    Args:
-        kind: its name in a plan.
-        opener: never suspends where all stores are local.
-        merging: None: there are no results.
+    The opener never suspends where all stores are local.
     """
     _openers[kind] = (opener, merging)
 
@@ -109,8 +101,7 @@ def register(kind: str, opener: Opener, merging: Merging | None = None) -> None:
 def found(kind: str) -> tuple[Opener, Merging | None]:
     """What was registered of a kind.
 
-    Raises:
-        SpecError: nothing was.
+    Raises SpecError: nothing was.
     """
     if kind not in _openers:
         hint = did_you_mean(kind, sorted(_openers))
@@ -123,8 +114,7 @@ async def open_operation(
 ) -> Operation:
     """The operation of a step.
 
-    Raises:
-        SpecError: the kind is not registered, or something is wrong with the arguments.
+    Raises SpecError: the kind is not registered, or something is wrong with the arguments.
     """
     return await found(kind)[0](arguments, context, blocks)
 
@@ -138,7 +128,7 @@ class Step:
         arguments: JSON, or what makes it when the step has to travel.
         blocks: what to work on.
         item_bytes: how much memory an element takes meanwhile.
-        told_bytes: what an element counts.
+        progress_bytes: what an element counts.
         live: the open operation, if it was opened here.
         form: a few letters that are others when what it works on is of another form.
         inline: the execution mode of its tasks; by default that of the open operation.
@@ -146,7 +136,7 @@ class Step:
 
     __slots__ = (
         "_arguments", "blocks", "form", "inline", "item_bytes", "kind", "live", "name",
-        "told_bytes",
+        "progress_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -156,7 +146,7 @@ class Step:
         arguments: JsonObject | Callable[[], JsonObject],
         blocks: Blocks,
         item_bytes: int,
-        told_bytes: int,
+        progress_bytes: int,
         live: Operation | None = None,
         form: str = "",
         inline: bool | None = None,
@@ -166,10 +156,23 @@ class Step:
         self._arguments = arguments
         self.blocks = blocks
         self.item_bytes = item_bytes
-        self.told_bytes = told_bytes
+        self.progress_bytes = progress_bytes
         self.live = live
         self.form = form
         self.inline = live is not None and live.inline if inline is None else inline
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        name: str,
+        arguments: Callable[[], JsonObject],
+        operation: Operation,
+        form: str = "",
+    ) -> Step:
+        """The step that does an open operation to all of its blocks."""
+        sizes = operation.item_bytes, operation.progress_bytes
+        return cls(kind, name, arguments, operation.blocks, *sizes, operation, form)
 
     @property
     def arguments(self) -> JsonObject:
@@ -199,11 +202,7 @@ class Step:
         return found(self.kind)[1]
 
     async def open(self, context: Context) -> Operation:
-        """The operation.
-
-        Args:
-            context: what specs are bound to.
-        """
+        """The operation; specs are bound to the context."""
         if self.live is None:
             self.live = await open_operation(self.kind, self.arguments, context, self.blocks)
         return self.live
@@ -216,7 +215,7 @@ class Step:
             "form": self.form,
             "blocks": self.blocks.to_json(),
             "item_bytes": self.item_bytes,
-            "told_bytes": self.told_bytes,
+            "told_bytes": self.progress_bytes,  # as in documents that are stored already
             "inline": self.inline,
         }
 
@@ -228,16 +227,15 @@ class Step:
     def from_json(cls, json: object) -> Step:
         """What `to_json` made of one.
 
-        Raises:
-            SpecError: it is something else, or of a kind that is not registered.
+        Raises SpecError: it is something else, or of a kind that is not registered.
         """
         match json:
             case {"kind": str(kind), "name": str(name), "form": str(form), "blocks": blocks,
-                  "item_bytes": int(item_bytes), "told_bytes": int(told_bytes),
+                  "item_bytes": int(item_bytes), "told_bytes": int(progress_bytes),
                   "inline": bool(inline), "arguments": dict(arguments)}:  # fmt: skip
                 found(kind)
                 return cls(
-                    kind, name, arguments, Blocks.from_json(blocks), item_bytes, told_bytes,
+                    kind, name, arguments, Blocks.from_json(blocks), item_bytes, progress_bytes,
                     form=form, inline=inline,
                 )  # fmt: skip
         raise SpecError("expected a step with kind, name, blocks and arguments")
@@ -260,8 +258,6 @@ class TaskRun(NamedTuple):
     """Tasks that follow each other in one step.
 
     Attributes:
-        step: its number in the stage.
-        start: the first block.
         stop: that after the last one.
         first: the number of the first as a task of the stage.
     """
@@ -273,11 +269,7 @@ class TaskRun(NamedTuple):
 
 
 class Stage:
-    """Steps whose tasks may run in any order.
-
-    Args:
-        steps: in the order in which their tasks are numbered.
-    """
+    """Steps whose tasks, numbered in their order, may run in any order."""
 
     __slots__ = ("_ends", "count", "steps")
 
@@ -289,8 +281,7 @@ class Stage:
     def task(self, number: int) -> tuple[Step, Block]:
         """What a task works on.
 
-        Raises:
-            IndexError: there is no such task.
+        Raises IndexError: there is no such task.
         """
         if not 0 <= number < self.count:
             raise IndexError(f"there are {self.count} tasks, and none of number {number}")
@@ -310,11 +301,7 @@ class Stage:
             at += 1
 
     def some(self, start: int, stop: int) -> tuple[Stage, int, int]:
-        """A stage of only those steps that tasks of some numbers belong to.
-
-        Returns:
-            The stage, the number of its first step, and how many tasks are before that.
-        """
+        """Only those steps that some tasks belong to; the number of the first; tasks before it."""
         runs = list(self.runs(start, stop))
         if not runs:
             return Stage(()), 0, start

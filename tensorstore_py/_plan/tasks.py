@@ -42,14 +42,7 @@ class DamagedTask(NamedTuple):
 
 
 class StepOutcome(NamedTuple):
-    """What was done of a step.
-
-    Attributes:
-        tasks: how many.
-        bytes: of the elements.
-        chunks: how many.
-        result: the partial results as one; None: there are none.
-    """
+    """What was done of a step, with the partial results as one; None: there are none."""
 
     tasks: int = 0
     bytes: int = 0
@@ -58,12 +51,7 @@ class StepOutcome(NamedTuple):
 
 
 class StageOutcome(NamedTuple):
-    """What was done of a stage.
-
-    Attributes:
-        steps: for each step by its number, what was done.
-        damaged: the tasks that could not be.
-    """
+    """What was done of each step of a stage, by number, and the tasks that could not be."""
 
     steps: dict[int, StepOutcome]
     damaged: list[DamagedTask]
@@ -97,8 +85,7 @@ class StageOutcome(NamedTuple):
     def check(self) -> None:
         """Tell of what could not be done.
 
-        Raises:
-            DataLossError: names each region, or the first of many; all else was done.
+        Raises DataLossError: names each region, or the first of many; all else was done.
         """
         if self.damaged:
             shown = "\n".join(f"  {each}" for each in self.damaged[:_SHOWN])
@@ -132,8 +119,7 @@ class Tasks:
     async def run(self, number: int) -> object:
         """Do one task; returns its partial result, or None.
 
-        Raises:
-            DataLossError: what it reads is damaged.
+        Raises DataLossError: what it reads is damaged.
         """
         (run,) = self.stage.runs(number, number + 1)
         step = self.stage.steps[run.step]
@@ -180,7 +166,7 @@ class Tasks:
         return max(2, min(most, _IN_FLIGHT_BYTES // max(1, largest)))
 
     async def run_all(
-        self, start: int, stop: int, told: Callable[[StepOutcome], object]
+        self, start: int, stop: int, on_progress: Callable[[StepOutcome], object]
     ) -> StageOutcome:
         """Do all tasks from one number up to another."""
         outcome = StageOutcome({}, [])
@@ -193,9 +179,9 @@ class Tasks:
             except DataLossError as error:
                 outcome.damaged.append(DamagedTask(step.name, step.region(block), str(error)))
                 return
-            done = StepOutcome(1, step.told_bytes * block.size, block.chunks, result)
+            done = StepOutcome(1, step.progress_bytes * block.size, block.chunks, result)
             outcome.add(at.step, step, done)
-            told(done._replace(result=None))
+            on_progress(done._replace(result=None))
 
         await fan_out(False, range(start, stop), run, count=stop - start, width=self.width())
         return outcome

@@ -76,9 +76,6 @@ class WorkerOutcome(NamedTuple):
     Attributes:
         state: `"done"`: all that there was to do, by all workers; `"partly done"`: others have
             the rest, and were not waited for.
-        tasks: how many tasks this worker did.
-        bytes: how many bytes these told.
-        seconds: how long it took.
         result: of all tasks, merged, if all are done and there is any.
     """
 

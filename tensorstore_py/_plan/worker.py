@@ -48,8 +48,8 @@ class Worker:
         wait: whether to wait for what other workers are at, in case they are lost; False: return
             as soon as other workers have claimed all that is left.
         only_begin: do what comes before all tasks, if no worker has, and none of them.
-        told: called with how many more tasks are known to be done, here or elsewhere; on the event
-            loop.
+        on_progress: called on the event loop with how many more tasks are known to be done, here or
+            elsewhere.
         owner: by default a worker of this process.
     """
 
@@ -62,7 +62,7 @@ class Worker:
         share: tuple[int, int] | None = None,
         wait: bool = True,
         only_begin: bool = False,
-        told: Callable[[int], object] | None = None,
+        on_progress: Callable[[int], object] | None = None,
         owner: Owner | None = None,
     ) -> None:
         self._manifest = manifest
@@ -71,7 +71,7 @@ class Worker:
         self._wait = wait
         self._only_begin = only_begin
         self._owner = Owner.new() if owner is None else owner
-        self._told = _ignored if told is None else told
+        self._on_progress = _ignored if on_progress is None else on_progress
         parts = manifest.parts
         self._search = PartSearch(
             parts.count,
@@ -96,7 +96,12 @@ class Worker:
         owner, began = self._owner, self._clock.now()
         owner.enter()
         claims = self._claims = Claims(
-            self._manifest, owner, self._search, self._work, wait=self._wait, told=self._told
+            self._manifest,
+            owner,
+            self._search,
+            self._work,
+            wait=self._wait,
+            on_progress=self._on_progress,
         )
         self._taking = asyncio.Lock()
         keeping = asyncio.ensure_future(self._keep())

@@ -50,17 +50,10 @@ def bridge(
     fulfil: Callable[[T], object],
     fail: Callable[[BaseException], object],
 ) -> Callable[[], None]:
-    """Begin to await `awaitable`, in a task of its own.
+    """Begin to await `awaitable` in a task of its own; returns what cancels it, from any thread.
 
-    Args:
-        awaitable: what to wait for.
-        loop: where; None: the loop that runs in this thread.
-        unwanted: asked before it begins: whether its outcome is no longer wanted.
-        fulfil: called on that loop with what it gives.
-        fail: called on that loop with what it raises instead.
-
-    Returns:
-        What cancels it, from any thread.
+    `loop` is the one that runs in this thread, if it is None. `unwanted` is asked before the task
+    begins. `fulfil` or `fail` is called on that loop in the end.
 
     Raises:
         ValueError: no loop is given and none is running.

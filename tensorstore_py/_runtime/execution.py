@@ -56,14 +56,9 @@ class GaveWay(Exception):  # noqa: N818 - not an error
 
 
 def run_inline(coro: Coroutine[Any, Any, T], *, movable: bool = False) -> T:
-    """Run `coro` to completion on this thread.
+    """Run to its end, on this thread, a coroutine whose awaits all complete at once.
 
-    Args:
-        coro: a coroutine whose awaits all complete at once.
-        movable: whether the rest of it can go on in another thread.
-
-    Returns:
-        What the coroutine returns.
+    If it is `movable`, the rest of it can go on in another thread.
 
     Raises:
         InlineSuspendError: it suspended; the store or driver must be declared `inline = False`.
@@ -145,10 +140,6 @@ _NONE: Future[Any] = Future()
 
 class Job(Work, Generic[T]):
     """Inline work that is run once, by the first thread that comes to it.
-
-    Args:
-        body: makes the coroutine.
-        on_interrupt: what becomes of it if the thread that waits for it is interrupted.
 
     Attributes:
         cancelled: its result is no longer wanted.
@@ -288,13 +279,7 @@ def start(
     *,
     on_interrupt: OnInterrupt = OnInterrupt.CONTINUE,
 ) -> Future[T]:
-    """Begin `body()` in its execution mode, and return its Future.
-
-    Args:
-        inline: True: it never suspends; False: it runs on the library's loop.
-        body: makes the coroutine; called once, where it runs.
-        on_interrupt: what becomes of it if the thread that waits for it is interrupted.
-    """
+    """Begin `body()`, which is called once, where it runs: in a thread, or on the loop."""
     if inline:
         job: Job[T] = Job(body, on_interrupt=on_interrupt)
         future = job.future
@@ -307,16 +292,7 @@ def start(
 
 
 class _LoopTask(Work, Generic[T]):
-    """Work for the library's loop, begun there once.
-
-    Args:
-        loop: that loop.
-        body: the work.
-        deferred: whether it is not begun before its result is awaited, or `begin` is called.
-
-    Attributes:
-        future: of its result.
-    """
+    """Work for the library's loop, begun there once; not before it is waited for if `deferred`."""
 
     __slots__ = ("_body", "_deferred", "_loop", "_task", "future", "on_interrupt")
 
@@ -369,10 +345,6 @@ class _LoopTask(Work, Generic[T]):
 
 class Deferred(Generic[T]):
     """An operation that is begun later, together with others.
-
-    Args:
-        inline: as for `start`.
-        body: as for `start`.
 
     Attributes:
         future: of its result; to wait for it begins the operation, too.

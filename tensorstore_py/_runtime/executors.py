@@ -39,7 +39,6 @@ __all__ = [
     "Executor",
     "computations",
     "continuations",
-    "is_closed",
     "on_worker",
     "operations",
     "parts",
@@ -58,10 +57,6 @@ class _Here(local):
 
 class Executor:
     """Daemon threads that run what is submitted, in that order.
-
-    Args:
-        name: of its threads.
-        most: how many threads there are at most.
 
     Attributes:
         threads: those that were started.
@@ -141,11 +136,6 @@ def on_worker() -> bool:
     return _here.worker
 
 
-def is_closed() -> bool:
-    """Whether the process is at its end, so that operations run in the thread that submits them."""
-    return operations.closed
-
-
 def submissions() -> int:
     """How often work was submitted in this process: what tests of the hot path count."""
     return sum(each.submitted for each in _executors)
@@ -175,11 +165,7 @@ def _close() -> None:
 
 @contextmanager
 def thread_pool(workers: int | None = None) -> Iterator[StandardExecutor]:
-    """Threads of this process, until the end of the block.
-
-    Args:
-        workers: how many; by default as `concurrent.futures` says.
-    """
+    """Threads of this process, until the end of the block."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few programs need it
 
     pool = ThreadPoolExecutor(workers)
@@ -196,9 +182,6 @@ def process_pool(workers: int | None = None) -> Iterator[StandardExecutor]:
     They are spawned: a forked copy of a process with threads has locks that no thread releases. If
     the block ends by an exception, Ctrl-C for instance, they are ended, too: what runs there has to
     be such that it can be done again.
-
-    Args:
-        workers: how many; by default one for each processor.
     """
     import multiprocessing  # noqa: PLC0415 - programs that make none need not pay for it
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415

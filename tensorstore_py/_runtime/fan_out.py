@@ -117,12 +117,7 @@ class _Drain(Generic[S]):
         self._job: Job[Any] | None = current_job()
 
     async def run(self, executor: Executor, pieces: int | None) -> None:
-        """Drain until no step is left and no helper is inside one.
-
-        Args:
-            executor: of the helpers.
-            pieces: of how many a step consists, see `fan_out`.
-        """
+        """Drain until no step is left and no helper is inside one."""
         if self._helpers > 0 and (pieces is None or await self._drained_alone(pieces)):
             for _ in range(self._helpers):
                 executor.submit(self._help)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import ref
 
 from tensorstore_py.errors import FailedPreconditionError
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Forkable", "begin_again_at_end", "check_threads", "epoch", "on_fork"]
 
 _resets: list[Callable[[], None]] = []
-_forkables: WeakSet[Forkable] = WeakSet()
+#: A `WeakSet` would run code of Python for each object that is made, and for each that goes.
+_forkables: set[ref[Forkable]] = set()
 _epoch = [0]
 _ended = [False]
 
@@ -30,7 +31,7 @@ class Forkable:
     """An object with a lock in it, which `after_fork` replaces where other threads are gone."""
 
     def __init__(self) -> None:
-        _forkables.add(self)
+        _forkables.add(ref(self, _forkables.discard))
 
     def after_fork(self) -> None:
         """Begin again, on the only thread."""
@@ -70,8 +71,9 @@ def _begin_again() -> None:
     _epoch[0] += 1
     for reset in _resets:
         reset()
-    for forkable in list(_forkables):
-        forkable.after_fork()
+    for each in list(_forkables):
+        if (forkable := each()) is not None:
+            forkable.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -31,11 +31,7 @@ _mutex = Mutex()
 
 
 class Lifetime:
-    """The lifetime of something open.
-
-    Args:
-        what: named in errors: `"TensorStore"`.
-        end: called once, when all is over.
+    """The lifetime of something open, `what` in errors; `end` is called once, when all is over.
 
     Attributes:
         closed: whether it is over, or about to be.

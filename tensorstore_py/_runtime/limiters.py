@@ -26,7 +26,7 @@ from functools import partial
 from operator import attrgetter
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tensorstore_py._runtime.awaitable_bridge import loop_waiter
 from tensorstore_py._runtime.executors import width
@@ -370,13 +370,31 @@ class RateLimiter:
         return self.per_second * self._doubling_s / math.log(2)
 
 
-class RateLimits(NamedTuple):
+class RateLimits:
     """The rates that a service may be asked at.
+
+    Args:
+        read_rate: of reads and listings, a second; None for no limit.
+        write_rate: of writes and deletes, a second; None for no limit.
+        doubling_s: see `RateLimiter`.
+        now: see `RateLimiter`.
+        sleep: see `RateLimiter`.
 
     Attributes:
         read: of reads and listings; None for no limit.
         write: of writes and deletes; None for no limit.
     """
 
-    read: RateLimiter | None = None
-    write: RateLimiter | None = None
+    def __init__(
+        self,
+        read_rate: float | None = None,
+        write_rate: float | None = None,
+        doubling_s: float = 0.0,
+        *,
+        now: Callable[[], float] | None = None,
+        sleep: Callable[[float], Awaitable[object]] | None = None,
+    ) -> None:
+        self.read, self.write = (
+            None if rate is None else RateLimiter(rate, doubling_s, now=now, sleep=sleep)
+            for rate in (read_rate, write_rate)
+        )

@@ -104,15 +104,10 @@ class Progress(NamedTuple):
 
 
 class Reporter:
-    """Reports the progress of one operation.
-
-    Args:
-        progress: called with a `Progress` at the beginning, and each time some more is done; True:
-            a bar is drawn; None or False: nothing is reported.
-        title: what the bar is named.
+    """Reports the progress of one operation, at the beginning and each time some more is done.
 
     Raises:
-        TypeError: it is nothing of that.
+        TypeError: `progress` is no function, and neither True (a bar is drawn), False nor None.
     """
 
     __slots__ = ("_function", "_lock", "_now")
@@ -189,11 +184,7 @@ class Reporter:
 
 
 class PartReporter(Reporter):
-    """Reports one of several arrays: what it has to do is a part of the whole.
-
-    Args:
-        whole: the operation, which knows how much there is in all, but for the chunks.
-    """
+    """Reports one of several arrays: what it has to do is a part of the whole."""
 
     __slots__ = ("_whole",)
 
@@ -281,12 +272,7 @@ class Drawing(Protocol):
 
 
 class Bar:
-    """A bar for one operation.
-
-    Args:
-        title: what is done: `"copy"`.
-        drawings: what to try to draw with, one after the other.
-    """
+    """A bar for one operation."""
 
     __slots__ = ("_closed", "_drawing", "_drawings", "_mutex", "_title")
 
@@ -332,10 +318,6 @@ class Bar:
 class PlainLine:
     """One line on standard error, drawn again and again on a terminal; a few lines in a file.
 
-    Args:
-        title: in front.
-        progress: how far it is at the beginning.
-
     Example:
         >>> print(PlainLine("read", Progress(0, 2**20, 0, 4)).line(Progress(2**19, 2**20, 2, 4), 1))
         read: 50%: 0.5 of 1.0 MiB, 2 of 4 chunks, 0.5 MiB/s, 0:01 left
@@ -368,12 +350,7 @@ class PlainLine:
             sys.stderr.flush()
 
     def line(self, progress: Progress, elapsed: float) -> str:
-        """The line.
-
-        Args:
-            progress: how far it is.
-            elapsed: seconds since the beginning.
-        """
+        """The line."""
         parts = [f"{self._title}: {progress}"]
         rate = (progress.bytes_done - self._start) / elapsed if elapsed > 0 else 0.0
         if rate > 0:

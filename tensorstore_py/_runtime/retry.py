@@ -103,12 +103,6 @@ DOUBTS: Final = RetryPolicy(attempts=9, fruitless=9, initial_s=0.01)
 class Attempts:
     """The attempts of one operation.
 
-    Args:
-        policy: how many, and how long to wait.
-        action: what is tried, as a verb.
-        where: names the key.
-        inline: whether a wait blocks the thread.
-
     Attributes:
         failed: how many were in vain so far.
 
@@ -142,9 +136,7 @@ class Attempts:
     async def lost(self, seen: object = None, error: TensorStoreError | None = None) -> None:
         """An attempt was in vain: wait before the next one.
 
-        Args:
-            seen: what it rested on, such as a generation; None if that is not known.
-            error: what it ended with, to be raised at the end.
+        It rested on what it had `seen`, such as a generation; None if that is not known.
 
         Raises:
             AbortedError: it was the last one, and others were faster each time.

@@ -163,7 +163,8 @@ def enter() -> bool:
     if main.depth:
         main.depth += 1
         return True
-    begin_again_at_end()
+    if sys.is_finalizing():
+        begin_again_at_end()
     for number, handler in main.found:
         if getsignal(number) is not handler:
             main.look()

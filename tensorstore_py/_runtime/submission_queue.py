@@ -32,7 +32,7 @@ from threading import Lock, Thread
 from time import sleep
 from typing import Final, Protocol
 
-from tensorstore_py._runtime.executors import is_closed, operations, width
+from tensorstore_py._runtime.executors import operations, width
 from tensorstore_py._runtime.fork import on_fork
 from tensorstore_py._runtime.interpreter_lock import interpreter_lock
 from tensorstore_py._runtime.signals import uninterrupted
@@ -85,7 +85,7 @@ class SubmissionQueue:
         """Add a job."""
         self.waiting.append(job)
         self.enqueued += 1  # about: all that matters is whether it changes
-        if is_closed():
+        if operations.closed:
             self._run_all()
             return
         if not self.awake:
@@ -135,7 +135,7 @@ class SubmissionQueue:
         self._run_all(_BATCH)
         with self.lock:
             self.workers = max(0, self.workers - 1)  # it may be a forked child that goes on here
-        if is_closed():
+        if operations.closed:
             self._run_all()
         elif self.waiting:
             self.flush(width())

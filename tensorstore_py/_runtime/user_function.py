@@ -24,12 +24,9 @@ __all__ = ["UserFunction"]
 
 
 class UserFunction:
-    """A function and the event loop on which its coroutines run.
+    """A function, and the event loop on which its coroutines run: None for the library's own.
 
-    Args:
-        function: plain, or a coroutine function.
-        loop: the user's event loop, which another thread runs; None for the library's own. A copy
-            in another process has none.
+    A copy in another process has none.
 
     Example:
         >>> from tensorstore_py._runtime.execution import run_inline
@@ -52,10 +49,6 @@ class UserFunction:
 
     async def __call__(self, inline: bool, *arguments: object) -> object:
         """What the function returns, or what that gives when it is awaited.
-
-        Args:
-            inline: the caller's execution mode.
-            *arguments: the function's.
 
         Raises:
             FailedPreconditionError: the event loop to wait for is the one that is waiting.

@@ -27,9 +27,6 @@ F = TypeVar("F", bound="Callable[..., Any]")  # Any: functions of every kind
 def spelled_out(options: type) -> Callable[[F], F]:
     """Name a function's keyword arguments one by one in its signature (decorator).
 
-    Args:
-        options: the `TypedDict` that its `**` is declared with.
-
     Example:
         >>> from typing import TypedDict, Unpack
         >>> class Options(TypedDict, total=False):
@@ -206,14 +203,7 @@ def check_names(
 ) -> None:
     """Refuse keyword arguments that do not exist.
 
-    Args:
-        kind: what takes them.
-        given: the arguments.
-        allowed: the names that exist.
-        words: as for `did_you_mean`.
-
-    Raises:
-        TypeError: naming the first of them.
+    Raises TypeError: naming the first of them.
     """
     for name in given:
         if name not in allowed:

@@ -39,15 +39,10 @@ Fit = Callable[[int, int], int]
 
 
 def chunk_extents(grid: GridConstraints, domain: IndexDomain) -> tuple[int, ...]:
-    """The extents of one kind of chunk.
+    """The extents of one kind of chunk; soft constraints are met as well.
 
-    Args:
-        grid: the constraints; soft ones are met as well.
-        domain: bounds of the array; may be infinite.
-
-    Raises:
-        SpecError: a constraint has another rank, or asks for the full extent of an unbounded
-            dimension.
+    Raises SpecError: a constraint has another rank, or asks for the full extent of an unbounded
+        dimension.
 
     Example:
         >>> from tensorstore_py._index import IndexDomain
@@ -62,12 +57,9 @@ def chunk_extents(grid: GridConstraints, domain: IndexDomain) -> tuple[int, ...]
 def placed_chunks(
     origin: PerDim[int] | None, grid: GridConstraints, domain: IndexDomain
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Where one kind of chunk begins, and its extents; arguments as for `chunk_extents`.
+    """Where one kind of chunk begins, and its extents; as `chunk_extents`.
 
     Without a constraint on it, some chunk begins where the domain does.
-
-    Raises:
-        SpecError: see `chunk_extents`.
     """
     extents = chunk_extents(grid, domain)
     wanted = _per_dimension(origin, domain)
@@ -100,19 +92,9 @@ def common_chunks(
 def nested_chunks(
     read: GridConstraints, write: GridConstraints, domain: IndexDomain
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Extents of read chunks and of write chunks that are made of them (shards).
+    """Extents of read chunks, and of write chunks that are made of them (shards).
 
-    Args:
-        read: constraints on read chunks.
-        write: constraints on write chunks.
-        domain: bounds of the array; may be infinite.
-
-    Returns:
-        The read chunk's extents and the write chunk's.
-
-    Raises:
-        SpecError: see `chunk_extents`.
-        MismatchError: hard constraints that do not divide.
+    Raises MismatchError: hard constraints that do not divide; SpecError: as `chunk_extents`.
     """
     outer, inner = _stated(write, domain), _stated(read, domain)
     for dim in range(domain.rank):
@@ -191,7 +173,7 @@ def _filled(
 
 
 class _Proportions:
-    """All chunks of certain proportions, each told by its scale; a greater scale, none smaller.
+    """All chunks of certain proportions, each by its scale; a greater scale, none smaller.
 
     Args:
         extents: those that don't scale; None where one does.

@@ -18,6 +18,7 @@ from tensorstore_py._index import IndexDomain
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.arguments import check_names, spelled_out
 from tensorstore_py._spec.grid_constraints import (
+    SOFT,
     GridConstraints,
     PerDim,
     aspect_ratios,
@@ -48,8 +49,7 @@ __all__ = [
 ]
 
 T = TypeVar("T", int, float)
-
-_SOFT = "_soft_constraint"
+V = TypeVar("V")
 
 
 class GridArguments(TypedDict, total=False):
@@ -179,14 +179,12 @@ class Grid:
     @property
     def elements(self) -> int | None:
         """Hard constraint on the number of elements."""
-        found = self._state[1].elements
-        return found[0] if found is not None and found[1] else None
+        return _value(self._state[1].elements, hard=True)
 
     @property
     def elements_soft_constraint(self) -> int | None:
         """Soft constraint on the number of elements."""
-        found = self._state[1].elements
-        return found[0] if found is not None and not found[1] else None
+        return _value(self._state[1].elements, hard=False)
 
     def to_json(self, include_defaults: bool = False) -> dict[str, object]:
         """The JSON object; nothing has a default, so `include_defaults` changes nothing."""
@@ -215,15 +213,14 @@ def _part(
     return (None,) * rank if constraint is None else constraint.part(hard)
 
 
-def grid_argument(name: str, value: object) -> GridConstraints:
-    """The constraints that one keyword argument of `Grid` adds.
+def _value(constraint: tuple[V, bool] | None, *, hard: bool) -> V | None:
+    return None if constraint is None or constraint[1] != hard else constraint[0]
 
-    Raises:
-        SpecError: a value out of range.
-        TypeError: a value of a wrong type.
-    """
-    hard = not name.endswith(_SOFT)
-    name = name.removesuffix(_SOFT)
+
+def grid_argument(name: str, value: object) -> GridConstraints:
+    """The constraints that one keyword argument of `Grid` adds. Raises SpecError, TypeError."""
+    hard = not name.endswith(SOFT)
+    name = name.removesuffix(SOFT)
     if name == "grid":
         if not isinstance(value, Grid):
             raise TypeError(f"{name}: expected a ChunkLayout.Grid, but found {value!r}")
@@ -411,32 +408,22 @@ class ChunkLayout(MemberType):
     @property
     def inner_order(self) -> tuple[int, ...] | None:
         """Hard constraint on the order of the dimensions inside a chunk."""
-        order = self._constraints.inner_order
-        return order[0] if order is not None and order[1] else None
+        return _value(self._constraints.inner_order, hard=True)
 
     @property
     def inner_order_soft_constraint(self) -> tuple[int, ...] | None:
         """Soft constraint on the order of the dimensions inside a chunk."""
-        order = self._constraints.inner_order
-        return order[0] if order is not None and not order[1] else None
+        return _value(self._constraints.inner_order, hard=False)
 
     @property
     def grid_origin(self) -> tuple[int | None, ...] | None:
         """Hard constraints on the grid origin; None if the rank is unknown."""
-        return self._origin(hard=True)
+        return _part(self._constraints.rank, self._constraints.grid_origin, hard=True)
 
     @property
     def grid_origin_soft_constraint(self) -> tuple[int | None, ...] | None:
         """Soft constraints on the grid origin; None if the rank is unknown."""
-        return self._origin(hard=False)
-
-    def _origin(self, *, hard: bool) -> tuple[int | None, ...] | None:
-        constraints = self._constraints
-        if constraints.rank is None:
-            return None
-        if constraints.grid_origin is None:
-            return (None,) * constraints.rank
-        return constraints.grid_origin.part(hard)
+        return _part(self._constraints.rank, self._constraints.grid_origin, hard=False)
 
     @property
     def write_chunk(self) -> Grid:
@@ -507,7 +494,7 @@ class ChunkLayout(MemberType):
 
 
 def _with_argument(layout: LayoutConstraints, name: str, value: object) -> LayoutConstraints:
-    hard = not name.endswith(_SOFT)
+    hard = not name.endswith(SOFT)
     try:
         if name == "rank":
             return layout.merged(LayoutConstraints(rank=merge_rank(None, index(value))))  # type: ignore[arg-type]

@@ -224,18 +224,13 @@ _LEAVES = frozenset({type(None), bool, int, float, str, ContextSpec})
 
 
 def bind(model: M, context: Context, trail: Trail = ()) -> M:
-    """The model with every resource member bound.
+    """The model, with those inside it, with every resource member bound.
 
     A model's own `context` member defines a child context for itself and everything inside it,
-    and is gone afterwards. Members that are bound already stay as they are.
+    and is gone afterwards. Members that are bound already stay as they are. `trail` is only for
+    resources that refer to resources, see `Context.resource`.
 
-    Args:
-        model: any model; nested models and arrays of them are bound, too.
-        context: where references are looked up.
-        trail: only for resources that refer to resources, see `Context.resource`.
-
-    Raises:
-        SpecError: a reference is undefined or circular; the error has the path to it.
+    Raises SpecError: a reference is undefined or circular; the error has the path to it.
     """
     own = model.__dict__.get("context")
     if isinstance(own, ContextSpec):
@@ -257,11 +252,8 @@ def bind(model: M, context: Context, trail: Trail = ()) -> M:
 def unbind(model: M, *, mark_bound: bool = False) -> M:
     """The model with every bound resource replaced by a reference or an inline object.
 
-    What the references refer to is added to the model's own `context` member.
-
-    Args:
-        model: a model that has a `context` field.
-        mark_bound: print the replaced members in `[...]`, as `repr` does.
+    What the references refer to is added to the model's own `context` member. With `mark_bound`
+    the replaced members are printed in `[...]`, as `repr` does.
     """
     collector = _Collector()
     collector.collect(model)
@@ -451,10 +443,7 @@ def _map(value: object, visit: Callable[[object], object]) -> object:
 
 
 def _inside(value: object, kinds: tuple[type, ...]) -> Iterator[object]:
-    """Every value of these kinds in `value`, in the order of the fields."""
-    if isinstance(value, kinds):
-        yield value
-        return
+    """Every value of these kinds inside of `value`, in the order of the fields."""
     inner: Iterable[object] = ()
     if isinstance(value, Model):
         inner = [getattr(value, name) for name in type(value).model_fields]
@@ -463,7 +452,10 @@ def _inside(value: object, kinds: tuple[type, ...]) -> Iterator[object]:
     elif isinstance(value, dict):
         inner = value.values()
     for each in inner:
-        yield from _inside(each, kinds)
+        if isinstance(each, kinds):
+            yield each
+        elif type(each) not in _LEAVES:
+            yield from _inside(each, kinds)
 
 
 def _resources(value: object) -> Iterator[AnyResource]:

@@ -52,11 +52,7 @@ _LETTERS = {"datetime64": "M8", "timedelta64": "m8"}
 
 
 def parametric_name(numpy_type: NumpyType, name_of: Callable[[NumpyType], str]) -> str | None:
-    """The name of a NumPy type; None if it has no parameter.
-
-    Args:
-        numpy_type: any byte order, any padding.
-        name_of: the name of a field's type, whatever that is.
+    """The name of a NumPy type with a parameter, in any byte order; None if it has none.
 
     Example:
         >>> parametric_name(np.dtype(">M8[10us]"), str)
@@ -92,13 +88,10 @@ def field_types_json(
 def numpy_of_name(name: object, type_of: Callable[[str], NumpyType]) -> NumpyType | None:
     """The NumPy type for a name, or for a record's JSON; None if the name has no parameter.
 
-    Args:
-        name: a name, the JSON text of a record's fields, or these fields themselves.
-        type_of: the NumPy type for a field's type name.
+    `name` may also be the JSON text of a record's fields, or these fields themselves.
 
-    Raises:
-        SpecError: a record without fields, with a field named twice, or of a wrong form; elements
-            of more than `LARGEST_ELEMENT` bytes.
+    Raises SpecError: a record without fields, with a field named twice, or of a wrong form; or
+        elements of more than `LARGEST_ELEMENT` bytes.
 
     Example:
         >>> numpy_of_name("timedelta64[ms]", np.dtype)
@@ -190,9 +183,6 @@ class DataType:
     """What is known of one data type.
 
     Attributes:
-        name: its name in JSON.
-        numpy_dtype: what NumPy calls it; flexible types without a size.
-        scalar: the Python type of one element.
         kind: one of `b` boolean, `i` signed, `u` unsigned, `f` float, `c` complex, `M` date,
             `m` time difference, `U` text of a fixed length, `S` and `V` bytes of a fixed number
             (records are `V`, too), `O` Python objects of no fixed size.

@@ -58,15 +58,11 @@ _BASE64 = "base64:"
 def parametric_from_json(
     json: object, numpy_type: NumpyType, read: Callable[[object, NumpyType], object]
 ) -> object:
-    """The element, as something that can be assigned to an array of `numpy_type`.
+    """The element for frozen JSON, as something that can be assigned to an array of `numpy_type`.
 
-    Args:
-        json: as `freeze` gives it.
-        numpy_type: of kind `m`, `M`, `U`, `S` or `V`.
-        read: for the fields of a record that are of another kind.
+    The type is of kind `m`, `M`, `U`, `S` or `V`; `read` is for a record's fields of other kinds.
 
-    Raises:
-        SpecError: of a wrong type, too long, or a field is missing or unknown.
+    Raises SpecError: of a wrong type, too long, or a field is missing or unknown.
     """
     kind = numpy_type.kind
     if kind in "mM":
@@ -166,12 +162,7 @@ def _assign(
 
 
 def parametric_to_json(array: Array, write: Callable[[np.generic], object]) -> object:
-    """The JSON of one element; the inverse of `parametric_from_json`.
-
-    Args:
-        array: the element, as an array of rank 0.
-        write: for the fields of a record that are of another kind.
-    """
+    """The JSON of one element, an array of rank 0; the inverse of `parametric_from_json`."""
     numpy_type = array.dtype
     kind = numpy_type.kind
     if kind in "MU":
@@ -221,14 +212,9 @@ _BITS = {"int2": 2, "int4": 4, "uint2": 2, "uint4": 4}
 
 
 def fill_value_like(value: object, data_type: dtype | None) -> FillValue:
-    """The fill value for whatever a user passes.
+    """A user's scalar, array or nested sequences as a fill value; None: NumPy's choice of type.
 
-    Args:
-        value: a scalar, an array or nested sequences.
-        data_type: convert to it; None: whatever NumPy makes of it.
-
-    Raises:
-        ValueError, TypeError, OverflowError: it cannot be converted.
+    Raises ValueError, TypeError, OverflowError: it cannot be converted.
     """
     if data_type is None:
         array: FillValue = np.asarray(value)
@@ -275,14 +261,9 @@ def reduced(array: FillValue) -> FillValue:
 
 
 def fill_value_from_json(json: object, data_type: dtype | None) -> FillValue:
-    """The fill value for JSON: an element or nested arrays of them.
+    """The fill value for JSON (an element or nested arrays); None keeps JSON values.
 
-    Args:
-        json: as `freeze` gives it.
-        data_type: element type; None keeps JSON values.
-
-    Raises:
-        SpecError: ragged, out of range, of a wrong type, or of a type without JSON form.
+    Raises SpecError: ragged, out of range, of a wrong type, or of a type without JSON form.
     """
     return reduced(array_from_json(json, data_type or dtype("json")))
 
@@ -467,13 +448,7 @@ def fill_value_to_input(
 ) -> FillValue:
     """The fill value as seen through a transform.
 
-    Args:
-        array: of the transform's output space.
-        transform: bounds within `domain`.
-        domain: of the output space, if known.
-
-    Raises:
-        MismatchError: without `domain`, part of an array of unknown place is selected.
+    Raises MismatchError: without `domain`, part of an array of unknown place is selected.
     """
     if array.ndim == 0:
         return array

@@ -20,7 +20,9 @@ from tensorstore_py._spec.model import integral
 from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
 
 __all__ = [
+    "FARTHEST",
     "NO_GRID",
+    "SOFT",
     "GridConstraints",
     "PerDim",
     "Scalar",
@@ -28,27 +30,26 @@ __all__ = [
     "extents",
     "json_array",
     "json_integer",
+    "json_rank",
     "merge_dims",
     "merge_elements",
     "merge_rank",
     "origins",
+    "with_members",
 ]
 
+C = TypeVar("C")
 T = TypeVar("T", int, float)
 
 #: Value of a `shape` that asks for the full extent of the domain; never a hard constraint.
 FULL_EXTENT = -1
-_FARTHEST = 2**62 - 1
+#: No finite index is as far from 0.
+FARTHEST = 2**62 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class PerDim(Generic[T]):
-    """Constraints of one kind, for each dimension.
-
-    Attributes:
-        values: the constrained value; None where unconstrained.
-        hard: whether it is a hard constraint; false where unconstrained.
-    """
+    """Constraints of one kind: for each dimension a value or None, and whether it is hard."""
 
     values: tuple[T | None, ...]
     hard: tuple[bool, ...]
@@ -75,10 +76,7 @@ class PerDim(Generic[T]):
         return PerDim(self.values, (False,) * len(self.values))
 
     def merged(self, other: PerDim[T]) -> PerDim[T]:
-        """Both constraints, `other` coming second.
-
-        Raises MismatchError: two hard constraints on one dimension differ.
-        """
+        """Both constraints, `other` second. Raises MismatchError: two hard ones differ."""
         values, hard = list(self.values), list(self.hard)
         for dim, (value, is_hard) in enumerate(zip(other.values, other.hard, strict=True)):
             if value is None:
@@ -113,9 +111,7 @@ Scalar = tuple[int, bool]
 def merge_elements(mine: Scalar | None, theirs: Scalar | None) -> Scalar | None:
     """Both constraints on a number of elements, `theirs` coming second.
 
-    Raises:
-        MismatchError: two hard constraints differ.
-        SpecError: a negative number.
+    Raises MismatchError: two hard constraints differ; SpecError: a negative number.
     """
     if theirs is None:
         return mine
@@ -136,9 +132,7 @@ def merge_elements(mine: Scalar | None, theirs: Scalar | None) -> Scalar | None:
 def extents(values: Sequence[object], hard: bool) -> PerDim[int]:
     """Chunk extents as constraints: None and 0 are unconstrained, -1 is the full extent, soft.
 
-    Raises:
-        SpecError: below -1; the path is the dimension.
-        TypeError: not an integer.
+    Raises SpecError: below -1; TypeError: not an integer. The path is the dimension.
     """
 
     def check(dim: int, value: object) -> int | None:
@@ -155,14 +149,12 @@ def extents(values: Sequence[object], hard: bool) -> PerDim[int]:
 def origins(values: Sequence[object], hard: bool) -> PerDim[int]:
     """Grid origins as constraints; None is unconstrained.
 
-    Raises:
-        SpecError: not a finite index; the path is the dimension.
-        TypeError: not an integer.
+    Raises SpecError: not a finite index; TypeError: not an integer. The path is the dimension.
     """
 
     def check(dim: int, value: object) -> int | None:
         origin = _integer(dim, value)
-        if origin is not None and not -_FARTHEST < origin < _FARTHEST:
+        if origin is not None and not -FARTHEST < origin < FARTHEST:
             raise SpecError(f"expected a finite index, but found {origin}", (dim,))
         return origin
 
@@ -173,9 +165,7 @@ def origins(values: Sequence[object], hard: bool) -> PerDim[int]:
 def aspect_ratios(values: Sequence[object], hard: bool) -> PerDim[float]:
     """Aspect ratios as constraints; None and 0 are unconstrained.
 
-    Raises:
-        SpecError: negative or not a number; the path is the dimension.
-        TypeError: not a number at all.
+    Raises SpecError: negative or NaN; TypeError: not a number. The path is the dimension.
     """
 
     def check(dim: int, value: object) -> float | None:
@@ -205,17 +195,15 @@ def _integer(dim: int, value: object) -> int | None:
 
 _MAX_RANK = 32
 _MEMBERS = ("shape", "aspect_ratio", "elements")
-_SOFT = "_soft_constraint"
+#: Behind the name of a member: it is a wish that gives way.
+SOFT = "_soft_constraint"
 
 
 @dataclass(frozen=True, slots=True)
 class GridConstraints:
     """Constraints on one kind of chunk; None where there are none at all.
 
-    Attributes:
-        shape: extent per dimension; -1 is the domain's full extent.
-        aspect_ratio: relative extent per dimension.
-        elements: (number of elements in all, whether it is a hard constraint).
+    In `shape`, -1 is the domain's full extent; `elements` is (how many in all, whether hard).
     """
 
     shape: PerDim[int] | None = None
@@ -249,10 +237,7 @@ class GridConstraints:
         )
 
     def merged(self, other: GridConstraints) -> GridConstraints:
-        """Both constraints, `other` coming second.
-
-        Raises MismatchError: hard constraints that differ.
-        """
+        """Both constraints, `other` second. Raises MismatchError: hard constraints that differ."""
         if other == NO_GRID:
             return self
         if self == NO_GRID:
@@ -269,44 +254,29 @@ class GridConstraints:
         for name in _MEMBERS:
             constraint: PerDim[int] | PerDim[float] | Scalar | None = getattr(self, name)
             if isinstance(constraint, PerDim):
-                for hard, suffix in ((True, ""), (False, _SOFT)):
+                for hard, suffix in ((True, ""), (False, SOFT)):
                     values = constraint.part(hard)
                     if any(value is not None for value in values):
                         json[name + suffix] = list(values)
             elif constraint is not None:
-                json[name + ("" if constraint[1] else _SOFT)] = constraint[0]
+                json[name + ("" if constraint[1] else SOFT)] = constraint[0]
         return {name: json[name] for name in sorted(json)}
 
     @classmethod
     def parse(cls, json: object, rank: int | None) -> GridConstraints:
-        """The constraints for a JSON object.
+        """The constraints for frozen JSON; `rank` is the known number of dimensions, if any.
 
-        Args:
-            json: as `freeze` gives it.
-            rank: known number of dimensions, or None.
-
-        Raises:
-            SpecError: unknown member, wrong type or rank, or members that contradict each other.
+        Raises SpecError: unknown member, wrong type or rank, or members that contradict each other.
         """
-        if not isinstance(json, Mapping):
-            raise SpecError(f"expected an object, but found {describe(json)}")
-        allowed = [name + suffix for name in _MEMBERS for suffix in ("", _SOFT)]
-        for name in json:
-            if name not in allowed:
-                raise SpecError(f"no such member{did_you_mean(name, allowed)}", (name,))
-        grid = cls()
-        for name in allowed:
-            if name not in json:
-                continue
-            try:
-                addition = _parse_member(name, json[name])
-                rank = merge_rank(rank, addition.rank)
-                grid = grid.merged(addition)
-            except SpecError as error:
-                raise error.inside(name) from None
-            except MismatchError as error:
-                raise SpecError(str(error), (name,)) from None
-        return grid
+
+        def add(grid: GridConstraints, name: str, value: object) -> GridConstraints:
+            addition = _parse_member(name, value)
+            # Each member must agree with the known rank, and with the members before it.
+            merge_rank(merge_rank(rank, grid.rank), addition.rank)
+            return grid.merged(addition)
+
+        allowed = [name + suffix for name in _MEMBERS for suffix in ("", SOFT)]
+        return with_members(cls(), json, allowed, add)
 
     @property
     def rank(self) -> int | None:
@@ -321,8 +291,8 @@ NO_GRID = GridConstraints()
 
 
 def _parse_member(name: str, json: object) -> GridConstraints:
-    hard = not name.endswith(_SOFT)
-    name = name.removesuffix(_SOFT)
+    hard = not name.endswith(SOFT)
+    name = name.removesuffix(SOFT)
     if name == "elements":
         value = json_integer(json)
         if value < 0:
@@ -332,6 +302,42 @@ def _parse_member(name: str, json: object) -> GridConstraints:
     if name == "shape":
         return GridConstraints(shape=extents(_each(values, json_integer), hard))
     return GridConstraints(aspect_ratio=aspect_ratios(_each(values, _json_number), hard))
+
+
+def with_members(
+    constraints: C,
+    json: object,
+    members: Sequence[str],
+    add: Callable[[C, str, object], C],
+    words: Mapping[str, str] | None = None,
+) -> C:
+    """The constraints with the members of a JSON object added, in the order of `members`.
+
+    Raises SpecError: no object, an unknown member (`words` as for `did_you_mean`), or whatever
+    `add` finds wrong with one, with the path to it.
+    """
+    if not isinstance(json, Mapping):
+        raise SpecError(f"expected an object, but found {describe(json)}")
+    for name in json:
+        if name not in members:
+            raise SpecError(f"no such member{did_you_mean(name, members, words)}", (name,))
+    for name in members:
+        if name in json:
+            try:
+                constraints = add(constraints, name, json[name])
+            except SpecError as error:
+                raise error.inside(name) from None
+            except ValueError as error:
+                raise SpecError(str(error), (name,)) from None
+    return constraints
+
+
+def json_rank(json: object) -> int:
+    """A JSON rank. Raises SpecError: anything else."""
+    rank = json_integer(json)
+    if not 0 <= rank <= _MAX_RANK:
+        raise SpecError(f"expected a rank from 0 to {_MAX_RANK}, but found {rank}")
+    return rank
 
 
 def json_array(json: object) -> tuple[object, ...]:
@@ -377,9 +383,7 @@ def merge_dims(mine: PerDim[T] | None, theirs: PerDim[T] | None) -> PerDim[T] | 
 def merge_rank(known: int | None, rank: int | None) -> int | None:
     """The rank that both agree on; None is unknown.
 
-    Raises:
-        MismatchError: they differ.
-        SpecError: outside 0..32.
+    Raises MismatchError: they differ; SpecError: outside 0..32.
     """
     if rank is None:
         return known

@@ -1,8 +1,8 @@
-"""Objects of other libraries in specs: a store, a file system, a mapping of somebody else's.
+"""Objects of other libraries in specs: a store, a file system, a mapping.
 
 Such an object has no JSON form. A spec holds it as it is, and two specs have the same one exactly
-if it is the very same object. Who understands objects of a class says so once (`kvstore_object`),
-by the public name of the class, so that its library is not imported: who has an object has that.
+if it is the very same object. `kvstore_object` registers what makes a spec of a class's objects, by
+the public name of the class: so its library is not imported, which is loaded where an object is.
 """
 
 from __future__ import annotations
@@ -80,11 +80,7 @@ def is_store(value: object) -> bool:
 
 
 def json_of_object(value: object) -> object:
-    """The spec of the store that an object stands for.
-
-    Args:
-        value: one that does.
-    """
+    """The spec of the store that an object stands for."""
     make = _maker(value)
     assert make is not None
     return make(value)

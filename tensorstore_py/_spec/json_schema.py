@@ -274,11 +274,7 @@ _MEMBER = re.compile(r"^ {4}(\w+): (.*)$")
 
 
 def spec_schema(codec_specs: Registry[object]) -> Json:
-    """The whole schema; see `ts.json_schema`.
-
-    Args:
-        codec_specs: the registry of drivers with a `codec` member in schemas.
-    """
+    """The whole schema; see `ts.json_schema`. `codec_specs` has drivers with codecs in schemas."""
     definitions: Json = {name: dict(form) for name, form in FORMS.items()}
     _add_choice(definitions, "Driver", drivers, _URL)
     _add_choice(definitions, "KvstoreDriver", kvstores, _URL)
@@ -439,7 +435,7 @@ def _add_codecs(definitions: Json, family: str) -> None:
     for name in registry.names():
         cls = registry.get(name)
         if not issubclass(cls, Model):
-            continue  # a plug-in whose members nobody can know
+            continue  # a plug-in whose members are unknown
         members = model_schema(cls)
         definition = f"Codec.{family}.{name}"
         choices[name] = definition

@@ -4,8 +4,8 @@
 with `to_json`) becomes None, bool, int, float, str, tuple and dict. Arrays become tuples, so that
 nothing parsed can change afterwards. `thaw` is the way out: lists and sorted dicts. `Model`s and
 context resources pass through `freeze` as they are: they may be bound to a context, which JSON
-could not carry. Objects that stand for a store are held. NaN and infinities pass; who cannot take
-them says so.
+could not carry. Objects that stand for a store are held. NaN and infinities pass: members that
+cannot have them refuse them.
 
 `parse_json_text` reads what a person wrote: two members of one name, NaN and infinities, strings
 that are no text and syntax errors are refused, with their place.
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import isnan
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "PLAIN",
     "Json",
-    "SpecValue",
     "Unset",
     "check_text",
     "describe",
@@ -44,7 +44,8 @@ __all__ = [
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-_PLAIN = frozenset({bool, int, float, str})
+#: Types that are JSON as they are, as `None` is.
+PLAIN = frozenset({bool, int, float, str})
 _DEEPEST = 100
 
 
@@ -85,13 +86,6 @@ def check_text(text: str) -> str:
     if not is_text(text):
         raise NotTextError(f"{text!a} has half of a surrogate pair, which is no character")
     return text
-
-
-class SpecValue(Protocol):
-    """A typed value that passes `freeze` as it is and prints itself; told by its method."""
-
-    def spec_json(self, include_defaults: bool) -> object:
-        """Its JSON; `include_defaults` as in `to_json`."""
 
 
 def freeze(value: object, depth: int = _DEEPEST, *, objects: bool = True) -> object:
@@ -204,7 +198,7 @@ def thaw(value: object, include_defaults: bool = False) -> object:
         >>> thaw({"b": (1, 2), "a": None})
         {'a': None, 'b': [1, 2]}
     """
-    if value is None or type(value) in _PLAIN:
+    if value is None or type(value) in PLAIN:
         return value
     spec_json = getattr(value, "spec_json", None)
     if spec_json is not None:
@@ -212,7 +206,7 @@ def thaw(value: object, include_defaults: bool = False) -> object:
     if isinstance(value, dict):
         return {name: thaw(value[name], include_defaults) for name in sorted(value)}
     if isinstance(value, list | tuple):
-        return [thaw(inner, include_defaults) for inner in value]
+        return [inner if type(inner) in PLAIN else thaw(inner, include_defaults) for inner in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, int | float | str):
@@ -337,11 +331,7 @@ def parse_json_text(text: str | bytes) -> object:
 def parse_stored_json(data: bytes) -> object:
     """The value of a document that a program wrote: as the standard library reads it, but text.
 
-    Args:
-        data: the document.
-
-    Raises:
-        SpecError: not JSON; text with half of a surrogate pair, with the path to it.
+    Raises SpecError: not JSON; text with half of a surrogate pair, with the path to it.
 
     Example:
         >>> parse_stored_json(b'{"fill_value": NaN}')
@@ -368,7 +358,7 @@ def _check_texts(value: object, path: tuple[str | int, ...]) -> None:
     elif isinstance(value, list):
         inner = enumerate(value)
     if len(path) > _DEEPEST_LOOK:
-        return  # what is nested so deeply is refused by whoever takes it
+        return  # what is nested so deeply is refused where it is parsed
     for step, member in inner:
         _check_texts(member, (*path, step))
 

@@ -12,7 +12,7 @@ get lost. An order of dimensions stays a permutation, whatever the transform.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, TypeVar
@@ -20,17 +20,20 @@ from typing import TYPE_CHECKING, TypeVar
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.arguments import LAYOUT_MEMBERS
 from tensorstore_py._spec.grid_constraints import (
+    FARTHEST,
     NO_GRID,
+    SOFT,
     GridConstraints,
     PerDim,
     json_array,
     json_integer,
+    json_rank,
     merge_dims,
     merge_rank,
     origins,
+    with_members,
 )
-from tensorstore_py._spec.json_value import describe
-from tensorstore_py.errors import MismatchError, OutOfRangeError, SpecError, did_you_mean
+from tensorstore_py.errors import MismatchError, OutOfRangeError, SpecError
 
 if TYPE_CHECKING:
     from tensorstore_py._index import IndexTransform
@@ -78,15 +81,12 @@ def output_order(transform: IndexTransform, order: tuple[int, ...]) -> tuple[int
 
 T = TypeVar("T", int, float)
 
-_FARTHEST = 2**62 - 1
-
 
 @dataclass(frozen=True, slots=True)
 class DimMapping:
     """Where each dimension's value comes from.
 
     Attributes:
-        transform: the index transform.
         inverse: False from output to input, True from input to output.
         sources: for each resulting dimension: (source dimension, offset, stride), or None.
     """
@@ -130,16 +130,9 @@ class DimMapping:
     def apply(
         self, constraint: PerDim[T], change: Callable[[T, int, int], T], what: str
     ) -> PerDim[T]:
-        """The constraint on the other side.
+        """The constraint on the other side, by `change(value, offset, stride)`.
 
-        Args:
-            constraint: one value per dimension of this side.
-            change: the new value for (value, offset, stride).
-            what: name of the constraint, for errors.
-
-        Raises:
-            MismatchError: a hard constraint has no output dimension.
-            OutOfRangeError: the changed value overflows.
+        Raises MismatchError: a hard constraint has no output dimension; OutOfRangeError: overflow.
         """
         if self.inverse:
             kept = {source[0] for source in self.sources if source is not None}
@@ -155,7 +148,7 @@ class DimMapping:
             assert source is not None
             _, offset, stride = source
             result = change(value, offset, stride)
-            if abs(result) > _FARTHEST:
+            if abs(result) > FARTHEST:
                 raise OutOfRangeError(f"{what}: {result} in dimension {dim} is no finite index")
             return result
 
@@ -179,7 +172,6 @@ class DimMapping:
         return value * abs(stride) if self.inverse else value / abs(stride)
 
 
-_SOFT = "_soft_constraint"
 _GRIDS = ("write_chunk", "read_chunk", "codec_chunk")
 _JSON_MEMBERS = (
     "rank",
@@ -194,16 +186,7 @@ _JSON_MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class LayoutConstraints:
-    """The constraints as one immutable value.
-
-    Attributes:
-        rank: number of dimensions; None if unknown.
-        inner_order: (permutation of the dimensions, whether it is a hard constraint).
-        grid_origin: origin of the chunk grid.
-        write_chunk: constraints on the unit of writing.
-        read_chunk: constraints on the unit of reading.
-        codec_chunk: constraints on blocks inside the codec.
-    """
+    """The constraints as one immutable value; the order says whether it is hard, too."""
 
     rank: int | None = None
     inner_order: tuple[tuple[int, ...], bool] | None = None
@@ -237,14 +220,11 @@ class LayoutConstraints:
         )
 
     def merged(self, other: LayoutConstraints) -> LayoutConstraints:
-        """Both constraints, `other` coming second.
-
-        Raises MismatchError: the ranks or hard constraints differ.
-        """
+        """Both constraints, `other` second. Raises MismatchError: ranks or hard ones differ."""
         rank = merge_rank(self.rank, other.rank)
         order = self.inner_order
         if other.inner_order is not None:
-            order = _mergeinner_order(order, other.inner_order)
+            order = _merge_inner_order(order, other.inner_order)
         return LayoutConstraints(
             rank,
             order,
@@ -352,9 +332,9 @@ class LayoutConstraints:
             json["rank"] = self.rank
         if self.inner_order is not None:
             order, hard = self.inner_order
-            json["inner_order" + ("" if hard else _SOFT)] = list(order)
+            json["inner_order" + ("" if hard else SOFT)] = list(order)
         if self.grid_origin is not None:
-            for hard, suffix in ((True, ""), (False, _SOFT)):
+            for hard, suffix in ((True, ""), (False, SOFT)):
                 values = self.grid_origin.part(hard)
                 if any(value is not None for value in values):
                     json["grid_origin" + suffix] = list(values)
@@ -370,38 +350,19 @@ class LayoutConstraints:
 
         Raises SpecError: unknown member, wrong type or rank, or members that contradict each other.
         """
-        if not isinstance(json, Mapping):
-            raise SpecError(f"expected an object, but found {describe(json)}")
-        for name in json:
-            if name not in _JSON_MEMBERS:
-                raise SpecError(
-                    f"no such member{did_you_mean(name, _JSON_MEMBERS, LAYOUT_MEMBERS)}", (name,)
-                )
-        layout = cls()
-        for name in _JSON_MEMBERS:
-            if name in json:
-                try:
-                    layout = layout._with_member(name, json[name])
-                except SpecError as error:
-                    raise error.inside(name) from None
-                except MismatchError as error:
-                    raise SpecError(str(error), (name,)) from None
-        return layout
+        return with_members(cls(), json, _JSON_MEMBERS, cls._with_member, LAYOUT_MEMBERS)
 
     def _with_member(self, name: str, json: object) -> LayoutConstraints:
         if name == "rank":
-            rank = json_integer(json)
-            if not 0 <= rank <= 32:
-                raise SpecError(f"expected a rank from 0 to 32, but found {rank}")
-            return self.merged(LayoutConstraints(rank=rank))
+            return self.merged(LayoutConstraints(rank=json_rank(json)))
         if name.startswith("inner_order"):
             if json is None:
                 return self
             order = [json_integer(value) for value in json_array(json)]
-            return self.merged(inner_order(order, hard=not name.endswith(_SOFT)))
+            return self.merged(inner_order(order, hard=not name.endswith(SOFT)))
         if name.startswith("grid_origin"):
             values = [None if value is None else json_integer(value) for value in json_array(json)]
-            return self.merged(grid_origin(values, hard=not name.endswith(_SOFT)))
+            return self.merged(grid_origin(values, hard=not name.endswith(SOFT)))
         return self.with_grid(name, GridConstraints.parse(json, self.rank))
 
 
@@ -419,7 +380,7 @@ def grid_origin(values: Sequence[object], *, hard: bool) -> LayoutConstraints:
     return LayoutConstraints(rank=len(values), grid_origin=origins(values, hard))
 
 
-def _mergeinner_order(
+def _merge_inner_order(
     mine: tuple[tuple[int, ...], bool] | None, theirs: tuple[tuple[int, ...], bool]
 ) -> tuple[tuple[int, ...], bool]:
     if mine is None:

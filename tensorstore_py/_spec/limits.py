@@ -16,9 +16,9 @@ import os
 import random
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from tensorstore_py._runtime.limiters import RateLimiter, RateLimits, Semaphore, ThreadLimiter
+from tensorstore_py._runtime.limiters import RateLimits, Semaphore, ThreadLimiter
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import (
     BeforeValidator,
@@ -30,9 +30,6 @@ from tensorstore_py._spec.model import (
 )
 from tensorstore_py._spec.resource import ResourceModel
 from tensorstore_py.errors import SpecError
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ConcurrencyModel", "Duration", "RateModel", "RequestConcurrencyModel", "RetriesModel"]
 
@@ -241,11 +238,7 @@ class RateModel(ResourceModel):
     doubling_time: Duration | None = None
 
     def create(self) -> RateLimits:
-        doubling_s = self._doubling_s()
-        return RateLimits(
-            None if self.read_rate is None else RateLimiter(self.read_rate, doubling_s),
-            None if self.write_rate is None else RateLimiter(self.write_rate, doubling_s),
-        )
+        return RateLimits(self.read_rate, self.write_rate, self._doubling_s())
 
     def _doubling_s(self) -> float:
         found = self.doubling_time

@@ -48,7 +48,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, core_schema
 
-from tensorstore_py._spec.json_value import Unset, describe, freeze, thaw
+from tensorstore_py._spec.json_value import PLAIN, Unset, describe, freeze, thaw
 from tensorstore_py._spec.pretty import shown_member
 from tensorstore_py.errors import SpecError, did_you_mean
 
@@ -61,7 +61,6 @@ __all__ = [
     "Annotated",
     "BeforeValidator",
     "Field",
-    "Int",
     "JsonForm",
     "Level",
     "MemberType",
@@ -305,12 +304,12 @@ class Model(BaseModel):
             value = getattr(self, attribute)
             if value is Unset.UNSET or (value is None and default is None):
                 continue
-            if (include_defaults and not getattr(value, "is_unseen", False)) or not _same(
-                value, default
-            ):
-                json[json_name] = thaw(value, include_defaults)
+            shown = include_defaults and not getattr(value, "is_unseen", False)
+            if shown or (value is not default and not _same(value, default)):
+                plain = type(value) in PLAIN
+                json[json_name] = value if plain else thaw(value, include_defaults)
         self.add_json(json, include_defaults)
-        return {name: json[name] for name in sorted(json)}
+        return dict(sorted(json.items()))
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         """Change what `to_json` prints; for members that are not simply a field."""
@@ -325,7 +324,7 @@ class Model(BaseModel):
 
     @classmethod
     def adapt_json_schema(cls, properties: dict[str, object]) -> None:
-        """Change what an editor is told of the members; for those that are not simply a field."""
+        """Change the members' JSON Schema; for those that are not simply a field."""
 
     def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         """What a repr shows of the members; no secrets."""
@@ -391,7 +390,7 @@ class Model(BaseModel):
     def harmless_members(cls) -> frozenset[str] | None:
         """`data_members` of this class and its bases; None if this class declares none itself.
 
-        So whoever derives from a class that is mere data has to think about it again.
+        So a class that derives from one that is mere data has to say it again.
         """
         if cls.__dict__.get("data_members") is None:
             return None
@@ -525,7 +524,6 @@ class MemberType:
         return {"x-def": cls._schema_name}
 
 
-Int = Annotated[int, Level()]
 NonNegativeInt = Annotated[int, Level(0)]
 PositiveInt = Annotated[int, Level(1)]
 Rank = Annotated[int, Level(0, 32)]

@@ -5,14 +5,15 @@ A plain mutable record, as the reference has it; what the flags mean is the driv
 
 from __future__ import annotations
 
-__all__ = ["DELETE_NEEDS_CREATE", "OpenMode"]
+__all__ = ["DELETE_NEEDS_CREATE", "FLAGS", "OpenMode"]
 
 DELETE_NEEDS_CREATE = (
     '"delete_existing" makes place for a new array or group: pass "create": true, too, '
     'and not "open": true'
 )
 
-_FLAGS = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
+#: Members of a spec that say how it may be opened.
+FLAGS = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
 
 
 class OpenMode:
@@ -34,7 +35,7 @@ class OpenMode:
         True
     """
 
-    __slots__ = _FLAGS
+    __slots__ = FLAGS
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -55,8 +56,8 @@ class OpenMode:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OpenMode):
             return NotImplemented
-        return all(getattr(self, flag) == getattr(other, flag) for flag in _FLAGS)
+        return all(getattr(self, flag) == getattr(other, flag) for flag in FLAGS)
 
     def __repr__(self) -> str:
-        flags = ", ".join(f"{flag}=True" for flag in _FLAGS if getattr(self, flag))
+        flags = ", ".join(f"{flag}=True" for flag in FLAGS if getattr(self, flag))
         return f"OpenMode({flags})"

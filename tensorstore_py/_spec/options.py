@@ -17,7 +17,7 @@ from tensorstore_py._spec.model import Field
 from tensorstore_py._spec.resource import ResourceModel
 from tensorstore_py.errors import SpecError
 
-__all__ = ["OptionsModel", "cause_of", "schemes_with_password"]
+__all__ = ["OptionsModel"]
 
 _QUERY: Final = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\">)]+")
 #: Also where a `?`, `#` or `@` of the password keeps URL parsers from seeing it.
@@ -61,6 +61,22 @@ class OptionsModel(ResourceModel):
     def to_json(self, include_defaults: bool = False) -> dict[str, object]:
         return _shown(self.values, self.harmless)
 
+    def plain(self) -> dict[str, object]:
+        """The options as the library takes them."""
+        values = thaw(dict(self.values))
+        assert isinstance(values, dict)
+        return values
+
+    @staticmethod
+    def schemes_with_password(url: str) -> list[str]:
+        """Of a URL that is printed: the schemes of its parts (`a::b`) that have a password in them.
+
+        Example:
+            >>> OptionsModel.schemes_with_password("zip://a::ftp://me:swordfish#1@host/b")
+            ['ftp']
+        """
+        return _PASSWORD.findall(url)
+
     def hidden(self, text: str) -> str:
         """A text of the library, without secrets: values of options, and queries of URLs."""
         for secret in sorted(_secrets(self.values, self.harmless), key=len, reverse=True):
@@ -73,42 +89,8 @@ class OptionsModel(ResourceModel):
     __str__ = __repr__
 
     def __reduce__(self) -> tuple[Callable[[object], Self], tuple[object]]:
-        # Who unpickles it has to have the secrets; the pickle must not.
+        # The process that unpickles it has the secrets; the pickle must not have them.
         return type(self).parse, (self.to_json(),)
-
-
-def schemes_with_password(url: str) -> list[str]:
-    """The schemes of those parts of a URL, chained ones (`a::b`) included, that have a password.
-
-    Example:
-        >>> (
-        ...     schemes_with_password("zip://a::ftp://me:swordfish#1@host/b"),
-        ...     schemes_with_password("a://b:1"),
-        ... )
-        (['ftp'], [])
-    """
-    return _PASSWORD.findall(url)
-
-
-def cause_of(error: BaseException, hidden: Callable[[str], str]) -> BaseException | None:
-    """What to raise an error of ours from: None if a traceback would print secrets with it.
-
-    Args:
-        error: of the library.
-        hidden: takes secrets out of a text.
-
-    Example:
-        >>> error = OSError("no route for swordfish")
-        >>> cause_of(error, lambda text: text.replace("swordfish", "..."))
-    """
-    each: BaseException | None = error
-    seen: set[int] = set()
-    while each is not None and id(each) not in seen:
-        if hidden(text := f"{each} {each!r}") != text:
-            return None
-        seen.add(id(each))
-        each = each.__cause__ or each.__context__
-    return error
 
 
 def _shown(values: Mapping[str, object], harmless: frozenset[str]) -> dict[str, object]:

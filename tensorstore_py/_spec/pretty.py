@@ -81,11 +81,7 @@ def shown_member(name: str, json: object) -> object:
 def python_literal(json: object, indent: int = 0, column: int = 0, width: int = _WIDTH) -> str:
     """The literal, broken over lines where one does not hold it.
 
-    Args:
-        json: None, bool, numbers, strings, lists, tuples and dicts of them.
-        indent: spaces in front of the following lines.
-        column: where on the present line the literal starts.
-        width: columns in all.
+    Following lines are indented by `indent`; `column` is where the literal starts on its own line.
     """
     line = _one_line(json)
     if len(line) <= width - column or not isinstance(json, dict | list | tuple):
@@ -160,13 +156,9 @@ def _float(value: float) -> str:
 def json_page(
     title: str, name: object, lines: list[tuple[str, object]], json: Callable[[], object]
 ) -> str:
-    """A page of lines, with the JSON folded below.
+    """A page of lines (name and value), with the JSON folded below.
 
-    Args:
-        title: what it is.
-        name: which one.
-        lines: names and values; None is left out.
-        json: gives the JSON; ValueError, SpecError is one, if there is none.
+    Where `json` raises ValueError, of which SpecError is one, there is none to fold.
     """
     table = rows([(each, value) for each, value in lines if value is not None])
     return page(title, name, table, folded_json(json, folds=table is not None))

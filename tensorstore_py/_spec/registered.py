@@ -84,16 +84,9 @@ def parse_registered(
     tag: str | None = None,
     from_url: Callable[[str], object] | None = None,
 ) -> Model:
-    """The model of whichever registered class the JSON names.
+    """The model of whichever registered class the JSON names; arguments as `registered`.
 
-    Args:
-        registry: where the name is looked up.
-        json: an object with the tag member, a URL string, or a model (returned as it is).
-        tag: the member that holds the name; the registry's own by default.
-        from_url: turns a string into the JSON object; without it strings are refused.
-
-    Raises:
-        SpecError: no tag, an unknown name, or whatever the class finds wrong.
+    Raises SpecError: no tag, an unknown name, or whatever the class finds wrong.
     """
     return _parse(registry, freeze(json), tag or registry.tag, from_url)
 
@@ -144,7 +137,6 @@ class registered:  # noqa: N801 - reads as an adjective in `Annotated[KvStoreSpe
     For example `base: Annotated[KvStoreSpec, registered(kvstores)]`.
 
     Attributes:
-        registry: where names are looked up.
         tag: the member that holds the name; the registry's own by default.
         from_url: turns a string into the JSON object; without it strings are refused.
     """

@@ -153,8 +153,7 @@ class Registry(Generic[C]):
             aliases: further names that are accepted and never printed.
             schemes: URL schemes that the class understands.
 
-        Raises:
-            ValueError: another class has one of the names already.
+        Raises ValueError: another class has one of the names already.
         """
         for key in (name, *aliases):
             taken = self._find(key)
@@ -201,19 +200,11 @@ class Registry(Generic[C]):
         return self._admissible(found, name) or self._resolved(name)
 
     def add_resolver(self, resolver: Callable[[str], type[C] | None]) -> None:
-        """Ask `resolver` for the class of every name that nobody registered.
+        """Ask `resolver` for the class of every name that is not registered.
 
         For collections that another library keeps, and that can grow while the program runs.
         """
         self._resolvers.append(resolver)
-
-    def for_scheme(self, scheme: str) -> type[C]:
-        """The class that understands a URL scheme. Raises SpecError: no class registered it."""
-        found = self.find_scheme(scheme)
-        if found is None:
-            hint = did_you_mean(scheme, self._schemes)
-            raise SpecError(f'no {self.kind} has the URL scheme "{scheme}"{hint}')
-        return found
 
     def find_scheme(self, scheme: str) -> type[C] | None:
         """The class that understands a URL scheme, or None."""
@@ -319,7 +310,7 @@ def _import_guests() -> None:
             try:
                 entry.load()
             except Exception as error:  # noqa: BLE001 - whatever it does when it is imported
-                # Who did not ask for this plug-in must not be stopped by it.
+                # Programs that do not use this plug-in must not fail because of it.
                 warnings.warn(
                     f'the plug-in "{entry.name}" ({entry.value}) cannot be loaded: {error!r}',
                     RuntimeWarning,

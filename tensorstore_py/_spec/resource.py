@@ -91,7 +91,7 @@ class ResourceModel(Model):
 
     @property
     def remembers(self) -> bool:
-        """Whether it keeps what can be had anew, so that who wants a copy gets another one."""
+        """Whether it keeps what can be had anew, so that a copy gets another one."""
         return False
 
     @classmethod
@@ -131,7 +131,7 @@ class Holding(Protocol):
     """A live object that holds what it should let go of when its context is closed."""
 
     def let_go(self) -> None:
-        """Let go, for good: whoever still has it may go on using it, without what it kept."""
+        """Let go of what is cached, for good; arrays that still have it may go on using it."""
 
 
 def resource_class(key: str) -> type[ResourceModel]:
@@ -163,6 +163,11 @@ class ResourceSpec:
     reference: str | None = None
     inline: ResourceModel | None = None
     was_bound: bool = False
+
+    @staticmethod
+    def providers() -> list[str]:
+        """All kinds of resources."""
+        return resources.names()
 
     @classmethod
     def parse(cls, provider: str, json: object, *, allow_null: bool = False) -> ResourceSpec:
@@ -234,7 +239,7 @@ class Resource(Generic[T]):
     Attributes:
         spec: what it was made from, with its own resources bound.
         key: its key in the context that made it, `""` if it was given inline.
-        is_default: nobody asked for it by an object; it is a context's default.
+        is_default: a context's default, of which no JSON said anything.
 
     Example:
         >>> from tensorstore_py._spec.context import Context
@@ -379,7 +384,7 @@ class ContextSpec(MemberType):
 
     Args:
         json: `{"cache_pool": {...}, "cache_pool#remote": {...} | "cache_pool#other" | None}`.
-        trust: what it may do, if somebody else wrote it; by default whatever it says.
+        trust: what it may do, if it comes from elsewhere; by default whatever it says.
 
     Raises:
         SpecError: not an object, an unknown kind of resource, or a wrong member.

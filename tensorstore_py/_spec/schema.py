@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from operator import index
 from typing import (
-    TYPE_CHECKING,
     ClassVar,
     Self,
     SupportsIndex,
@@ -38,9 +37,6 @@ from tensorstore_py._spec.pretty import folded_json, pretty
 from tensorstore_py._spec.schema_constraints import NO_SCHEMA, SchemaConstraints, Units
 from tensorstore_py._spec.units import Unit, UnitLike
 from tensorstore_py.errors import MismatchError, SpecError
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "CodecLike",

@@ -25,11 +25,11 @@ from tensorstore_py._spec.fill_value import (
     fill_value_to_output,
     same_fill_value,
 )
-from tensorstore_py._spec.grid_constraints import json_integer, merge_rank
+from tensorstore_py._spec.grid_constraints import json_rank, merge_rank, with_members
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.layout_constraints import NO_LAYOUT, DimMapping, LayoutConstraints
 from tensorstore_py._spec.units import Unit
-from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
+from tensorstore_py.errors import MismatchError, SpecError
 
 __all__ = ["NO_SCHEMA", "SchemaConstraints", "Units", "domain_to_output", "merge_domains"]
 
@@ -40,8 +40,7 @@ def merge_domains(mine: IndexDomain | None, theirs: IndexDomain | None) -> Index
     An implicit infinite bound and an empty label are unconstrained; whatever else both state must
     agree. A bound is implicit if both say so.
 
-    Raises:
-        MismatchError: rank, a label or a bound differs.
+    Raises MismatchError: rank, a label or a bound differs.
     """
     if mine is None or theirs is None:
         return theirs if mine is None else mine
@@ -155,14 +154,7 @@ Units: TypeAlias = tuple[Unit | None, ...]
 class SchemaConstraints:
     """The parts as one immutable value; None where unconstrained.
 
-    Attributes:
-        rank: number of dimensions.
-        dtype: element type.
-        domain: bounds and labels.
-        chunk_layout: layout constraints.
-        codec: codec constraints.
-        fill_value: read-only array that broadcasts to the domain.
-        dimension_units: a unit, or None, for each dimension.
+    The fill value is read-only and broadcasts to the domain; units are one, or None, by dimension.
     """
 
     rank: int | None = None
@@ -369,31 +361,11 @@ class SchemaConstraints:
 
         Raises SpecError: unknown member, wrong type, or members that contradict each other.
         """
-        if not isinstance(json, Mapping):
-            raise SpecError(f"expected an object, but found {describe(json)}")
-        for name in json:
-            if name not in _MEMBERS:
-                raise SpecError(
-                    f"no such member{did_you_mean(name, _MEMBERS, SCHEMA_MEMBERS)}", (name,)
-                )
-        schema = cls()
-        for name in _MEMBERS:
-            if name not in json:
-                continue
-            try:
-                schema = schema._with_json(name, json[name])
-            except SpecError as error:
-                raise error.inside(name) from None
-            except ValueError as error:
-                raise SpecError(str(error), (name,)) from None
-        return schema
+        return with_members(cls(), json, _MEMBERS, cls._with_member, SCHEMA_MEMBERS)
 
-    def _with_json(self, name: str, json: object) -> SchemaConstraints:
+    def _with_member(self, name: str, json: object) -> SchemaConstraints:
         if name == "rank":
-            rank = json_integer(json)
-            if not 0 <= rank <= 32:
-                raise SpecError(f"expected a rank from 0 to 32, but found {rank}")
-            return self.with_rank(rank, "rank")
+            return self.with_rank(json_rank(json), "rank")
         if name == "dtype":
             return self.with_dtype(DType.parse(json))
         if name == "domain":

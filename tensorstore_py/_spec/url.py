@@ -2,7 +2,7 @@
 
 The first part is a root store (`scheme://...`); each further part wraps what stands before it:
 stores that have a `base` member, then a driver over a `kvstore`, then drivers that have a `base`.
-What follows a part's scheme is the class's own matter (`from_url`); here parts are only told apart
+What follows a part's scheme is the class's own matter (`from_url`); here parts are only kept apart
 and nested. The schemes come from the registries.
 
 A key is a `str` with undecodable bytes as surrogate escapes; in a URL every byte outside the
@@ -32,13 +32,11 @@ __all__ = [
     "check_authority",
     "decode_path",
     "driver_from_url",
-    "driver_scheme",
     "encode_path",
     "kvstore_from_url",
     "local_url",
     "root_url_rest",
     "show_url",
-    "split_bucket",
 ]
 
 _KEPT = "!$&'()*+,;=:/~"
@@ -125,17 +123,6 @@ def adapter_url_rest(part: str, scheme: str) -> str:
         if mark in rest:
             raise SpecError(f'{name} not supported in "{show_url(part)}"')
     return decode_path(rest)
-
-
-def split_bucket(rest: str) -> tuple[str, str]:
-    """Bucket and decoded path of what follows `s3://` or the like.
-
-    Example:
-        >>> split_bucket("bucket/a%20b")
-        ('bucket', 'a b')
-    """
-    bucket, _, path = rest.partition("/")
-    return bucket, decode_path(path)
 
 
 def local_url(path: PathLike[str]) -> str:
@@ -246,15 +233,6 @@ def driver_from_url(url: str) -> Json:
             spec = _over_store(driver, part, store)
         store = None
     return spec if store is None else {"driver": "auto", "kvstore": store}
-
-
-def driver_scheme(driver: str) -> str:
-    """The scheme that a driver has in URLs; its own name if it registered none."""
-    cls = drivers.get(driver)
-    for scheme in drivers.schemes():
-        if drivers.find_scheme(scheme) is cls:
-            return scheme
-    return driver
 
 
 def _parts(url: str) -> list[str]:

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from tensorstore_py._conversion.copy import copy
-from tensorstore_py.cli.places import (
-    add_choice,
-    add_trust,
-    array_or_group,
-    document,
-    extents,
-    tried,
-    trust,
-)
+from tensorstore_py.cli.places import add_choice, add_trust, copy_arguments, extents, tried
 
 __all__ = ["add", "run"]
 
@@ -32,18 +23,9 @@ def run(options: argparse.Namespace) -> int:
     """Copy, and print what was copied."""
     return tried(
         lambda: copy(
-            array_or_group(options.source, trust(options)),
-            array_or_group(options.dest, trust(options, write=True)),
-            includes=options.include,
-            excludes=options.exclude,
-            if_exists=options.if_exists,
+            **copy_arguments(options),
             zarr_format=options.zarr_format,
             chunks=options.chunks,
-            shards=options.shards,
-            codec=options.codec,
             dtype=options.dtype,
-            manifest=document(options.manifest, trust(options)),
-            dry_run=options.dry_run,
-            progress=sys.stderr.isatty(),
         ).result()
     )

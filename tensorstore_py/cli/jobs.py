@@ -54,8 +54,7 @@ def document(text: str) -> Document:
 def lasting_document(text: str) -> Document:
     """The same, as an argument: it is still there when the command has ended.
 
-    Raises:
-        ArgumentTypeError: it is in memory, or no place of a document.
+    Raises ArgumentTypeError: it is in memory, or no place of a document.
     """
     lasting_place(text)
     try:
@@ -77,10 +76,9 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def engine(options: argparse.Namespace, job: Job) -> JobEngine:
-    """Who does it.
+    """What runs it.
 
-    Raises:
-        SpecError: the arguments do not go together.
+    Raises SpecError: the arguments do not go together.
     """
     kind = options.engine
     if kind is None and options.workers is None and options.address is None:

@@ -34,12 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code.
-
-    Example:
-        >>> main(["--version"])
-        Traceback (most recent call last):
-            ...
-        SystemExit: 0
     """
     parser = argparse.ArgumentParser(prog="tspy", description="Tools for tensorstore_py.")
     parser.add_argument(

@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.spec import Spec
@@ -28,6 +28,7 @@ __all__ = [
     "allowed",
     "array_or_group",
     "codec",
+    "copy_arguments",
     "document",
     "extents",
     "lasting_place",
@@ -50,8 +51,7 @@ def place(text: str) -> object:
 def lasting_place(text: str) -> object:
     """A place that is still there when the command has ended.
 
-    Raises:
-        ArgumentTypeError: it is in memory.
+    Raises ArgumentTypeError: it is in memory.
     """
     found = place(text)
     if not in_memory(found):
@@ -65,8 +65,7 @@ def lasting_place(text: str) -> object:
 def extents(text: str) -> object:
     """Extents of chunks: `64`, `1,64,64`, or `time=1,x=64`; -1 is all of a dimension.
 
-    Raises:
-        ArgumentTypeError: it is something else.
+    Raises ArgumentTypeError: it is something else.
 
     Example:
         >>> extents("64"), extents("1,-1"), extents("t=1,x=64")
@@ -88,8 +87,7 @@ def extents(text: str) -> object:
 def codec(text: str) -> object:
     """The name of a codec, or its JSON.
 
-    Raises:
-        ArgumentTypeError: it looks like JSON, and is none.
+    Raises ArgumentTypeError: it looks like JSON, and is none.
     """
     if text.lstrip()[:1] not in ("{", "["):
         return text
@@ -113,6 +111,22 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
                         help="keeps what is done: the same command goes on from there")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+
+def copy_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `ts.copy` and `ts.rechunk` that `add_choice` declared."""
+    return {
+        "source": array_or_group(options.source, trust(options)),
+        "dest": array_or_group(options.dest, trust(options, write=True)),
+        "includes": options.include,
+        "excludes": options.exclude,
+        "if_exists": options.if_exists,
+        "shards": options.shards,
+        "codec": options.codec,
+        "manifest": document(options.manifest, trust(options)),
+        "dry_run": options.dry_run,
+        "progress": sys.stderr.isatty(),
+    }
 
 
 def tried(work: Callable[[], object]) -> int:
@@ -139,14 +153,9 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
 
 
 def trust(options: argparse.Namespace, *, write: bool = False) -> Trust | None:
-    """What the arguments say; None: anything goes.
+    """What the arguments say; None: anything goes. `write`: specs may create and delete arrays.
 
-    Args:
-        options: the parsed arguments.
-        write: whether specs may say that arrays are created or deleted.
-
-    Raises:
-        SpecError: a store is wrong, or nothing says that it matters.
+    Raises SpecError: a store is wrong, or nothing says that it matters.
     """
     if not options.untrusted:
         for name in ("store", "plugin"):
@@ -169,8 +178,7 @@ def allowed(options: argparse.Namespace) -> Allowed | None:
 def array_or_group(given: object, trusted: Trust | None) -> object:
     """What is to be copied, made or changed, if it may be used.
 
-    Raises:
-        SpecError: it may not be used; has the JSON path.
+    Raises SpecError: it may not be used; has the JSON path.
     """
     if trusted is None or given is None:
         return given

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from tensorstore_py._conversion.copy import rechunk
-from tensorstore_py.cli.places import (
-    add_choice,
-    add_trust,
-    array_or_group,
-    document,
-    extents,
-    tried,
-    trust,
-)
+from tensorstore_py.cli.places import add_choice, add_trust, copy_arguments, extents, tried
 
 __all__ = ["add", "run"]
 
@@ -30,18 +21,4 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Copy, and print what was copied."""
-    return tried(
-        lambda: rechunk(
-            array_or_group(options.source, trust(options)),
-            array_or_group(options.dest, trust(options, write=True)),
-            options.chunks,
-            shards=options.shards,
-            codec=options.codec,
-            includes=options.include,
-            excludes=options.exclude,
-            if_exists=options.if_exists,
-            manifest=document(options.manifest, trust(options)),
-            dry_run=options.dry_run,
-            progress=sys.stderr.isatty(),
-        ).result()
-    )
+    return tried(lambda: rechunk(**copy_arguments(options), chunks=options.chunks).result())

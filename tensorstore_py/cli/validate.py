@@ -91,8 +91,7 @@ def _parse(
 ) -> None:
     """Parse what a file in a directory holds.
 
-    Raises:
-        SpecError: it is wrong; has the path to the member.
+    Raises SpecError: it is wrong; has the path to the member.
     """
     if kind == "auto":
         kind = _kind(json)

@@ -90,11 +90,7 @@ class BitRoundV2Spec(ArrayToArraySpec):
 class BitRound(ArrayToArray):
     """The bound codec for floats.
 
-    Args:
-        chunk: what is rounded.
-        part: the type of its floats; of one part, where they are complex.
-        mantissa: bits of the mantissa of such a float.
-        keepbits: how many of them are kept.
+    `part` is the type of one float (of either part of a complex one), `mantissa` its bits there.
     """
 
     def __init__(
@@ -130,12 +126,7 @@ class BitRound(ArrayToArray):
 
 
 class BitRoundIntegers(ArrayToArray):
-    """The bound codec for integers, and for times as the integers that they are stored as.
-
-    Args:
-        chunk: what is rounded.
-        keepbits: how many bits are kept.
-    """
+    """The bound codec for integers, and for times as the integers that they are stored as."""
 
     def __init__(self, chunk: ChunkType, keepbits: int) -> None:
         self.encoded = chunk

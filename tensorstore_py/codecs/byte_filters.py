@@ -60,11 +60,7 @@ class ShuffleSpec(BytesToBytesSpec):
 
 
 class Shuffle(BytesToBytes):
-    """The bound codec: NumPy's copying, because the library's own holds the interpreter lock.
-
-    Args:
-        size: bytes of an element.
-    """
+    """The bound codec: NumPy's copying, because the library's own holds the interpreter lock."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -131,9 +127,7 @@ class _Base64(BytesToBytes):
             decoded = binascii.a2b_base64(data, strict_mode=True)
         except binascii.Error as error:
             raise DataLossError(f"corrupt base64 data: {error}") from error
-        if size is not None and len(decoded) != size:
-            raise size_error(len(decoded), size)
-        return decoded
+        return self.checked(decoded, size)
 
     def encoded_size(self, size: int | None) -> int | None:
         return None if size is None else -(-size // 3) * 4

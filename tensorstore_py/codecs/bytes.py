@@ -15,14 +15,13 @@ from typing import Literal
 
 import numpy as np
 
-from tensorstore_py.errors import DataLossError, SpecError
+from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin.codec import (
     Array,
     ArrayToBytes,
     ArrayToBytesSpec,
     Buffer,
     ChunkType,
-    check_characters,
     codec,
     size_error,
 )
@@ -60,24 +59,19 @@ class BytesSpec(ArrayToBytesSpec):
 
 
 class Bytes(ArrayToBytes):
-    """The bound codec.
-
-    Args:
-        chunk: what is stored.
-        endian: `"little"` or `"big"`.
-    """
+    """The bound codec."""
 
     encoded_size: int
     exact = True
 
     def __init__(self, chunk: ChunkType, endian: str) -> None:
         self.encoded_size = chunk.size_bytes
+        self._chunk = chunk
         self._shape = chunk.shape
         self._dtype = chunk.dtype
         self._swap = endian != sys.byteorder
         self._stored = _stored_dtype(chunk.dtype) if self._swap else chunk.dtype
-        self._checked = chunk.dtype == np.bool_
-        self._text = chunk.dtype.kind == "U"
+        self._checked = chunk.dtype.kind in "bU"
         # Types that other languages know have a buffer format; the rest takes the longer way.
         self._has_format = chunk.dtype.isbuiltin == 1 and chunk.dtype.kind in "biufc"
 
@@ -94,10 +88,8 @@ class Bytes(ArrayToBytes):
         if len(data) != self.encoded_size:
             raise size_error(len(data), self.encoded_size)
         array = np.ndarray(self._shape, self._stored, data)
-        if self._checked and self.encoded_size and array.view(np.uint8).max() > 1:
-            raise DataLossError("a stored boolean is neither 0 nor 1")
-        if self._text:
-            check_characters(array)
+        if self._checked:
+            self._chunk.check_elements(array)
         if self._stored.kind != self._dtype.kind:
             return array.astype(self._stored.newbyteorder("=")).view(self._dtype)
         return array
@@ -112,13 +104,7 @@ class Bytes(ArrayToBytes):
         return rows
 
     def direct(self, out: Array) -> memoryview | None:
-        if (
-            self._swap
-            or self._checked
-            or self._text
-            or not out.flags.carray
-            or not self.encoded_size
-        ):
+        if self._swap or self._checked or not out.flags.carray or not self.encoded_size:
             return None
         return self._memory(out)
 

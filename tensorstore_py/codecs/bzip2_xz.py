@@ -23,7 +23,6 @@ from tensorstore_py.plugin.codec import (
     Field,
     Level,
     StreamCodec,
-    StreamDecoder,
     codec,
 )
 
@@ -111,7 +110,7 @@ class LzmaSpec(BytesToBytesSpec):
                 data, format=self.format, check=self.check, preset=self.preset, filters=filters
             )
 
-        def start() -> StreamDecoder:
+        def start() -> lzma.LZMADecompressor:
             if self.format == _RAW:
                 return lzma.LZMADecompressor(format=_RAW, filters=filters)
             return lzma.LZMADecompressor(format=self.format, memlimit=_MOST_MEMORY)

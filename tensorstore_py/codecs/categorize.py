@@ -81,13 +81,7 @@ class CategorizeSpec(ArrayToArraySpec):
 
 
 class Categorize(ArrayToArray):
-    """The bound codec.
-
-    Args:
-        decoded: the chunk of texts.
-        labels: as in the spec.
-        stored: type of the numbers.
-    """
+    """The bound codec, of a chunk of texts."""
 
     def __init__(
         self, decoded: ChunkType, labels: tuple[str, ...], stored: np.dtype[np.generic]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import zlib
 from functools import cache
 from struct import pack
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tensorstore_py.plugin.codec import (
     Buffer,
@@ -25,14 +25,13 @@ from tensorstore_py.plugin.codec import (
     Field,
     Level,
     StreamCodec,
-    StreamDecoder,
     codec,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Gzip", "GzipSpec", "Zlib", "ZlibSpec"]
+__all__ = ["GzipSpec", "ZlibSpec"]
 
 #: The largest window; 16 more says "wrapped as gzip".
 _ZLIB, _GZIP = 15, 31
@@ -74,7 +73,7 @@ class GzipSpec(BytesToBytesSpec):
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
         level = _DEFAULT_LEVEL if self.level in (None, -1) else self.level
-        return Gzip(level, wrapped_as_zlib=self.use_zlib)
+        return _bound("gzip", level, _ZLIB if self.use_zlib else _GZIP)
 
 
 @codec("zlib", family="zarr")
@@ -89,42 +88,22 @@ class ZlibSpec(BytesToBytesSpec):
     level: Annotated[int, Level(0, 9)] = 1
 
     def bind(self, chunk: ChunkType) -> BytesToBytes:
-        return Zlib(self.level)
+        return _bound("zlib", self.level, _ZLIB)
 
 
-class Gzip(StreamCodec):
-    """The bound codec `gzip`.
-
-    Args:
-        level: 0 to 9.
-        wrapped_as_zlib: zlib's header instead of gzip's; then nothing may stand behind the stream.
-    """
-
-    def __init__(self, level: int, *, wrapped_as_zlib: bool = False) -> None:
-        super().__init__(
-            "gzip",
-            *_library(level, _ZLIB if wrapped_as_zlib else _GZIP),
-            concatenated=not wrapped_as_zlib,
-            at_once=None if wrapped_as_zlib else _at_once(_GZIP),
-        )
-
-
-class Zlib(StreamCodec):
-    """The bound codec `zlib`.
-
-    Args:
-        level: 0 to 9.
-    """
-
-    def __init__(self, level: int) -> None:
-        super().__init__(
-            "zlib", *_library(level, _ZLIB), concatenated=False, at_once=_at_once(_ZLIB)
-        )
+def _bound(name: str, level: int, window_bits: int) -> StreamCodec:
+    """The codec, in the wrapper of a window; gzip's may stand one behind the other."""
+    return StreamCodec(
+        name,
+        *_library(level, window_bits),
+        concatenated=window_bits == _GZIP,
+        at_once=_at_once(window_bits),
+    )
 
 
 class _Library(NamedTuple):
     compress: Callable[[Buffer], bytes]
-    start: Callable[[], StreamDecoder]
+    start: Callable[[], Any]  # of zlib or isal, which have no class in common
     failures: tuple[type[Exception], ...]
 
 

@@ -97,12 +97,7 @@ class TransposeSpec(ArrayToArraySpec):
 
 
 class Transpose(ArrayToArray):
-    """The bound codec.
-
-    Args:
-        order: decoded dimension for each encoded one.
-        chunk: the decoded chunk.
-    """
+    """The bound codec."""
 
     exact = True
 
@@ -235,12 +230,7 @@ class ReshapeSpec(ArrayToArraySpec):
 
 
 class Reshape(ArrayToArray):
-    """The bound codec.
-
-    Args:
-        decoded: the chunk.
-        encoded: the chunk in its new shape.
-    """
+    """The bound codec."""
 
     exact = True
 

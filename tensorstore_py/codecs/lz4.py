@@ -21,9 +21,8 @@ from tensorstore_py.plugin.codec import (
     ChunkType,
     Field,
     Level,
-    TooLargeError,
+    SizedCodec,
     codec,
-    size_error,
 )
 
 if TYPE_CHECKING:
@@ -69,43 +68,39 @@ class Lz4StreamSpec(BytesToBytesSpec):
         return Lz4Stream()
 
 
-class Lz4(BytesToBytes):
-    """The bound codec.
-
-    Args:
-        acceleration: as in the spec.
-    """
+class Lz4(SizedCodec):
+    """The bound codec."""
 
     def __init__(self, acceleration: int) -> None:
-        self._compress, self._decompress = _library()
+        self._compress, decompress = _library()
         self._acceleration = acceleration
+
+        def unpack(data: Buffer, out: memoryview | None = None) -> bytes:
+            (stated,) = unpack_from("<I", data)
+            if stated > (len(data) - _HEADER) * _MOST_PER_BYTE:
+                raise DataLossError(
+                    f"corrupt lz4 data: {len(data)} bytes cannot stand for {stated} bytes, as "
+                    "stated"
+                )
+            return decompress(data, out)
+
+        super().__init__("lz4", unpack)
 
     def encode(self, data: Buffer) -> bytes:
         return self._compress(data, self._acceleration)
 
-    def decode(self, data: Buffer, size: int | None = None) -> bytes:
-        _check_size(data, size)
-        try:
-            return self._decompress(data)
-        except (RuntimeError, ValueError) as error:
-            raise DataLossError(f"corrupt lz4 data: {error}") from error
-
-    def decode_within(self, data: Buffer, most: int) -> bytes:
-        (stated,) = unpack_from("<I", bytes(data[:_HEADER]).ljust(_HEADER, b"\0"))
-        if stated > most:
-            raise TooLargeError(most)
-        return self.decode(data)
-
-    def decode_into(self, data: Buffer, out: memoryview) -> None:
-        _check_size(data, out.nbytes)
-        try:
-            self._decompress(data, out)
-        except (RuntimeError, ValueError) as error:
-            raise DataLossError(f"corrupt lz4 data: {error}") from error
+    def stated_size(self, data: Buffer) -> int:
+        if len(data) <= _HEADER:
+            raise DataLossError(f"{len(data)} bytes are too few for lz4 data")
+        size: int = unpack_from("<I", data)[0]
+        return size
 
 
 class Lz4Stream(BytesToBytes):
     """The bound codec of n5: blocks, each behind a header with its sizes, and an empty one."""
+
+    def __init__(self) -> None:
+        self._blocks = Lz4(1)
 
     def encode(self, data: Buffer) -> bytes:
         raise UnsupportedError(
@@ -114,7 +109,7 @@ class Lz4Stream(BytesToBytes):
 
     def decode(self, data: Buffer, size: int | None = None) -> bytes:
         view = memoryview(data)
-        parts: list[bytes] = []
+        parts: list[Buffer] = []
         most = (len(view) * _MOST_PER_BYTE) if size is None else size
         while len(view) >= _BLOCK.size:
             magic, token, encoded, decoded, _ = _BLOCK.unpack_from(view)
@@ -126,37 +121,16 @@ class Lz4Stream(BytesToBytes):
             if most < 0:
                 raise DataLossError(f"corrupt lz4 stream: more bytes than the {size} expected")
             body = view[_BLOCK.size : _BLOCK.size + encoded]
-            parts.append(_block(body, token & _METHOD, decoded))
+            parts.append(self._block(body, token & _METHOD, decoded))
             view = view[_BLOCK.size + encoded :]
-        found = b"".join(parts)
-        if size is not None and len(found) != size:
-            raise size_error(len(found), size)
-        return found
+        return self.checked(b"".join(parts), size)
 
-
-def _block(body: Buffer, method: int, size: int) -> bytes:
-    if method == _STORED and len(body) == size:
-        return bytes(body)
-    if method != _COMPRESSED:
-        raise DataLossError("corrupt lz4 stream: a block of an unknown kind")
-    whole = pack("<I", size) + body
-    _check_size(whole, size)
-    try:
-        return _library()[1](whole)
-    except (RuntimeError, ValueError) as error:
-        raise DataLossError(f"corrupt lz4 data: {error}") from error
-
-
-def _check_size(data: Buffer, size: int | None) -> None:
-    if len(data) <= _HEADER:
-        raise DataLossError(f"{len(data)} bytes are too few for lz4 data")
-    (stated,) = unpack_from("<I", data)
-    if size is not None and stated != size:
-        raise size_error(stated, size)
-    if stated > (len(data) - _HEADER) * _MOST_PER_BYTE:
-        raise DataLossError(
-            f"corrupt lz4 data: {len(data)} bytes cannot stand for {stated} bytes, as stated"
-        )
+    def _block(self, body: Buffer, method: int, size: int) -> Buffer:
+        if method == _STORED and len(body) == size:
+            return bytes(body)
+        if method != _COMPRESSED:
+            raise DataLossError("corrupt lz4 stream: a block of an unknown kind")
+        return self._blocks.decode(pack("<I", size) + body, size)
 
 
 @cache

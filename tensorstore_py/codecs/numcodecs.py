@@ -64,10 +64,7 @@ _Codec = Any
 class LibraryFilter(ArrayToArray):
     """A bound filter of numcodecs.
 
-    Args:
-        json: the library's word for it.
-        decoded: the chunk in terms of the filter's own element type.
-        encoded: what comes out.
+    `json` says which, in the library's terms; `decoded` is the chunk in the filter's element type.
     """
 
     def __init__(self, json: Mapping[str, object], decoded: ChunkType, encoded: ChunkType) -> None:
@@ -288,7 +285,7 @@ class PackBitsSpec(ArrayToArraySpec):
 class _PackBits(ArrayToArray):
     """The bound codec `packbits`: the first byte counts the bits that fill up the last one.
 
-    The library believes that byte, and takes twice the time for a small chunk.
+    The library does not check that byte, and takes twice the time for a small chunk.
     """
 
     def __init__(self, decoded: ChunkType) -> None:
@@ -374,13 +371,7 @@ class NumcodecsSpec(ForeignCodecModel, ArrayToBytesSpec):
 
 
 class Numcodecs(ArrayToBytes):
-    """The bound codec.
-
-    Args:
-        name: for error messages.
-        codec: the library's.
-        chunk: what is stored.
-    """
+    """The bound codec, run by the library's."""
 
     def __init__(self, name: str, codec: _Codec, chunk: ChunkType) -> None:
         self._name = name

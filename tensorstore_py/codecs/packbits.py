@@ -93,14 +93,7 @@ def _bits(dtype: np.dtype[np.generic]) -> int:
 
 
 class PackedBits(ArrayToBytes):
-    """The bound codec of version 3.
-
-    Args:
-        chunk: what is stored.
-        first: the lowest bit of a number that is stored.
-        last: the highest one.
-        padding: as in the spec.
-    """
+    """The bound codec of version 3; stores the bits from `first` to `last`."""
 
     encoded_size: int
 

@@ -84,10 +84,6 @@ class PcodecSpec(ArrayToBytesSpec):
 class Pcodec(ArrayToBytes):
     """The bound codec.
 
-    Args:
-        spec: what was asked.
-        chunk: what is stored.
-
     Raises:
         UnsupportedError: the library is not installed.
     """
@@ -173,11 +169,7 @@ class ZfpySpec(ArrayToBytesSpec):
 
 
 class Zfpy(ArrayToBytes):
-    """The bound codec.
-
-    Args:
-        chunk: what is stored.
-        bound: what bounds the loss.
+    """The bound codec; `bound` is what bounds the loss.
 
     Raises:
         UnsupportedError: the library is not installed.

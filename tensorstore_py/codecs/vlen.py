@@ -127,13 +127,7 @@ class _Library(Protocol):
 
 
 class CountedItems(ArrayToBytes):
-    """The bound codec.
-
-    Args:
-        name: of the codec, for error messages.
-        chunk: what is stored.
-        library: encodes flat objects, the number and lengths included.
-    """
+    """The bound codec; the library encodes flat objects, with their number and lengths."""
 
     def __init__(self, name: str, chunk: ChunkType, library: _Library) -> None:
         self._name = name

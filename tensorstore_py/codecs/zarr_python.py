@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from tensorstore_py.errors import DataLossError, MismatchError, SpecError
+from tensorstore_py.errors import DataLossError, SpecError
 from tensorstore_py.plugin.codec import (
     Array,
     ArrayToArray,
@@ -38,7 +38,6 @@ from tensorstore_py.plugin.codec import (
     CodecModel,
     ForeignCodecModel,
     codec_resolver,
-    run_coroutine,
     size_error,
 )
 
@@ -79,7 +78,7 @@ def published(name: str) -> type[Foreign] | None:
 
 
 def _registered(name: str) -> type[Foreign] | None:
-    """What the program told the registry of zarr-python, whose versions differ in the refusal."""
+    """What the program registered with zarr-python, whose versions differ in what they raise."""
     try:
         registry = import_module("zarr.registry")
     except ModuleNotFoundError:
@@ -150,7 +149,7 @@ def _told_by_zarr(codec: type[Foreign]) -> tuple[Foreign, Foreign]:
     create_array = import_module("zarr.api.asynchronous").create_array
     array: dict[str, Foreign] = {"shape": (1,), "chunks": (1,), "dtype": "uint8"}
     with suppress(_HeardError):
-        run_coroutine(lambda: create_array({}, **array, filters=[Listener()]))
+        ForeignCodecModel.run(lambda: create_array({}, **array, filters=[Listener()]))
     array_spec, chunk_grid = told
     return array_spec, chunk_grid
 
@@ -166,7 +165,7 @@ def library() -> Library:
 
 
 def array_spec_of(chunk: ChunkType) -> Foreign:
-    """What the library says of a chunk; for bytes of unknown meaning, a single byte."""
+    """The library's array spec of a chunk; for bytes of unknown meaning, of a single byte."""
     if chunk.is_opaque:
         chunk = ChunkType((), np.dtype(np.uint8), np.zeros((), np.uint8))
     if chunk.dtype.hasobject:
@@ -180,7 +179,7 @@ def array_spec_of(chunk: ChunkType) -> Foreign:
 
 
 def chunk_type_of(array_spec: Foreign) -> ChunkType:
-    """What this package says of a chunk that the library has a word for."""
+    """The chunk that an array spec of the library describes."""
     dtype = array_spec.dtype.to_native_dtype().newbyteorder("=")
     fill_value = np.array(array_spec.fill_value).astype(dtype)
     return ChunkType(tuple(array_spec.shape), dtype, fill_value)
@@ -232,14 +231,10 @@ class _ZarrMembers(ForeignCodecModel):
 
     def merged(self, other: Self) -> Self:
         # The codec itself adds what it takes from the array; null is how it says that it will.
-        members = self.to_json()
-        for name, value in other.to_json().items():
-            mine = members.get(name)
-            if mine is not None and value is not None and mine != value:
-                raise MismatchError(
-                    f'codec "{self.codec_id}": "{name}" is both {mine!r} and {value!r}'
-                )
-            members[name] = value if mine is None else mine
+        mine, theirs = self.to_json(), other.to_json()
+        members = {
+            name: self.agreed(name, mine.get(name), theirs.get(name)) for name in {**mine, **theirs}
+        }
         return self.with_members(members)
 
     def made(self) -> Foreign:
@@ -294,13 +289,7 @@ class ZarrBytesToBytesSpec(_ZarrMembers, BytesToBytesSpec):
 
 
 class Runner:
-    """A codec of that library, run to its end on the calling thread.
-
-    Args:
-        name: for error messages.
-        codec: the library's.
-        array_spec: the library's word for what the chunk is.
-    """
+    """A codec of that library, run to its end on the calling thread."""
 
     def __init__(self, name: str, codec: Foreign, array_spec: Foreign) -> None:
         self.name = name
@@ -336,15 +325,13 @@ class Runner:
         plain = getattr(self.codec, f"{method}_sync", None)
         if plain is not None:
             return plain(data, self.array_spec)
-        return run_coroutine(lambda: getattr(self.codec, f"{method}_single")(data, self.array_spec))
+        return ForeignCodecModel.run(
+            lambda: getattr(self.codec, f"{method}_single")(data, self.array_spec)
+        )
 
 
 class ZarrArrayToArray(ArrayToArray):
-    """The bound codec.
-
-    Args:
-        runner: runs it.
-    """
+    """The bound codec."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -361,12 +348,7 @@ class ZarrArrayToArray(ArrayToArray):
 
 
 class ZarrArrayToBytes(ArrayToBytes):
-    """The bound codec.
-
-    Args:
-        runner: runs it.
-        chunk: what is stored.
-    """
+    """The bound codec."""
 
     def __init__(self, runner: Runner, chunk: ChunkType) -> None:
         self._runner = runner
@@ -385,11 +367,7 @@ class ZarrArrayToBytes(ArrayToBytes):
 
 
 class ZarrBytesToBytes(BytesToBytes):
-    """The bound codec.
-
-    Args:
-        runner: runs it.
-    """
+    """The bound codec."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -400,9 +378,7 @@ class ZarrBytesToBytes(BytesToBytes):
 
     def decode(self, data: Buffer, size: int | None = None) -> bytes:
         decoded: bytes = self._runner.decode(self._runner.of_bytes(data)).to_bytes()
-        if size is not None and len(decoded) != size:
-            raise size_error(len(decoded), size)
-        return decoded
+        return self.checked(decoded, size)
 
     def encoded_size(self, size: int | None) -> int | None:
         return None if size is None else _fixed_size(self._runner, size)

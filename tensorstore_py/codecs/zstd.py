@@ -22,6 +22,7 @@ from tensorstore_py.plugin.codec import (
     ChunkType,
     Field,
     Level,
+    SizedCodec,
     TooLargeError,
     codec,
     huge_page_buffer,
@@ -92,26 +93,27 @@ class ZstdSpec(BytesToBytesSpec):
         return Zstd(level, bool(self.checksum))
 
 
-class Zstd(BytesToBytes):
-    """The bound codec.
-
-    Args:
-        level: as in the spec.
-        checksum: as in the spec.
-    """
+class Zstd(SizedCodec):
+    """The bound codec."""
 
     def __init__(self, level: int, checksum: bool) -> None:
-        self._compress, self._decompress = _library()
+        self._compress, decompress = _library()
         self._level = level
         self._checksum = checksum
+        super().__init__("zstd", decompress)
 
     def encode(self, data: Buffer) -> bytes:
         return self._compress(data, self._level, self._checksum)
 
+    def stated_size(self, data: Buffer) -> int | None:
+        return stated_size(data)
+
     def decode(self, data: Buffer, size: int | None = None) -> Buffer:
         if size is None:
-            return self._decoded(data, _credible_size(data))
-        _check_size(data, size)
+            return self.decode_within(data, _credible_size(data))
+        stated = stated_size(data)
+        if stated is not None and stated != size:
+            raise size_error(stated, size)
         out = huge_page_buffer(size)
         self.decode_into(data, out)
         return out
@@ -120,22 +122,16 @@ class Zstd(BytesToBytes):
         stated = stated_size(data)
         if stated is not None and stated > most:
             raise TooLargeError(most)
-        try:
-            return self._decoded(data, min(most, _credible_size(data)))
-        except TooLargeError:
-            raise TooLargeError(most) from None
-
-    def _decoded(self, data: Buffer, most: int) -> Buffer:
-        stated = stated_size(data)
+        credible = min(most, _credible_size(data))
         if stated is not None:
             return self.decode(data, stated)
         room = max(_LEAST_ROOM, _USUAL_RATIO * len(data))
-        while room <= most:
+        while room <= credible:
             found = self._decoded_to(data, room)
             if found is not None:
                 return found
             room *= 4
-        found = self._decoded_to(data, most)
+        found = self._decoded_to(data, credible)
         if found is None:
             raise TooLargeError(most)
         return found
@@ -145,28 +141,15 @@ class Zstd(BytesToBytes):
         # The library says how much it wrote only where that was not all of the memory.
         out = huge_page_buffer(most + 1)
         try:
-            self._decompress(data, out)
+            self._unpack(data, out)
         except (RuntimeError, ValueError) as error:
             found = _TOO_MUCH.search(str(error))
             if found is not None:
                 return out[: int(found[1])]
             if _TOO_LITTLE in str(error):
                 return None
-            raise DataLossError(f"corrupt zstd data: {error}") from error
+            raise self.corrupt(error) from error
         return None
-
-    def decode_into(self, data: Buffer, out: memoryview) -> None:
-        _check_size(data, out.nbytes)
-        try:
-            self._decompress(data, out)
-        except (RuntimeError, ValueError) as error:
-            raise DataLossError(f"corrupt zstd data: {error}") from error
-
-
-def _check_size(data: Buffer, size: int) -> None:
-    stated = stated_size(data)
-    if stated is not None and stated != size:
-        raise size_error(stated, size)
 
 
 def _credible_size(data: Buffer) -> int:

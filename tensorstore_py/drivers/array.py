@@ -13,32 +13,37 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.codec import Array
+from tensorstore_py.plugin.codec import (
+    Array,
+    JsonForm,
+    dtype,
+)
 from tensorstore_py.plugin.driver import (
     ChunkLayout,
     Driver,
     DriverSpec,
     IndexDomain,
     IndexTransform,
-    JsonForm,
     OpenMode,
     OutputIndexMap,
-    PlainValidator,
     Schema,
     StorageStatistics,
     Unit,
     array_from_json,
     array_to_json,
     driver,
-    dtype,
     freeze,
-    model_validator,
     propagate_bounds,
     read_array,
     thaw,
     write_array,
 )
-from tensorstore_py.plugin.kvstore import Resource, ResourceField
+from tensorstore_py.plugin.kvstore import (
+    PlainValidator,
+    Resource,
+    ResourceField,
+    model_validator,
+)
 
 __all__ = ["ArrayDriver", "ArraySpec", "Values"]
 
@@ -213,12 +218,7 @@ def array_form(
 
 
 class ArrayDriver(Driver):
-    """An open array in memory.
-
-    Args:
-        spec: what it was opened with; the elements in it don't matter any more.
-        array: the memory, which may be somebody else's, too.
-    """
+    """An open array in memory."""
 
     inline = True
 

@@ -20,24 +20,24 @@ from tensorstore_py.errors import (
     SpecError,
     did_you_mean,
 )
-from tensorstore_py.plugin.codec import ByteRange
+from tensorstore_py.plugin.codec import Field, Model
 from tensorstore_py.plugin.driver import (
     DELETE_NEEDS_CREATE,
     Driver,
     DriverSpec,
-    Field,
-    Model,
     OpenMode,
     RecheckBound,
     ResourceSpec,
     Transaction,
-    context_resources,
     driver,
-    drivers,
-    kvstores,
+)
+from tensorstore_py.plugin.kvstore import (
+    ByteRange,
+    KvStoreField,
+    KvStoreSpec,
+    Resource,
     model_validator,
 )
-from tensorstore_py.plugin.kvstore import KvStoreField, KvStoreSpec, Resource
 
 __all__ = ["AutoSpec"]
 
@@ -89,7 +89,7 @@ class AutoSpec(DriverSpec):
     def parse_frozen(cls, json: object) -> Self:
         if not isinstance(json, dict):
             return super().parse_frozen(json)
-        known = context_resources.names()
+        known = ResourceSpec.providers()
         members = {*cls.member_names(), "$schema", "$comment"} - {"resources"}
         for name in json:
             if name not in members and name not in known:
@@ -103,7 +103,7 @@ class AutoSpec(DriverSpec):
     @classmethod
     def adapt_json_schema(cls, properties: dict[str, object]) -> None:
         del properties["resources"]
-        for name in context_resources.names():
+        for name in ResourceSpec.providers():
             properties[name] = {"x-def": f"Resource.{name}"}
 
     @model_validator(mode="after")
@@ -172,9 +172,7 @@ class AutoSpec(DriverSpec):
                 raise FailedPreconditionError(f"formats within formats, {depth} deep")
             return await self._open(inside, depth + 1, transaction)
         tried = []
-        for name in reversed(drivers.names()):  # the newest version of a format first
-            cls = drivers.get(name)
-            assert issubclass(cls, DriverSpec)
+        for cls in DriverSpec.detectable():
             for key in cls.detected_by:
                 tried.append(key)
                 try:
@@ -202,16 +200,9 @@ class AutoSpec(DriverSpec):
         if result.state != "value":
             return None
         head = bytes(result.value)
-        for name in kvstores.names():
-            cls = kvstores.get(name)
-            assert issubclass(cls, KvStoreSpec)
-            if cls.detects(head):
-                given: dict[str, object] = {
-                    name: value
-                    for name, value in self.resources.items()
-                    if name in cls.model_fields
-                }
-                return cls.parse_frozen({**given, "base": where})
+        cls = KvStoreSpec.detected(head)
+        if cls is not None:
+            return cls.parse_frozen({**self._resources_of(cls), "base": where})
         raise FailedPreconditionError(
             f"{store.describe_key(where.path)} is a value of no known format; append one, "
             'for example "|json:", or name a directory by a "/" at its end'
@@ -226,9 +217,7 @@ class AutoSpec(DriverSpec):
         return self if found is None else self.replace(kvstore=found)
 
     def named(self, driver: str) -> DriverSpec:
-        cls = drivers.get(driver)
-        assert issubclass(cls, DriverSpec)
-        return self._as(cls, self.store_spec())
+        return self._as(DriverSpec.class_of(driver), self.store_spec())
 
     def _as(self, cls: type[DriverSpec], where: KvStoreSpec) -> DriverSpec:
         """This spec with the driver named."""

@@ -14,22 +14,19 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.codec import Array
+from tensorstore_py.plugin.codec import Array, dtype
 from tensorstore_py.plugin.driver import (
     Adapter,
     AdapterSpec,
     Driver,
     IndexTransform,
     Schema,
-    check_schema,
     driver,
-    dtype,
     element_from_json,
     freeze,
-    model_validator,
     thaw,
 )
-from tensorstore_py.plugin.kvstore import offload
+from tensorstore_py.plugin.kvstore import model_validator, offload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -287,7 +284,7 @@ class CastSpec(AdapterSpec):
         if self.schema_ is not None:
             view = self.base.view_transform
             found = made.schema if view is None else made.schema[view]
-            check_schema(self.schema_, found)
+            self.check_schema(found)
         return made
 
     @classmethod
@@ -307,11 +304,6 @@ class CastSpec(AdapterSpec):
 
 class Cast(Adapter):
     """An open array, its elements converted on the way.
-
-    Args:
-        spec: what it was opened with.
-        base: the array underneath.
-        data_type: the type to convert to.
 
     Raises:
         SpecError: there is no conversion in either direction.

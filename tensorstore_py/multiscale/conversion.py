@@ -27,8 +27,7 @@ from tensorstore_py._conversion.versions import (
     codec_in_version2,
     plain_attributes,
 )
-from tensorstore_py._hierarchy.changes import create_group, make_parents
-from tensorstore_py._hierarchy.consolidating import consolidate
+from tensorstore_py._hierarchy.changes import consolidate, create_group, make_parents
 from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.node import read_node
 from tensorstore_py._hierarchy.path import join
@@ -83,13 +82,7 @@ _SAME: Final = frozenset({"gzip", "zstd", "blosc"})
 
 
 def with_same_chunks(source: SourceArray, to: int, names: tuple[str, ...]) -> JsonObject | None:
-    """The metadata of a copy that has the source's chunks; None: there is none.
-
-    Args:
-        source: the array.
-        to: the version of Zarr.
-        names: of its dimensions; none if they are not known.
-    """
+    """The metadata of a copy that has the source's chunks; None: there is none."""
     document = source.document
     if document is None:
         return None
@@ -213,7 +206,7 @@ def convert(
     shared = as_context(context)
     from_ = source_end(source.group if isinstance(source, Multiscale) else source, shared)
     to = destination(target, shared, VERSIONS[version])
-    told = Reporter(progress, "convert")
+    reporter = Reporter(progress, "convert")
     inline = from_.inline and to.inline
 
     async def body() -> Group:
@@ -221,9 +214,9 @@ def convert(
         tree = await within(inline, from_.inline, lambda: _tree(found, version))
         there = await within(inline, to.inline, lambda: to.find(None))
         work = _Conversion(inline, to.inline, there, version, if_exists)
-        return await work.run(tree, told)
+        return await work.run(tree, reporter)
 
-    return told.until(start(inline, body, on_interrupt=OnInterrupt.CANCEL))
+    return reporter.until(start(inline, body, on_interrupt=OnInterrupt.CANCEL))
 
 
 def _read(driver: Driver, box: tuple[tuple[int, int], ...]) -> Coroutine[Any, Any, Array]:
@@ -305,17 +298,17 @@ class _Conversion(NamedTuple):
     version: str
     if_exists: IfExists
 
-    async def run(self, found: _Tree, told: Reporter) -> Group:
+    async def run(self, found: _Tree, reporter: Reporter) -> Group:
         """Convert everything."""
         tree, place = self.to.tree, self.to.place
         if tree is None or place is None:
             raise MismatchError("the target is an array; name a place for a group")
         size = sum(each.array.nbytes for each in found.arrays)
-        told.begin(size, 0, len(found.arrays))
+        reporter.begin(size, 0, len(found.arrays))
         await self._at_target(self._make_groups, found)
         for array in found.arrays:
-            await self._copy(array, found.names.get(array.path, ()), told)
-            told.advance(0, 0, 1)
+            await self._copy(array, found.names.get(array.path, ()), reporter)
+            reporter.advance(0, 0, 1)
         await self._at_target(self._tell, found)
         return Group._of(place, self.to.path, self.to.transaction, None, tree)
 
@@ -353,7 +346,7 @@ class _Conversion(NamedTuple):
             if group.consolidated and tree.form.consolidated_key is not None:
                 await consolidate(tree, join(self.to.path, group.path))
 
-    async def _copy(self, source: SourceArray, names: tuple[str, ...], told: Reporter) -> None:
+    async def _copy(self, source: SourceArray, names: tuple[str, ...], reporter: Reporter) -> None:
         """Copy an array, its chunks as they are if that is possible."""
         tree = self.to.tree
         assert tree is not None
@@ -363,7 +356,7 @@ class _Conversion(NamedTuple):
             options: dict[str, object] = {"metadata": document, "dtype": source.array.dtype}
             attributes = attributes_in(source, zarr_format)
             target = await self._made(source, options, attributes, (SpecError, UnsupportedError))
-            if target is not None and await self._copied_as_it_is(source, target, told):
+            if target is not None and await self._copied_as_it_is(source, target, reporter):
                 return
             where = tree.below(join(self.to.path, source.path))
             await within(
@@ -375,10 +368,10 @@ class _Conversion(NamedTuple):
         copy = ArrayCopy.of(
             source.driver, source.array._transform, target._driver, target._transform
         )
-        await self._each(copy, told)
+        await self._each(copy, reporter)
 
     async def _copied_as_it_is(
-        self, source: SourceArray, target: TensorStore, told: Reporter
+        self, source: SourceArray, target: TensorStore, reporter: Reporter
     ) -> bool:
         """Copy stored chunks; whether they mean the same there."""
         here, there = source.driver, target._driver
@@ -389,7 +382,7 @@ class _Conversion(NamedTuple):
             != there.schema.chunk_layout.write_chunk.shape
         ):
             return False
-        await self._each(ChunkCopy.of(here, there), told)
+        await self._each(ChunkCopy.of(here, there), reporter)
         try:
             if await same_array(source.array, target, chunks=False):
                 return False
@@ -418,15 +411,15 @@ class _Conversion(NamedTuple):
                 return False
         return True
 
-    async def _each(self, copy: ArrayCopy | ChunkCopy, told: Reporter) -> None:
+    async def _each(self, copy: ArrayCopy | ChunkCopy, reporter: Reporter) -> None:
         await each_block(
             self.inline,
             copy.blocks,
             copy.run,
             item_bytes=copy.item_bytes,
             memory=copy.memory,
-            told=PartReporter(told),
-            told_bytes=copy.told_bytes,
+            reporter=PartReporter(reporter),
+            progress_bytes=copy.progress_bytes,
         )
 
     async def _made(

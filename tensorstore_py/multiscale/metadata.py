@@ -142,14 +142,7 @@ def parse_image(attributes: Json, where: str) -> ImageMetadata:
 
 
 def image_attributes(image: ImageMetadata, more: Json | None = None) -> dict[str, object]:
-    """The attributes of an image's group.
-
-    Example:
-        >>> axes = as_axes("yx", 2)
-        >>> image = ImageMetadata("0.5", axes, (Dataset("0", (2.0, 1.0), (0.0, 0.0)),))
-        >>> image_attributes(image)["ome"]["version"]
-        '0.5'
-    """
+    """The attributes of an image's group."""
     entry: dict[str, object] = {
         "axes": [axis.to_json() for axis in image.axes],
         "datasets": [dataset.to_json() for dataset in image.datasets],
@@ -291,11 +284,6 @@ def omero_of(given: object, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> d
 
     Raises:
         SpecError: it has no channels.
-
-    Example:
-        >>> from tensorstore_py.multiscale.axes import as_axes
-        >>> omero_of(["DAPI"], as_axes("yx", 2), (2, 2))["channels"][0]["label"]
-        'DAPI'
     """
     if isinstance(given, Mapping):
         if not isinstance(given.get("channels"), list):

@@ -130,7 +130,7 @@ def pyramid(
         >>> image.scale(1), image.translation(1)
         ({'z': 4.0, 'y': 1.0, 'x': 1.0}, {'z': 1.0, 'y': 0.25, 'x': 0.25})
     """
-    told = Reporter(progress, "pyramid")
+    reporter = Reporter(progress, "pyramid")
     call = _call(
         source, target, axes, levels=levels, scale=scale, method=method, version=version,
         pixel_size=pixel_size, units=units, translation=translation, chunks=chunks, shards=shards,
@@ -138,7 +138,7 @@ def pyramid(
         context=context,
     )  # fmt: skip
     where = None if manifest is None else document_place(manifest, as_context(context))
-    return run_call(call, executor, told, where)
+    return run_call(call, executor, reporter, where)
 
 
 def _call(

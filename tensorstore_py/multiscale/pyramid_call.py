@@ -324,7 +324,7 @@ class PyramidCall(Call[Multiscale]):
 
         name = "levels " + " to ".join(dict.fromkeys((str(step.first), str(step.last))))
         return Step(
-            "pyramid", name, arguments, part.blocks, part.item_bytes, part.told_bytes, part,
+            "pyramid", name, arguments, part.blocks, part.item_bytes, part.progress_bytes, part,
             _digest(seen),
         )  # fmt: skip
 

@@ -4,7 +4,6 @@ A spec says what JSON may say; `bind` checks it against the shape and type of an
 once an array; the bound codec encodes and decodes. `docs/writing_a_codec.md` builds one.
 """
 
-from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._interface.codec import (
     Array,
     ArrayToArray,
@@ -21,20 +20,26 @@ from tensorstore_py._interface.codec import (
 )
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._interface.codec_list import CodecList, ShardedSpec
-from tensorstore_py._interface.element_type import ElementType, check_characters, element_type
+from tensorstore_py._interface.compressors import SizedCodec, StreamCodec
+from tensorstore_py._interface.element_type import ElementType, element_type
 from tensorstore_py._interface.kvstore import Buffer
 from tensorstore_py._interface.number_json import parse_number
-from tensorstore_py._interface.sharded import MISSING, Sharded
-from tensorstore_py._interface.streams import StreamCodec, StreamDecoder
-from tensorstore_py._runtime.awaitable_bridge import run_coroutine
-from tensorstore_py._runtime.buffers import huge_page_buffer, joined
+from tensorstore_py._interface.sharded import Sharded
+from tensorstore_py._runtime.buffers import huge_page_buffer
 from tensorstore_py._spec.dtype import dtype
 from tensorstore_py._spec.json_value import describe
-from tensorstore_py._spec.model import BeforeValidator, Field, JsonForm, Level, Model
+from tensorstore_py._spec.model import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonForm,
+    Level,
+    Model,
+)
 from tensorstore_py._spec.registry import codec, codec_resolver
 
 __all__ = [
-    "MISSING",
+    "AfterValidator",
     "Array",
     "ArrayToArray",
     "ArrayToArraySpec",
@@ -42,7 +47,6 @@ __all__ = [
     "ArrayToBytesSpec",
     "BeforeValidator",
     "Buffer",
-    "ByteRange",
     "BytesToBytes",
     "BytesToBytesSpec",
     "ChunkType",
@@ -57,18 +61,15 @@ __all__ = [
     "Model",
     "Sharded",
     "ShardedSpec",
+    "SizedCodec",
     "StreamCodec",
-    "StreamDecoder",
     "TooLargeError",
-    "check_characters",
     "codec",
     "codec_resolver",
     "describe",
     "dtype",
     "element_type",
     "huge_page_buffer",
-    "joined",
     "parse_number",
-    "run_coroutine",
     "size_error",
 ]

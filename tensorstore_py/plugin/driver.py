@@ -5,22 +5,17 @@ all else. `docs/writing_a_driver.md` builds one.
 """
 
 from tensorstore_py._chunked.array import (
+    ArrayLayout,
     ChainsByShape,
-)
-from tensorstore_py._chunked.driver import (
-    ChunkedDriver,
 )
 from tensorstore_py._chunked.format import (
     RecheckBound,
-)
-from tensorstore_py._chunked.layout import (
-    ArrayLayout,
 )
 from tensorstore_py._chunked.parts import (
     CutAxis,
     Part,
     output_box,
-    parts,
+    partition,
     read_array,
     shifted,
     write_array,
@@ -31,7 +26,6 @@ from tensorstore_py._chunked.pool import (
 )
 from tensorstore_py._chunked.selection import (
     Selection,
-    select,
 )
 from tensorstore_py._chunked.spec import (
     ChunkedSpec,
@@ -41,7 +35,6 @@ from tensorstore_py._index import (
     IndexDomain,
     IndexTransform,
     OutputIndexMap,
-    identity,
     inf,
     propagate_bounds,
 )
@@ -49,32 +42,24 @@ from tensorstore_py._interface.adapter import (
     Adapter,
     AdapterSpec,
     BaseField,
+    Opened,
 )
 from tensorstore_py._interface.array_info import (
     ArrayInfo,
-    asked_fill_value,
-    check_schema,
 )
 from tensorstore_py._interface.array_metadata import (
     ArrayMetadata,
     MetadataConstraints,
-    check_members,
-    frozen_members,
     same_rank,
 )
 from tensorstore_py._interface.batch import (
     Batch,
 )
-from tensorstore_py._interface.byte_range import (
-    ByteRange,
-)
 from tensorstore_py._interface.chunk_grid import (
     ChunkAxis,
+    ChunkGridModel,
     IrregularAxis,
     RegularAxis,
-)
-from tensorstore_py._interface.chunk_grid_model import (
-    ChunkGridModel,
 )
 from tensorstore_py._interface.chunk_keys import (
     ChunkKeyEncodingModel,
@@ -83,14 +68,6 @@ from tensorstore_py._interface.chunk_keys import (
 )
 from tensorstore_py._interface.codec import (
     OPAQUE,
-    Array,
-    ArrayToArray,
-    ArrayToBytes,
-    BytesToBytes,
-    ChunkType,
-)
-from tensorstore_py._interface.codec_chain import (
-    CodecChain,
 )
 from tensorstore_py._interface.codec_list import (
     bind_chain,
@@ -106,6 +83,7 @@ from tensorstore_py._interface.codec_list import (
 from tensorstore_py._interface.driver import (
     Driver,
     DriverSpec,
+    StorageStatistics,
 )
 from tensorstore_py._interface.field_bytes import (
     ElementView,
@@ -114,9 +92,6 @@ from tensorstore_py._interface.field_bytes import (
 )
 from tensorstore_py._interface.hierarchy import (
     HierarchyFormat,
-    JsonObject,
-    NodeDocuments,
-    NodeKind,
 )
 from tensorstore_py._interface.new_array import (
     new_array,
@@ -124,15 +99,8 @@ from tensorstore_py._interface.new_array import (
 from tensorstore_py._interface.number_json import (
     number_to_json,
 )
-from tensorstore_py._interface.opened import (
-    Opened,
-    resolved_view,
-)
 from tensorstore_py._interface.overlay import (
     Overlay,
-)
-from tensorstore_py._interface.statistics import (
-    StorageStatistics,
 )
 from tensorstore_py._interface.transaction import (
     Transaction,
@@ -140,7 +108,6 @@ from tensorstore_py._interface.transaction import (
 from tensorstore_py._runtime.fan_out import (
     within,
 )
-from tensorstore_py._runtime.limiters import MemoryBudget
 from tensorstore_py._spec.chunk_layout import (
     ChunkLayout,
 )
@@ -151,7 +118,6 @@ from tensorstore_py._spec.codec_spec import (
 )
 from tensorstore_py._spec.dtype import (
     LARGEST_ELEMENT,
-    dtype,
 )
 from tensorstore_py._spec.fill_value import (
     array_from_json,
@@ -162,21 +128,10 @@ from tensorstore_py._spec.fill_value import (
 )
 from tensorstore_py._spec.json_value import (
     Unset,
-    describe,
     freeze,
     parse_json_text,
     same_json,
     thaw,
-)
-from tensorstore_py._spec.model import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    JsonForm,
-    Level,
-    Model,
-    PlainValidator,
-    model_validator,
 )
 from tensorstore_py._spec.open_mode import (
     DELETE_NEEDS_CREATE,
@@ -187,16 +142,9 @@ from tensorstore_py._spec.registered import (
 )
 from tensorstore_py._spec.registry import (
     chunk_grid,
-    chunk_grids,
     chunk_key_encoding,
-    chunk_key_encodings,
     driver,
-    drivers,
     hierarchy_format,
-    kvstores,
-)
-from tensorstore_py._spec.registry import (
-    resources as context_resources,
 )
 from tensorstore_py._spec.resource import (
     ResourceSpec,
@@ -214,18 +162,11 @@ __all__ = [
     "OPAQUE",
     "Adapter",
     "AdapterSpec",
-    "AfterValidator",
-    "Array",
     "ArrayInfo",
     "ArrayLayout",
     "ArrayMetadata",
-    "ArrayToArray",
-    "ArrayToBytes",
     "BaseField",
     "Batch",
-    "BeforeValidator",
-    "ByteRange",
-    "BytesToBytes",
     "CachedChunk",
     "ChainsByShape",
     "ChunkAxis",
@@ -233,38 +174,26 @@ __all__ = [
     "ChunkKeyEncodingModel",
     "ChunkKeys",
     "ChunkLayout",
-    "ChunkType",
-    "ChunkedDriver",
     "ChunkedSpec",
-    "CodecChain",
     "CodecSpec",
     "CodecSpecModel",
     "CutAxis",
     "Driver",
     "DriverSpec",
     "ElementView",
-    "Field",
     "FieldBytes",
     "FieldSpec",
     "HierarchyFormat",
     "IndexDomain",
     "IndexTransform",
     "IrregularAxis",
-    "JsonForm",
-    "JsonObject",
-    "Level",
-    "MemoryBudget",
     "MetadataConstraints",
-    "Model",
-    "NodeDocuments",
-    "NodeKind",
     "OpenMode",
     "Opened",
     "OutputIndexMap",
     "Overlay",
     "ParsedOnce",
     "Part",
-    "PlainValidator",
     "RecheckBound",
     "RegularAxis",
     "ResourceSpec",
@@ -277,32 +206,19 @@ __all__ = [
     "Unset",
     "array_from_json",
     "array_to_json",
-    "asked_fill_value",
     "bind_chain",
-    "check_members",
-    "check_schema",
     "chunk_grid",
-    "chunk_grids",
     "chunk_key_encoding",
-    "chunk_key_encodings",
     "codec_spec",
     "codec_to_json",
     "codecs_to_json",
-    "context_resources",
-    "describe",
     "driver",
-    "drivers",
-    "dtype",
     "element_from_json",
     "freeze",
-    "frozen_members",
     "hierarchy_format",
-    "identity",
     "inf",
-    "kvstores",
     "merge_chains",
     "merge_codecs",
-    "model_validator",
     "needed_since",
     "new_array",
     "normalised",
@@ -311,14 +227,12 @@ __all__ = [
     "parse_codec_json",
     "parse_codec_list",
     "parse_json_text",
-    "parts",
+    "partition",
     "propagate_bounds",
     "read_array",
     "resolve_chain",
-    "resolved_view",
     "same_json",
     "same_rank",
-    "select",
     "shifted",
     "split_chain",
     "thaw",

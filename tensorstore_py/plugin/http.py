@@ -3,9 +3,6 @@
 `docs/writing_an_http_store.md` builds one.
 """
 
-from tensorstore_py._net.byte_ranges import (
-    range_header,
-)
 from tensorstore_py._net.checksums import (
     crc32c,
 )
@@ -13,15 +10,13 @@ from tensorstore_py._net.client import (
     HttpClient,
 )
 from tensorstore_py._net.coalesce import (
-    RangeGroup,
-    coalesce,
     read_coalesced,
 )
 from tensorstore_py._net.message import (
     HttpRequest,
     HttpResponse,
-    http_date,
     show_url,
+    whole_number,
 )
 from tensorstore_py._net.retry import (
     HttpTiming,
@@ -34,10 +29,11 @@ from tensorstore_py._net.service import (
 )
 from tensorstore_py._net.service_store import (
     CoalescedReads,
+    EtagReads,
     Page,
     PagedListing,
 )
-from tensorstore_py._runtime.limiters import RateLimiter, RateLimits
+from tensorstore_py._runtime.limiters import RateLimits
 from tensorstore_py._spec.limits import (
     RateModel,
     RequestConcurrencyModel,
@@ -46,6 +42,7 @@ from tensorstore_py._spec.limits import (
 
 __all__ = [
     "CoalescedReads",
+    "EtagReads",
     "HttpClient",
     "HttpDialect",
     "HttpRequest",
@@ -56,16 +53,12 @@ __all__ = [
     "HttpVerdict",
     "Page",
     "PagedListing",
-    "RangeGroup",
-    "RateLimiter",
     "RateLimits",
     "RateModel",
     "RequestConcurrencyModel",
     "RetriesModel",
-    "coalesce",
     "crc32c",
-    "http_date",
-    "range_header",
     "read_coalesced",
     "show_url",
+    "whole_number",
 ]

@@ -4,9 +4,6 @@ A store is a model (what JSON says) whose `open` returns a `KvStore`; `docs/writ
 builds one. Stores that speak HTTP find the client behind the door `plugin.http`.
 """
 
-from tensorstore_py._chunked.limits import (
-    DataCopyConcurrency,
-)
 from tensorstore_py._chunked.pool import (
     ChunkCache,
 )
@@ -14,18 +11,12 @@ from tensorstore_py._interface.byte_range import (
     WHOLE,
     ByteRange,
 )
-from tensorstore_py._interface.codec import (
-    OPAQUE,
-)
-from tensorstore_py._interface.codec_list import (
-    parse_codec_json,
-)
+from tensorstore_py._interface.compressors import decode_streams
 from tensorstore_py._interface.driver import (
     KvStoreField,
 )
 from tensorstore_py._interface.foreign_errors import (
-    class_of,
-    first_line,
+    ForeignErrors,
 )
 from tensorstore_py._interface.generation import (
     NO_VALUE,
@@ -46,33 +37,26 @@ from tensorstore_py._interface.kvstore import (
     ListEntry,
     ReadResult,
 )
-from tensorstore_py._interface.read_modify_write import (
-    ReadModifyWrite,
-    conditional_update,
-    update_each,
-)
+from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
     BulkRead,
     BulkWrite,
     CachedRead,
-    CopiedRange,
     DirectoryListing,
     RangeRead,
-    Segment,
     SegmentedWrite,
     ServerCopy,
     Splice,
     WholeRewrite,
+    conditional_update,
     read_ranges,
     splice,
-)
-from tensorstore_py._interface.streams import (
-    decode_streams,
+    update_each,
 )
 from tensorstore_py._runtime.awaitable_bridge import in_other_loop
-from tensorstore_py._runtime.buffers import HUGE_PAGE_BYTES, huge_page_buffer, joined
+from tensorstore_py._runtime.buffers import joined
 from tensorstore_py._runtime.fan_out import (
     fan_out,
     offload,
@@ -87,7 +71,7 @@ from tensorstore_py._runtime.limiters import Semaphore, ThreadLimiter
 from tensorstore_py._runtime.loop import (
     on_loop_end,
 )
-from tensorstore_py._runtime.retry import CONFLICTS, RetryPolicy
+from tensorstore_py._runtime.retry import RetryPolicy
 from tensorstore_py._runtime.signals import (
     pause,
 )
@@ -98,15 +82,12 @@ from tensorstore_py._spec.held import (
 from tensorstore_py._spec.json_value import (
     Unset,
     describe,
-    thaw,
 )
 from tensorstore_py._spec.limits import (
     ConcurrencyModel,
     Duration,
 )
 from tensorstore_py._spec.model import (
-    AfterValidator,
-    BeforeValidator,
     JsonForm,
     Model,
     NonNegativeInt,
@@ -117,8 +98,6 @@ from tensorstore_py._spec.model import (
 )
 from tensorstore_py._spec.options import (
     OptionsModel,
-    cause_of,
-    schemes_with_password,
 )
 from tensorstore_py._spec.registry import (
     context_resource,
@@ -135,21 +114,15 @@ from tensorstore_py._spec.url import (
     decode_path,
     encode_path,
     root_url_rest,
-    split_bucket,
 )
 
 __all__ = [
     "ALL",
-    "CONFLICTS",
-    "HUGE_PAGE_BYTES",
     "NO_VALUE",
-    "OPAQUE",
     "UNKNOWN",
     "WHOLE",
-    "AfterValidator",
     "AtomicBatch",
     "AtomicUpdate",
-    "BeforeValidator",
     "Buffer",
     "BulkRead",
     "BulkWrite",
@@ -158,9 +131,9 @@ __all__ = [
     "ChunkCache",
     "ConcurrencyModel",
     "CopiedRange",
-    "DataCopyConcurrency",
     "DirectoryListing",
     "Duration",
+    "ForeignErrors",
     "Forkable",
     "GroupCommit",
     "Held",
@@ -186,7 +159,6 @@ __all__ = [
     "ResourceField",
     "ResourceModel",
     "RetryPolicy",
-    "Segment",
     "SegmentedWrite",
     "Semaphore",
     "ServerCopy",
@@ -196,9 +168,7 @@ __all__ = [
     "Unset",
     "WholeRewrite",
     "adapter_url_rest",
-    "cause_of",
     "check_authority",
-    "class_of",
     "conditional_update",
     "content_generation",
     "context_resource",
@@ -209,9 +179,7 @@ __all__ = [
     "encode_path",
     "fan_out",
     "field_validator",
-    "first_line",
     "holds",
-    "huge_page_buffer",
     "in_other_loop",
     "joined",
     "kvstore",
@@ -219,13 +187,9 @@ __all__ = [
     "model_validator",
     "offload",
     "on_loop_end",
-    "parse_codec_json",
     "pause",
     "read_ranges",
     "root_url_rest",
-    "schemes_with_password",
     "splice",
-    "split_bucket",
-    "thaw",
     "update_each",
 ]

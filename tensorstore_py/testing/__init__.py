@@ -4,6 +4,7 @@ The suites are part of the product: the built-in plug-ins pass them, and guests 
 This package needs pytest, which the rest of the package does not.
 """
 
+from tensorstore_py.testing.array import ArraySuite
 from tensorstore_py.testing.codecs import CodecSuite
 from tensorstore_py.testing.counted_waits import CountedWaits
 from tensorstore_py.testing.driver import DriverSuite
@@ -14,6 +15,7 @@ from tensorstore_py.testing.kvstore_reads import KvStoreListSuite, KvStoreReadSu
 from tensorstore_py.testing.web_values import WebValues
 
 __all__ = [
+    "ArraySuite",
     "CodecSuite",
     "CountedWaits",
     "CountingStore",

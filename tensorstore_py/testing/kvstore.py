@@ -28,17 +28,17 @@ from tensorstore_py._interface.generation import (
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore
 from tensorstore_py._interface.read_modify_write import (
+    CopiedRange,
     ReadModifyWrite,
     Replace,
-    update,
-    update_values,
+    Segment,
 )
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
-    CopiedRange,
-    Segment,
     copy_value,
     splice,
+    update,
+    update_values,
     write_segments,
     write_values,
 )

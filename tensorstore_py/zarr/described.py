@@ -10,11 +10,10 @@ import hashlib
 import itertools
 from abc import abstractmethod
 from math import prod
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from tensorstore_py._display.info import Info
 from tensorstore_py._interface.chunk_keys import ChunkKeyEncodingModel, ChunkKeys, SeparatedKeys
-from tensorstore_py._spec.registry import chunk_key_encodings
 from tensorstore_py.zarr.attributes import Attributes
 from tensorstore_py.zarr.selectable import Selectable
 from tensorstore_py.zarr.store import Store
@@ -71,9 +70,7 @@ def chunk_keys(form: Form) -> ChunkKeys:
     rank = len(form.chunks)
     if form.zarr_format == 2:
         return SeparatedKeys(rank, form.metadata["dimension_separator"])
-    encoding = form.metadata["chunk_key_encoding"]
-    found = cast("type[ChunkKeyEncodingModel]", chunk_key_encodings.get(encoding["name"]))
-    return found.parse(encoding.get("configuration", {})).bind(rank)
+    return ChunkKeyEncodingModel.parse_named(form.metadata["chunk_key_encoding"]).bind(rank)
 
 
 def initialized(store: Store, form: Form, shape: Shape) -> int:

@@ -225,7 +225,7 @@ class TestConcurrency:
             one.append([[7, 7, 7]]).result()
         assert opened(store).shape == (2, 5)
 
-    def test_the_last_chunk_is_shared_with_who_appends_next(self):
+    def test_the_last_chunk_is_shared_with_the_next_append(self):
         # The first appender covers all of the chunk that it knows to be inside the array; before
         # that is stored, the second one stores the next position of the same chunk.
         store = Hooked()
@@ -321,7 +321,7 @@ class TestCounts:
         assert store.writes["a/c/0"] == 1
 
 
-#: Appends numbers of its own, a few at a time, as soon as it is told to.
+#: Appends numbers of its own, a few at a time, when it gets a line of input.
 APPENDER = """
 import sys
 import tensorstore_py as ts

@@ -24,7 +24,7 @@ from tensorstore_py import (
     TensorStoreError,
 )
 from tensorstore_py.kvstores.memory import MemoryStore
-from tensorstore_py.plugin.kvstore import CONFLICTS, UNKNOWN, TimestampedStorageGeneration
+from tensorstore_py.plugin.kvstore import UNKNOWN, RetryPolicy, TimestampedStorageGeneration
 from tensorstore_py.testing import CountedWaits
 
 
@@ -925,5 +925,5 @@ class TestEndless:
         ):
             run()
 
-        assert lost.value.attempts == rivals.writes == CONFLICTS.attempts
-        assert len(waits.seconds) == CONFLICTS.attempts - 1
+        assert lost.value.attempts == rivals.writes == RetryPolicy().attempts
+        assert len(waits.seconds) == RetryPolicy().attempts - 1

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py._api import blockwise
 from tests.chunked.stores import counting, created, opened
+from tests.internals import set_block_bytes
 
 both = pytest.mark.parametrize("inline", [True, False], ids=["inline", "loop"])
 
@@ -15,8 +15,7 @@ both = pytest.mark.parametrize("inline", [True, False], ids=["inline", "loop"])
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """As if arrays of some hundred bytes were large."""
-    monkeypatch.setattr(blockwise, "_LEAST_BYTES", 8)
-    monkeypatch.setattr(blockwise, "_MOST_BYTES", 64)
+    set_block_bytes(monkeypatch, least=8, most=64)
 
 
 @pytest.fixture(params=[True, False], ids=["inline", "loop"])

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._runtime import fan_out
-from tensorstore_py._runtime.loop import library_loop
 from tensorstore_py.kvstores.memory import MemoryStore, NonAtomicMemoryStore, SharedMap
 from tensorstore_py.testing import LoopStore
 from tests.chunked.stores import Hooked, opened
+from tests.internals import do_computations_at_once, leave_to_callers
+from tests.runtime.processes import library_loop
 
 OLD = np.arange(1, 65, dtype="int16").reshape(8, 8)
 NEW = OLD + 100
@@ -40,15 +40,7 @@ class SlowStore(LoopStore):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """CPU work of the loop takes one turn, and no thread."""
-
-    async def offload(_inline, function):
-        await asyncio.sleep(0)
-        return function()
-
-    for module in ("read", "modify"):
-        monkeypatch.setattr(f"tensorstore_py._chunked.{module}.offload", offload)
-    monkeypatch.setattr(fan_out, "offload", offload)
+    do_computations_at_once(monkeypatch)
 
 
 class World:
@@ -188,8 +180,7 @@ def test_after_any_number_of_turns_of_the_loop(prepare, atomic, cached):
 @ATOMIC
 @CACHED
 def test_inline_at_any_operation_of_the_store(prepare, atomic, cached, monkeypatch):
-    # Who asks for the result runs the work; no worker is still at it when that is over.
-    monkeypatch.setattr("tensorstore_py._runtime.execution.enqueue", lambda _: None)
+    leave_to_callers(monkeypatch)  # no other thread is still at work when the call is over
     world = World(Hooked, atomic, cached, 10**6)
     after = reached(world, prepare)
     numbers: list[int] = []

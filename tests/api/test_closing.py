@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._runtime.lifetime import Lifetime
 from tests.chunked.stores import counting, created, opened, pool
 from tests.runtime.processes import occupy_loop
 
@@ -100,19 +99,19 @@ class TestArrays:
             array.close()
         asyncio.run(array.aclose())
 
-    def test_a_write_that_fails_meanwhile_is_told(self, monkeypatch):
+    def test_a_write_that_fails_meanwhile_is_reported(self, monkeypatch):
         store = counting(False)
         array = created(store, [4], [2])
         array[:2].write(1).result()
         array.kvstore["c/1"] = b"corrupt"
-        free, stop = occupy_loop(), Lifetime._stop
+        free, stop = occupy_loop(), type(array._life)._stop
 
         def then_free(life):
             under_way = stop(life)
             free.set()
             return under_way
 
-        monkeypatch.setattr(Lifetime, "_stop", then_free)
+        monkeypatch.setattr(type(array._life), "_stop", then_free)
         writes = [array[3].write(i) for i in range(5)]
         with pytest.raises(ts.DataLossError):
             array.close()

@@ -1,19 +1,18 @@
 """The resources that limit something limit it for everything that shares them."""
 
 from threading import Event, Lock, Thread
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._interface.codec_chain import CodecChain
-from tensorstore_py._runtime.executors import operations, width
-from tensorstore_py._runtime.limiters import _Ledger
 from tensorstore_py.kvstores.file import FileStore
+from tensorstore_py.plugin.codec import CodecChain
 from tests.chunked.stores import counting
 from tests.chunked.stores import opened as opened_over
+from tests.internals import count_helpers, watch_releases
+from tests.runtime.processes import width
 
 SHAPE = [64, 64, 64]
 
@@ -31,13 +30,7 @@ def opened(tmp_path, **context):
 @pytest.fixture
 def asked_for(monkeypatch):
     """How many helpers a piece of work invites to its fan-outs."""
-    invited = []
-
-    def watch(work):
-        invited.append(work)
-        operations.submit(work)
-
-    monkeypatch.setattr("tensorstore_py._runtime.fan_out.operations", SimpleNamespace(submit=watch))
+    invited = count_helpers(monkeypatch)
 
     def count(work):
         invited.clear()
@@ -164,15 +157,7 @@ def test_resources_of_their_own_do_not_limit_each_other(
 @pytest.fixture
 def in_flight(monkeypatch):
     """How many bytes were in flight each time that some were given back."""
-    held: list[int] = []
-    plain = _Ledger.release
-
-    def watched(self, kind, size):
-        held.append(sum(self.held))
-        plain(self, kind, size)
-
-    monkeypatch.setattr(_Ledger, "release", watched)
-    return held
+    return watch_releases(monkeypatch)
 
 
 LIMIT = 48

@@ -598,7 +598,7 @@ def plain_group(request):
 
 
 class TestGroupNode:
-    def test_what_is_stored_is_told_before_anything_is_opened(self, plain_group):
+    def test_what_is_stored_is_reported_before_anything_is_opened(self, plain_group):
         nodes = plain_group.nodes(None).result()
 
         assert {path: node.kind for path, node in nodes.items()} == {

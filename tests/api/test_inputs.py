@@ -76,7 +76,7 @@ def bytearray_view(array):
 
 
 class TestTaken:
-    """What is the caller's memory is copied, or read under the eyes of who waits for it."""
+    """What is the caller's memory is copied, or read while its caller waits."""
 
     def of(self, source, *, lasting=False):
         array = as_source(source, UINT8, (3,))

@@ -16,7 +16,7 @@ from tests.chunked.stores import counting, opened
 ROOT = Path(__file__).absolute().parents[2]
 
 
-#: Opens an array of its own size, several times over, as soon as it is told to; says what it got.
+#: Opens an array of its own size, several times over, on a line of input; says what it got.
 CREATOR = """
 import sys
 import tensorstore_py as ts

@@ -60,7 +60,7 @@ def test_says_what_is_meant_and_not_what_it_is(url):
     assert token_of(store) == before
 
 
-def test_what_is_in_memory_is_told_apart():
+def test_what_is_in_memory_is_distinguished():
     spec = {"driver": "zarr3", "kvstore": "memory://a/"}
     one, other = (
         ts.open(spec, create=True, dtype="int8", shape=[3], context=ts.Context()).result()
@@ -79,7 +79,7 @@ def test_elements_without_a_store_are_what_they_are():
     assert token_of(store) != before
 
 
-def test_what_cannot_be_told_apart_never_has_the_same(url):
+def test_what_cannot_be_distinguished_never_has_the_same(url):
     store = ts.open(url).result().with_transaction(ts.Transaction())
     assert token_of(store) != token_of(store)
     made = ts.virtual_chunked(lambda *_: None, dtype="int8", shape=[3])

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._api import transfer
 from tensorstore_py.plugin.kvstore import ListEntry
 from tensorstore_py.testing import LoopStore, StoreAround
+from tests.internals import set_transfer_piece_bytes, windows_allows
 
 
 @pytest.fixture(params=["inline", "loop"])
@@ -101,12 +101,12 @@ def test_a_link_in_place_of_a_file_is_replaced_and_the_directory_itself_may_be_o
      "a\x1f", "a?b", "a:b", ""],
 )  # fmt: skip
 def test_names_that_windows_takes_for_something_else(part):
-    assert not transfer._windows_allows(part)
+    assert not windows_allows(part)
 
 
 @pytest.mark.parametrize("part", [".zarray", "c.0.0", "null", "com10", "a b", "console.txt", "é"])
 def test_names_that_windows_takes_as_they_are(part):
-    assert transfer._windows_allows(part)
+    assert windows_allows(part)
 
 
 def test_names_as_long_as_they_can_be(tmp_path):
@@ -129,7 +129,7 @@ def test_keys_of_any_bytes(tmp_path):
 
 
 def test_large_values_go_in_pieces(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(transfer, "_PIECE_BYTES", 10)
+    set_transfer_piece_bytes(monkeypatch, 10)
     asked = []
 
     class Watched(StoreAround):
@@ -148,7 +148,7 @@ def test_large_values_go_in_pieces(store, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("later", [b"B" * 25, b"B" * 40, b"B" * 12, None])
 def test_what_is_replaced_meanwhile_is_of_one_version(store, tmp_path, monkeypatch, later):
-    monkeypatch.setattr(transfer, "_PIECE_BYTES", 10)
+    set_transfer_piece_bytes(monkeypatch, 10)
     steps = [*["later"] * 30, "now", "first"]
 
     class Replaced(StoreAround):
@@ -166,7 +166,7 @@ def test_what_is_replaced_meanwhile_is_of_one_version(store, tmp_path, monkeypat
 
 
 def test_what_is_always_replaced_is_an_error(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(transfer, "_PIECE_BYTES", 10)
+    set_transfer_piece_bytes(monkeypatch, 10)
 
     class Replaced(StoreAround):
         async def read(self, key, byte_range=None, **conditions):

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.simulated_cluster import allowed_s, duration, main, rows_of, simulate
 from benchmarks.simulated_time import simulated
-from tensorstore_py._plan.parts import Parts
+from tests.plan.cluster import Parts
 
 
 def test_time_passes_by_waiting_alone():

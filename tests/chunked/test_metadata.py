@@ -112,7 +112,7 @@ class TestOpening:
         assert first.spec().to_json() == second.spec().to_json()
         assert watched.counts == {"read": 1}
 
-    def test_who_loses_the_race_to_create_opens_what_won(self, watched):
+    def test_a_lost_race_to_create_or_open_opens_what_won(self, watched):
         open_(watched, create=True)
         document = watched.entries["o/zarr.json"]
         watched.poke("o/zarr.json", None)
@@ -125,7 +125,7 @@ class TestOpening:
         watched.before = win
         assert open_(watched, open=True, create=True).domain.shape == (6,)
 
-    def test_who_loses_the_race_to_create_only_fails(self, watched):
+    def test_a_lost_race_to_create_fails(self, watched):
         open_(watched, create=True)
         document = watched.entries["o/zarr.json"]
         watched.poke("o/zarr.json", None)
@@ -191,7 +191,7 @@ def shared_in(cache, scope) -> Any:
 
 
 class TestSharedMetadata:
-    def test_what_nobody_knew_better_is_learned(self):
+    def test_what_was_unknown_is_learned(self):
         shared: SharedMetadata[Any] = SharedMetadata()
         first, second = state(b"1"), state(b"2")
         assert shared.learn(None, first, None)
@@ -289,7 +289,7 @@ class TestOpeningThroughAPool:
         assert first.spec() == second.spec()
 
     @pytest.mark.parametrize(("size", "read"), [(0, (1, True)), (10**6, (0, False))])
-    def test_a_pool_remembers_what_nobody_has_open(self, store, size, read):
+    def test_a_pool_remembers_what_is_no_longer_open(self, store, size, read):
         created(store, [4], [2])
         context = pool(size)
         for expected in ((1, True), read):

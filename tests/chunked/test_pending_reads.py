@@ -13,7 +13,7 @@ from tensorstore_py import DataLossError, NotFoundError, OutOfRangeError
 from tensorstore_py._chunked import read as read_module
 from tensorstore_py._chunked.array import StoredChunks
 from tensorstore_py._chunked.pending import ReadRequest
-from tensorstore_py.plugin.driver import CodecChain
+from tensorstore_py.plugin.codec import CodecChain
 from tensorstore_py.testing import CountingStore, FaultyStore
 from tests.chunked.stores import Hooked, counting, created, once, opened
 from tests.runtime.processes import (
@@ -66,10 +66,16 @@ def filled(store, chunks=6, **options):
     return array
 
 
+def in_table(array):
+    """The pending reads, by chunk."""
+    driver = array._driver
+    return driver._reads(driver._known).pending._pending
+
+
 def asked(array, *indices):
     """Reads that were asked for and have not begun."""
     driver = array._driver
-    reads = [driver.reading(array[index]._get_transform(), "C") for index in indices]
+    reads = [driver.prepare_read(array[index]._get_transform(), "C") for index in indices]
     assert all(isinstance(read, ReadRequest) for read in reads)
     return reads
 
@@ -199,7 +205,7 @@ class TestNothingIsKept:
             gc.enable()
 
     @pytest.mark.parametrize("index", [1, slice(1, 2), slice(3, 5), slice(3, 9)], ids=str)
-    def test_of_its_result_once_nobody_holds_it(self, store, index):
+    def test_of_its_result_once_no_handle_is_left(self, store, index):
         array = filled(store, chunks=4)
         with self.uncollected():
             future = array[index].read()
@@ -228,7 +234,7 @@ class TestNothingIsKept:
             future = start(array._driver.inline, read)
             with pytest.raises(OSError, match="unplugged"):
                 future.result()
-            assert array._driver._known.pending._pending == {}
+            assert in_table(array) == {}
             assert read.pending == []
 
     def test_of_one_that_was_cancelled(self, store):
@@ -236,7 +242,7 @@ class TestNothingIsKept:
         free = occupy_workers() if store.inline else occupy_loop()
         with self.uncollected():
             future = array[3:5].read()
-            ((want,), _) = array._driver._known.pending._pending.values()
+            ((want,), _) = in_table(array).values()
             gone = [weakref.ref(each) for each in (future, want.request, want.request.out)]
             del want, _
             assert future.cancel()
@@ -244,19 +250,19 @@ class TestNothingIsKept:
             settle()
             del future
             assert [ref() for ref in gone] == [None] * 3
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
 
     @pytest.mark.usefixtures("busy")
     def test_of_a_read_that_was_cancelled_before_it_began(self, decoded):
         store = counting()
         array = filled(store)
         cancelled, *others = [array[i].read() for i in range(3)]
-        wanted = array._driver._known.pending._pending[(0,)]
+        wanted = in_table(array)[(0,)]
         assert len(wanted) == 3
         assert cancelled.cancel()
-        assert len(array._driver._known.pending._pending[(0,)]) == 2
+        assert len(in_table(array)[(0,)]) == 2
         assert [int(other.result()) for other in others] == [2, 3]
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
         assert decoded == [1]
 
 
@@ -265,7 +271,7 @@ class TestFailure:
     def faulty(self, store):
         return FaultyStore(store.base)
 
-    def test_of_the_one_who_serves_is_not_that_of_the_others(self, faulty):
+    def test_of_the_one_that_serves_is_not_that_of_the_others(self, faulty):
         store = CountingStore(faulty)
         array = filled(store)
         faulty.fail("read", OSError("unplugged"), key="a/c/0")
@@ -290,7 +296,7 @@ class TestFailure:
         (across,) = asked(array, slice(4, 8))
         with pytest.raises(OSError, match="unplugged"):
             result(array, across)
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
 
     def test_a_missing_chunk_may_be_an_error_for_everyone(self, store):
         created(store, [12], [6])
@@ -312,7 +318,7 @@ class TestFailure:
 class TestOthersGoAlone:
     def test_large_ones(self, store):
         array = filled(store)
-        reading = array._driver.reading(array[:4]._get_transform(), "C")
+        reading = array._driver.prepare_read(array[:4]._get_transform(), "C")
         assert not isinstance(reading, ReadRequest)
 
     def test_in_a_transaction_and_a_batch(self, store):
@@ -321,16 +327,16 @@ class TestOthersGoAlone:
         batch = ts.Batch()
         for driver in (
             array.with_transaction(transaction)._driver,
-            array._driver.batched(batch),
+            array._driver.with_batch(batch),
         ):
-            reading = driver.reading(array[:1]._get_transform(), "C")
+            reading = driver.prepare_read(array[:1]._get_transform(), "C")
             assert not isinstance(reading, ReadRequest)
         batch.submit()
         transaction.abort()
 
     def test_where_metadata_is_asked_for_at_each_read(self, store):
         array = filled(store, recheck_cached_metadata=True)
-        reading = array._driver.reading(array[:1]._get_transform(), "C")
+        reading = array._driver.prepare_read(array[:1]._get_transform(), "C")
         assert not isinstance(reading, ReadRequest)
         assert array[:1].read().result().tolist() == [1]
 
@@ -439,7 +445,7 @@ class TestRuns:
         for read in asked(array, (slice(None), 3), (slice(None), 4)):
             with pytest.raises(NotFoundError, match="a/c/2/0"):
                 result(array, read)
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
 
     def test_an_error_in_a_run_leaves_the_others_to_themselves(self, decoded):
         faulty = FaultyStore(counting().base)
@@ -453,7 +459,7 @@ class TestRuns:
         assert result(array, second) == self.WIDE[:, 7].tolist()
         assert result(array, point) == self.WIDE[0, 1:3].tolist()
         assert store.reads["a/c/1/0"] == 3
-        assert array._driver._known.pending._pending == {}
+        assert in_table(array) == {}
 
     def test_a_corrupt_chunk_in_a_run_is_named_to_everyone(self):
         faulty = FaultyStore(counting().base)
@@ -487,7 +493,7 @@ class TestRuns:
         assert array[7, 3:6].read().result().tolist() == self.WIDE[7, 3:6].tolist()
         assert runs == [4, 2]
 
-    def test_who_wants_one_chunk_serves_others_from_the_end_of_the_line(self, decoded, runs):
+    def test_a_reader_of_one_chunk_serves_others_from_the_end_of_the_line(self, decoded, runs):
         store = counting()
         array = self.wide(store)
         reads = asked(array, *[(row, slice(1, 3)) for row in range(8)])
@@ -551,7 +557,7 @@ class TestLifetime:
         read.withdraw()
         del read
         assert gone() is None
-        assert line._driver._known.pending._pending == {}
+        assert in_table(line) == {}
 
     def test_where_its_elements_are_is_found_when_it_is_needed(self, line):
         (read,) = asked(line, slice(4, 8))

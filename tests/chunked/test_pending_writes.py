@@ -14,11 +14,10 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py import DataLossError
 from tensorstore_py._chunked import write as write_module
-from tensorstore_py._chunked.combiner import WriteCombiner
+from tensorstore_py._chunked.modify import WriteCombiner
 from tensorstore_py._chunked.write import WriteRequest
-from tensorstore_py._interface.given import Given
-from tensorstore_py._interface.read_modify_write import update_values
-from tensorstore_py._interface.store_abilities import write_values
+from tensorstore_py._interface.driver import BufferOwnership
+from tensorstore_py._interface.store_abilities import update_values, write_values
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.plugin.kvstore import BulkWrite, ReadModifyWrite, update_each
 from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore
@@ -54,7 +53,7 @@ def writing(array, index, value):
     view = array[index]
     driver = array._driver
     source = np.broadcast_to(np.asarray(value, driver.data_type.numpy_dtype), view.shape)
-    return driver.writing(view._get_transform(), source, Given())
+    return driver.prepare_write(view._get_transform(), source, BufferOwnership())
 
 
 def asked(array, *changes):
@@ -198,7 +197,7 @@ class TestAlong:
             lengths.append(len(keys))
             return await update_values(store, keys, changes)
 
-        monkeypatch.setattr("tensorstore_py._chunked.combiner.update_values", noted)
+        monkeypatch.setattr("tensorstore_py._chunked.modify.update_values", noted)
         return lengths
 
     def many(self, store, **options):
@@ -317,7 +316,9 @@ class TestNotMade:
         try:
             source = np.full(3, 7, "uint8")
             gone = weakref.ref(source)
-            write = array._driver.writing(array[1:4]._get_transform(), source, Given())
+            write = array._driver.prepare_write(
+                array[1:4]._get_transform(), source, BufferOwnership()
+            )
             done(array, write)
             del source, write
             array[0].read().result()  # by now the loop is done with the task that it ran before
@@ -331,12 +332,12 @@ class TestNotMade:
             import os
             import numpy as np
             import tensorstore_py as ts
-            from tensorstore_py._interface.given import Given
+            from tensorstore_py._interface.driver import BufferOwnership
             array = ts.open(
                 {"driver": "zarr3", "kvstore": "memory://"}, create=True, dtype="uint8", shape=[9]
             ).result()
-            ask = lambda at: array._driver.writing(
-                array[at]._get_transform(), np.asarray(at, "uint8"), Given()
+            ask = lambda at: array._driver.prepare_write(
+                array[at]._get_transform(), np.asarray(at, "uint8"), BufferOwnership()
             )
             mine = ask(1)
             child = os.fork()
@@ -579,7 +580,7 @@ class TestOtherKeys:
         assert in_order(store, *"abc") == [b"", b"1", b"1"]
         assert store.together == [["a", "c", "b"]]
 
-    def test_of_one_who_is_interrupted_the_others_are_left_to_themselves(self, store, combiner):
+    def test_an_interrupt_of_one_leaves_the_others_to_themselves(self, store, combiner):
         mine, *others = combiner.register(
             [("a", Interrupted(b"")), ("b", Append(b"1")), ("b", Append(b"2")), ("c", Append(b"3"))]
         )
@@ -592,7 +593,7 @@ class TestOtherKeys:
         assert in_order(store, *"abc") == [b"", b"12", b"3"]
         assert (combiner._pending, combiner._locks._entries) == ({}, {})
 
-    def test_one_who_went_meanwhile_is_not_left(self, store, combiner):
+    def test_a_waiter_that_left_meanwhile_leaves_no_trace(self, store, combiner):
         def interrupt():
             combiner.withdraw([gone])
             raise KeyboardInterrupt
@@ -659,7 +660,7 @@ class TestCombiner:
         found = run_inline(value(store))
         assert sorted(found) == sorted(b"ABCDEFGH" * 200)
 
-    async def test_a_failure_is_everybodys_who_was_part_of_it(self):
+    async def test_a_failure_reaches_all_callers_that_took_part(self):
         store = loop_store()
         combiner = WriteCombiner(store)
         results = await asyncio.gather(
@@ -669,7 +670,7 @@ class TestCombiner:
         await combiner.update("k", Append(b"y"))
         assert await value(store) == b"y"
 
-    async def test_the_stamp_is_given_to_who_was_alone(self):
+    async def test_the_stamp_is_given_to_a_single_writer(self):
         store = loop_store()
         combiner = WriteCombiner(store)
         stamp = await combiner.update("k", Append(b"y"))
@@ -679,7 +680,7 @@ class TestCombiner:
         assert stamps[1:] == [None] * 3
 
     @pytest.mark.parametrize("cancelled", [0, 1, 2])
-    async def test_one_that_is_cancelled_takes_nobody_along(self, cancelled):
+    async def test_one_that_is_cancelled_cancels_no_other(self, cancelled):
         store = loop_store()
         combiner = WriteCombiner(store)
         names = [b"a", b"b", b"c"]
@@ -729,7 +730,9 @@ class TestCombiner:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert run_inline(value(store)) == b"12"
 
-    async def test_who_went_while_another_stored_theirs_is_forgotten_with_that_one(self):
+    async def test_a_writer_that_left_while_another_stored_is_forgotten_with_it(
+        self,
+    ):
         store = loop_store()
         combiner = WriteCombiner(store)
         first = asyncio.create_task(combiner.update("k", Slow(b"1")))
@@ -747,3 +750,37 @@ class TestCombiner:
         leader.cancel()
         await patient
         assert await value(store) == b"1c"
+
+
+def test_memory_that_lasts_may_be_given_to_an_array_in_memory():
+    array = ts.array(np.zeros(8, "int32"))
+    given = BufferOwnership(lasting=True)
+    values = np.full(8, 2, "int32")
+    start(True, lambda: array._driver.write_buffer(array._transform, values, given)).result()
+    assert array.read().result().tolist() == [2] * 8
+
+
+@pytest.mark.parametrize("inline", [True, False])
+class TestTaken:
+    """The caller that gave the values learns that they are read no more, and may change them."""
+
+    def told(self, array, values):
+        calls = []
+        given = BufferOwnership(taken=lambda: calls.append(1))
+        body = lambda: array._driver.write_buffer(array._transform, values, given)  # noqa: E731
+        start(array._driver.inline, body).result()
+        return bool(calls)
+
+    @pytest.mark.parametrize("view", [slice(None), slice(1, 7), slice(0, 4), slice(0, 0)])
+    def test_is_called_at_the_end_at_the_latest(self, inline, view):
+        array = created(counting(inline), [8], [4])
+        values = np.arange(1, 9, dtype="uint8")[view]
+        assert self.told(array[view], values) == (values.size > 0)
+
+    def test_of_shards(self, inline):
+        codec = {"name": "sharding_indexed", "configuration": {"chunk_shape": [2]}}
+        grid = {"name": "regular", "configuration": {"chunk_shape": [4]}}
+        members = {"metadata": {"chunk_grid": grid, "codecs": [codec]}}
+        array = opened(counting(inline), members=members, create=True, dtype="uint8", shape=[8])
+        assert self.told(array, np.arange(8, dtype="uint8"))
+        assert self.told(array[1:7], np.arange(6, dtype="uint8"))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import tensorstore_py as ts
 from tensorstore_py import DataLossError, NotFoundError
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tensorstore_py.plugin.driver import CachedChunk, CodecChain
+from tensorstore_py.plugin.codec import CodecChain
+from tensorstore_py.plugin.driver import CachedChunk
 from tensorstore_py.plugin.kvstore import ChunkCache, ReadResult, WholeRewrite
 from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore
 from tests.chunked.stores import Hooked, counting, created, once, opened, pool
@@ -96,7 +97,7 @@ class TestReading:
             cache.put("a", entry(1))
         assert cache.get("a") is not None
 
-    def test_a_reader_who_fails_leaves_no_trace(self):
+    def test_a_reader_that_fails_leaves_no_trace(self):
         cache = ChunkCache(10**6)
 
         def read():
@@ -113,7 +114,7 @@ class TestReading:
 class TestScope:
     ASKED: ClassVar[dict[str, Any]] = {"path": "a/", "store": ["store", 1], "form": b"zarr"}
 
-    def test_the_same_array_has_the_same_whoever_asks(self):
+    def test_the_same_array_has_the_same_for_every_caller(self):
         cache = ChunkCache(1)
         assert cache.scope(**self.ASKED) is cache.scope(**self.ASKED)
 
@@ -358,10 +359,10 @@ class TestAtTheSameTime:
         assert self.outcomes(array, held) == [[0] * 4] * self.COUNT
         assert chunk_reads(held) == {"a/c/0": 1}
 
-    def test_who_asked_later_than_the_store_was_asked_asks_again(self, held, decoded):
+    def test_a_read_that_began_after_the_request_makes_another(self, held, decoded):
         array = filled(held)
         assert self.outcomes(array, held) == [[1, 2, 3, 4]] * self.COUNT
-        # One more answer is new enough for all who were waiting, and has no body.
+        # One more answer is new enough for all waiters, and has no body.
         assert chunk_reads(held)["a/c/0"] <= 2
         assert (held.bytes_read["a/c/0"], decoded) == (4, [1])
 
@@ -418,7 +419,7 @@ class TestWhatIsKept:
             array.read().result()
         assert chunk_reads(store) == dict.fromkeys(CHUNKS, 2)
 
-    def test_everyone_who_opens_the_array_in_the_same_context_has_the_use_of_it(self, store):
+    def test_all_handles_of_the_same_context_have_the_use_of_it(self, store):
         filled(store)
         context = pool()
         for _ in range(3):
@@ -426,7 +427,7 @@ class TestWhatIsKept:
             assert array.read().result().tolist() == VALUES.tolist()
         assert chunk_reads(store) == dict.fromkeys(CHUNKS, 1)
 
-    def test_arrays_are_told_apart(self, store):
+    def test_arrays_are_distinguished(self, store):
         context = pool()
         arrays = [
             created(store, [4], [4], path=path, context=context, recheck_cached_data=False)
@@ -691,7 +692,7 @@ class TestShards:
         assert other[5, 5].read().result() == -1
 
     @pytest.mark.usefixtures("shard_store")
-    def test_writes_of_somebody_else_are_seen_by_who_asks(self):
+    def test_writes_of_another_process_are_seen_by_later_reads(self):
         array = created_shards(bound=True)
         assert same(array[...])
         theirs = ts.open(array.spec(), context=ts.Context()).result()
@@ -786,7 +787,7 @@ def pooled(store, **options):
 
 def asked(array, *indices):
     driver = array._driver
-    return [driver.reading(array[index]._get_transform(), "C") for index in indices]
+    return [driver.prepare_read(array[index]._get_transform(), "C") for index in indices]
 
 
 def result(array, read):

@@ -12,7 +12,7 @@ import tensorstore_py as ts
 from tensorstore_py import AbortedError, DataLossError, NotFoundError, ResourceExhaustedError
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.memory import MemoryStore
-from tensorstore_py.plugin.driver import CodecChain
+from tensorstore_py.plugin.codec import CodecChain
 from tensorstore_py.plugin.kvstore import WHOLE
 from tensorstore_py.testing import CountedWaits
 from tests.chunked.stores import (
@@ -100,7 +100,7 @@ class TestCounting:
         assert submissions() - before <= width()
 
     @pytest.mark.parametrize("codecs", ["raw", "big", "zstd"])
-    def test_nobody_is_woken_for_chunks_that_take_no_longer_than_that(self, codecs, monkeypatch):
+    def test_no_thread_is_woken_for_chunks_that_take_no_longer_than_that(self, codecs, monkeypatch):
         share(monkeypatch, False)
         store = WatchedStore()
         store.width = 4
@@ -367,7 +367,7 @@ class TestPartsOfRawChunks:
             (slice(2, 3), 5, slice(0, 2)),
             (5, 0, 0),
         ]
-        reads = [driver.reading(array[box]._get_transform(), "C") for box in boxes]
+        reads = [driver.prepare_read(array[box]._get_transform(), "C") for box in boxes]
         for box, read in zip(boxes, reads, strict=True):
             np.testing.assert_array_equal(start(True, read).result(), CUBE[box])
         assert fetched == [[2 * 96, 96]]

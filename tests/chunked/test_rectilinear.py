@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py.plugin.driver import ChainsByShape, ChunkType, bind_chain
+from tensorstore_py.plugin.codec import ChunkType
+from tensorstore_py.plugin.driver import (
+    ChainsByShape,
+    bind_chain,
+)
 from tests.chunked.stores import CODECS, Opened, sharding
 from tests.chunked.views import look_up, views
 

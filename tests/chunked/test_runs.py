@@ -16,10 +16,10 @@ from tensorstore_py._chunked import runs as runs_module
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.read import read_plan, reader_of
 from tensorstore_py._chunked.runs import interleaved, run_length, runs, runs_of, staging
-from tensorstore_py._chunked.selection import Strided
+from tensorstore_py._chunked.selection import Strided, select
 from tensorstore_py.errors import DataLossError, NotFoundError
 from tensorstore_py.kvstores.file import FileStore
-from tensorstore_py.plugin.driver import RegularAxis, select
+from tensorstore_py.plugin.driver import RegularAxis
 from tensorstore_py.plugin.kvstore import BulkRead
 from tests.chunked.stores import Opened, WatchedStore, codecs_named, counting, created, sharding
 from tests.chunked.views import look_up

@@ -507,7 +507,7 @@ class TestDamage:
 class TestTwoWriters:
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("moment", ["read", "splice"])
-    def test_who_was_faster_loses_nothing(self, path, mode, moment):
+    def test_the_faster_writer_loses_nothing(self, path, mode, moment):
         store = Noted(mode)
         array = stored(large_shard(store, path, codec="zstd"))
         other = opened(Noted(mode), path=path)

@@ -117,7 +117,7 @@ class TestRechunk:
         assert (found.read().result() == 3).all()
         assert "copied 1 array" in capsys.readouterr().out
 
-    def test_needs_to_be_told(self, capsys):
+    def test_it_needs_chunk_shapes(self, capsys):
         with pytest.raises(SystemExit):
             main(["rechunk", "a", "b"])
         assert "--chunks" in capsys.readouterr().err
@@ -136,7 +136,7 @@ class Clock:
 
 
 def told(stream, workers=0):
-    """What is told of a step of 60 s, a tenth of which is done when it begins."""
+    """What is printed of a step of 60 s, a tenth of which is done when it begins."""
     clock = Clock()
     meter = Meter(stream, workers, clock)
     meter.begin("copy")
@@ -164,13 +164,13 @@ class TestMeter:
         assert text.count("\r") == 9
         assert text.endswith("\x1b[K\n")
 
-    def test_nothing_is_told_without_a_terminal(self):
+    def test_nothing_is_printed_without_a_terminal(self):
         meter = Meter(None)
         meter.begin("copy")
         meter(Progress(1, 1, 1, 1))
         meter.close()
 
-    def test_a_step_of_which_nothing_was_told_has_no_line(self):
+    def test_a_step_without_progress_has_no_line(self):
         stream = Terminal()
         meter = Meter(stream)
         meter.begin("copy")

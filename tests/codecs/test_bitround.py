@@ -3,7 +3,11 @@ import numpy as np
 import pytest
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import Array, ArrayToArray, parse_codec_json
+from tensorstore_py.plugin.codec import (
+    Array,
+    ArrayToArray,
+)
+from tensorstore_py.plugin.driver import parse_codec_json
 from tensorstore_py.testing.codecs import chunk_type
 
 RANDOM = np.random.default_rng(0)

@@ -16,7 +16,14 @@ from tensorstore_py.codecs.exact_numbers.arithmetic import (
     integer_bounds,
 )
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin.driver import ArrayToArray, ChunkType, bind_chain, parse_codec_json
+from tensorstore_py.plugin.codec import (
+    ArrayToArray,
+    ChunkType,
+)
+from tensorstore_py.plugin.driver import (
+    bind_chain,
+    parse_codec_json,
+)
 from tensorstore_py.testing.codecs import CodecSuite, chunk_type
 
 

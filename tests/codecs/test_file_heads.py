@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 import pytest
 
 import tensorstore_py.codecs
-from tensorstore_py.plugin.kvstore import parse_codec_json
+from tensorstore_py.plugin.driver import parse_codec_json
 
 HEADS = {
     module.name: import_module(f"tensorstore_py.codecs.{module.name}").__doc__ or ""

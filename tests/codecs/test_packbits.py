@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin.driver import ArrayToBytes, parse_codec_json
+from tensorstore_py.plugin.codec import ArrayToBytes
+from tensorstore_py.plugin.driver import parse_codec_json
 from tensorstore_py.testing.codecs import chunk_type
 
 

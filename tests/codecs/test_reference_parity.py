@@ -10,9 +10,11 @@ import tensorstore as ts
 import zarr
 from zarr.storage import LocalStore
 
-from tensorstore_py.plugin.driver import (
+from tensorstore_py.plugin.codec import (
     ChunkType,
     CodecChain,
+)
+from tensorstore_py.plugin.driver import (
     bind_chain,
     codecs_to_json,
     merge_chains,

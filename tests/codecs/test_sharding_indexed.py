@@ -5,17 +5,19 @@ import pytest
 
 from tensorstore_py.codecs.sharding_indexed import ShardingIndexed, ShardingIndexedSpec
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError
-from tensorstore_py.plugin.codec import MISSING
+from tensorstore_py.plugin.codec import ChunkType
 from tensorstore_py.plugin.driver import (
-    ByteRange,
-    ChunkType,
     bind_chain,
     codec_to_json,
     parse_codec_json,
     parse_codec_list,
     resolve_chain,
 )
+from tensorstore_py.plugin.kvstore import ByteRange
 from tensorstore_py.testing.codecs import CodecSuite, assert_same_bits, chunk_type, sample
+
+#: Offset and size of an inner chunk that is not stored, by the specification.
+MISSING = 2**64 - 1
 
 
 def json(**members: object) -> dict:

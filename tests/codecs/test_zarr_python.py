@@ -76,7 +76,7 @@ def test_an_unknown_name_is_refused_alike_whatever_is_installed(tmp_path: Path, 
     ]
 
 
-def test_a_codec_is_told_what_zarr_tells_it() -> None:
+def test_a_codec_gets_the_arguments_that_zarr_gives_it() -> None:
     zarr.create_array({}, shape=(6, 8), chunks=(3, 4), dtype="<i4", fill_value=5, filters=Curious())
     expected = Curious.told["array_spec"]
 
@@ -168,7 +168,7 @@ def _registered() -> None:
     register()
 
 
-def test_each_kind_is_told_apart() -> None:
+def test_each_kind_is_distinguished() -> None:
     kinds = [from_zarr(name) for name in ("test.shift", "test.raw", "test.press")]
 
     for found, kind in zip(

@@ -139,7 +139,7 @@ class TestDimensions:
         ).result()
         np.testing.assert_array_equal(target, [VALUES.min(1), VALUES.max(1)])
 
-    def test_functions_are_told_which_part_they_make(self):
+    def test_functions_get_the_part_that_they_make(self):
         def where(_, domain):
             assert domain.labels == ("y", "x")
             return np.broadcast_to(100 * domain.origin[0] + domain.origin[1], domain.shape)

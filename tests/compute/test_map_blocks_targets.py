@@ -61,7 +61,7 @@ class TestMapBlocksCall:
             mapped(np.add, VALUES, store, target=target, if_exists="replace")
         np.testing.assert_array_equal(store, VALUES)
 
-    def test_places_in_memory_are_told_apart_by_their_context(self):
+    def test_places_in_memory_are_distinguished_by_their_context(self):
         shared = ts.Context()
         stored(VALUES, CHUNK, context=shared, where="memory://a|zarr3:")
         source = stored(VALUES, CHUNK, context=shared, where="memory://b|zarr3:")
@@ -227,7 +227,7 @@ class TestBlockProbe:
         planned(never, VALUES, dtype="int8")
         planned(never, np.zeros((0, 3)), dtype="int8")
 
-    def test_what_goes_wrong_is_told_before_anything_is_made(self, tmp_path):
+    def test_what_goes_wrong_is_reported_before_anything_is_made(self, tmp_path):
         for function, error in (
             (lambda block: block[:1], ts.MismatchError),
             (lambda _: 1 / 0, ZeroDivisionError),

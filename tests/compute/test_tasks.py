@@ -337,7 +337,7 @@ class TestBlockFunction:
         with only_built_in(frozenset({"tests.compute.functions:double"})):
             assert BlockFunction("tests.compute.functions:double", 1, {}).inline
 
-    def test_who_wants_it_is_told_the_domain(self):
+    def test_a_function_that_wants_it_gets_the_domain(self):
         assert called(told, 0) == called(told_by_keyword, 0) == (2,)
         assert called(untold, 7) == 7  # it is the name of the block
         assert called(told, 0, domain=ts.IndexDomain(shape=[5])) == (5,)

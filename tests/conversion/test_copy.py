@@ -349,7 +349,7 @@ class TestChunks:
         with pytest.raises(ts.SpecError, match="positive extents"):
             ts.rechunk(tree(context)["raw/image"], "memory://n/", chunks, context=context).result()
 
-    def test_rechunk_needs_to_be_told(self):
+    def test_rechunk_needs_chunk_shapes(self):
         with pytest.raises(ts.SpecError, match="pass chunks"):
             ts.rechunk("memory://", "memory://")
 
@@ -495,7 +495,7 @@ class TestResuming:
 
         assert other["mask"].shape == (1,)
 
-    def test_what_was_deleted_since_is_told_of(self):
+    def test_what_was_deleted_since_is_reported(self):
         context = ts.Context()
         tree(context, self.OLD)
         self.copy(context)

@@ -499,16 +499,16 @@ class TestArrayCopy:
 
         assert isinstance(found, kind)
 
-    def test_all_blocks_are_copied_and_told_of(self):
+    def test_all_blocks_are_copied_and_reported(self):
         old, new = arrays()
         old[...] = 5
         seen: list[ts.Progress] = []
-        told = Reporter(seen.append)
-        told.begin(7, 0, 1)
+        reporter = Reporter(seen.append)
+        reporter.begin(7, 0, 1)
 
         damaged: list[DamagedTask] = []
         copied = run_inline(
-            copy_blocks(SourceArray("", old, None, None, {}), new, FORM, told, damaged)
+            copy_blocks(SourceArray("", old, None, None, {}), new, FORM, reporter, damaged)
         )
 
         assert copied == (7, 4)
@@ -563,7 +563,7 @@ class TestStoredChunks:
             run_inline(copy.run(block))
 
         assert sorted(new.kvstore.list().result()) == [b"1", b"zarr.json"]
-        assert (copy.item_bytes, copy.told_bytes) == (2, 2)
+        assert (copy.item_bytes, copy.progress_bytes) == (2, 2)
 
     def test_a_store_that_copies_by_itself_is_asked_to(self, monkeypatch):
         old, new = pair([6], [2])
@@ -657,7 +657,7 @@ class TestCopyCall:
         with pytest.raises(ts.FailedPreconditionError, match="made at the destination by somebody"):
             run(lambda: not_again.begin(False))
 
-    def test_a_source_of_another_form_is_told(self):
+    def test_a_source_of_another_form_is_reported(self):
         context = ts.Context()
         tree("memory://old/", context)
         asked = call(context)
@@ -666,7 +666,7 @@ class TestCopyCall:
         with pytest.raises(ts.FailedPreconditionError, match='"/mask" is not as it was'):
             run(asked.stages)
 
-    def test_what_was_deleted_since_is_told(self):
+    def test_what_was_deleted_since_is_reported(self):
         context = ts.Context()
         tree("memory://old/", context)
         first = call(context)

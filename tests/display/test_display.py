@@ -95,7 +95,7 @@ class TestDrawing:
         assert (lines(html, "thin"), lines(html, "bold")) == (9, 1)
         assert html.count("tsv-shard") == html.count("tsv-cell") == 1
 
-    def test_many_chunks_are_told_and_not_drawn(self):
+    def test_many_chunks_are_counted_and_not_drawn(self):
         axes = [Axis(0, 10**9, "z", 7), Axis(0, 10**12, "y", 3), Axis(0, 2**62, "x", 1)]
         html = drawing(axes)
 

@@ -73,7 +73,7 @@ STATED: list[tuple[Any, str, list[int], list[int], list[int]]] = [
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.__name__)
 @pytest.mark.parametrize(("dtype", "order", "chunks", "shape", "inner_order"), STATED, ids=str)
-def test_told_of_metadata(library, dtype, order, chunks, shape, inner_order):
+def test_layouts_of_metadata(library, dtype, order, chunks, shape, inner_order):
     extents = [10 * size for size in chunks]
     metadata = {"dtype": dtype, "order": order, "chunks": chunks, "shape": extents}
     store = library.open(

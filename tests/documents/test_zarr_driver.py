@@ -386,7 +386,7 @@ class TestMembers:
         ],
         ids=str,
     )
-    def test_keys_are_encoded_as_told(self, library, members, key):
+    def test_keys_are_encoded_as_the_spec_says(self, library, members, key):
         metadata = {"chunks": [2, 2], **members.get("metadata", {})}
         store = created(library, {**WHERE, **members, "metadata": metadata})
         store[2, 4] = 1

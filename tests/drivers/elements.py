@@ -1,4 +1,4 @@
-"""Sample elements of every data type, told apart from each other where the type can."""
+"""Sample elements of every data type, which differ from each other where the type allows it."""
 
 import numpy as np
 

@@ -194,7 +194,7 @@ class TestNode:
         with pytest.raises(DataLossError, match=rf'"a/zarr\.json": {message}'):
             run(read_node(found, "a"))
 
-    def test_names_are_told_by_one_listing(self):
+    def test_names_come_from_one_listing(self):
         found = tree("zarr3", "p/", groups=["g"], arrays=["g/b", "g/a", "g/c/d"])
         put(found, "p/g/a/c/0", b"chunk")
         put(found, "p/g/__hidden/x", b"")

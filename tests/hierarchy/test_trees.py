@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tensorstore_py import DataLossError, NotFoundError
+from tensorstore_py._hierarchy.changes import consolidate
 from tensorstore_py._hierarchy.consolidated import Consolidated, read_consolidated
-from tensorstore_py._hierarchy.consolidating import consolidate
 from tensorstore_py._hierarchy.formats import find_group, formats, read_group
 from tensorstore_py._hierarchy.node import Hierarchy, read_node
 from tensorstore_py._hierarchy.walk import Walk, names_below, survey
@@ -238,7 +238,7 @@ class TestWalk:
         assert walked(found, "", known, None) == ["a", "m", "z", "a/b", "a/y", "a/b/x"]
         assert (found.store.reads, found.store.directories) == ({}, {})
 
-    def test_consolidated_metadata_that_is_met_on_the_way_is_used_unless_told(self):
+    def test_consolidated_metadata_that_is_met_on_the_way_is_used_unless_forbidden(self):
         found = tree("zarr3", groups=GROUPS, arrays=ARRAYS)
         run(consolidate(found, "a"))
         assert run(read_node(found, "a")).consolidated is not None

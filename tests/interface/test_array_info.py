@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from tensorstore_py.errors import MismatchError, SpecError
+from tensorstore_py.plugin.codec import dtype
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     CodecSpec,
+    ElementView,
     Schema,
     Unit,
-    asked_fill_value,
-    dtype,
 )
 
 ANY = CodecSpec({"driver": "zarr3"})
@@ -171,7 +171,7 @@ def test_read_chunks_must_divide_write_chunks() -> None:
     ],
 )
 def test_fill_values_are_converted(given: Schema, name: str, expected: object) -> None:
-    found = asked_fill_value(given, dtype(name))
+    found = ElementView("", dtype(name), dtype(name).array_dtype).asked_fill_value(given)
 
     if expected is None:
         assert found is None
@@ -199,7 +199,7 @@ def test_fill_values_are_converted(given: Schema, name: str, expected: object) -
 )
 def test_fill_values_that_are_none_of_the_type(given: Schema, name: str) -> None:
     with pytest.raises(SpecError, match="fill_value"):
-        asked_fill_value(given, dtype(name))
+        ElementView("", dtype(name), dtype(name).array_dtype).asked_fill_value(given)
 
 
 def stored() -> ArrayInfo:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tensorstore_py as ts
 from tensorstore_py import UnsupportedError
-from tensorstore_py._interface.chunk_keys import OuterKeys
 from tensorstore_py.plugin.driver import (
     ChunkAxis,
     ChunkGridModel,
@@ -198,8 +198,17 @@ class TestKeys:
         assert keys.decode(scalar + "0") is None
 
     def test_names_by_the_outer_dimensions_only(self):
-        keys = OuterKeys(SeparatedKeys(2, "/", prefix="c/", scalar="c"), 2, 1)
+        store = ts.KvStore.open("memory://").result()
+        metadata = {"dtype": [["x", "<u2", [3]]], "chunks": [2, 8]}
+        spec = {"driver": "zarr", "kvstore": store, "field": "x", "metadata": metadata}
+        array = ts.open(spec, create=True, shape=[8, 8, 3]).result()
 
-        assert keys.encode((3, 14, 0)) == "c/3/14"
-        assert keys.decode("c/3/14") == (3, 14, 0)
-        assert keys.decode("c/3") is None
+        array.write(7).result()
+        store["4"] = b"no chunk of this array"
+        assert set(store.list().result()) == {
+            b".zarray",
+            b"4",
+            *(b"%d.0" % row for row in range(4)),
+        }
+        array.resize(exclusive_max=[3, None, None]).result()
+        assert set(store.list().result()) == {b".zarray", b"4", b"0.0", b"1.0"}

@@ -21,23 +21,24 @@ from tensorstore_py import (
     UnsupportedError,
 )
 from tensorstore_py._interface.key_range import decode_key
-from tensorstore_py._interface.read_modify_write import Replace, merged, update, update_values
+from tensorstore_py._interface.read_modify_write import Replace, Segment, coalesced, merged
 from tensorstore_py._interface.store_abilities import (
-    coalesced,
     copy_value,
     read_as_of,
     read_values,
+    update,
+    update_values,
     write_values,
 )
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
     ByteRange,
     CopiedRange,
+    ForeignErrors,
     KeyRange,
     KvStore,
     KvStoreSpec,
@@ -45,14 +46,11 @@ from tensorstore_py.plugin.kvstore import (
     ReadModifyWrite,
     ReadResult,
     RetryPolicy,
-    Segment,
     Splice,
     TimestampedStorageGeneration,
-    class_of,
     conditional_update,
     content_generation,
     encode_key,
-    first_line,
     holds,
     read_ranges,
     splice,
@@ -209,17 +207,40 @@ class TestForeignErrors:
         ],
     )
     def test_each_has_a_class_of_ours(self, error, cls):
-        assert class_of(error) is cls
-        assert class_of(error, {FileNotFoundError: NotFoundError}) is cls
+        for errors in (ForeignErrors(), ForeignErrors({"FileNotFoundError": NotFoundError})):
+            assert type(errors.typed(error, "read", "a")) is cls
 
     def test_a_store_knows_more(self):
-        assert class_of(FileNotFoundError(), {FileNotFoundError: NotFoundError}) is NotFoundError
+        errors = ForeignErrors({"FileNotFoundError": NotFoundError})
+
+        assert type(errors.typed(FileNotFoundError(), "read", "a")) is NotFoundError
+
+    def test_what_is_ours_already_stays_what_it_is(self):
+        error = AbortedError("replaced")
+
+        assert ForeignErrors().typed(error, "read", "a") is error
+        outside = ForeignErrors().typed(OutOfRangeError("[5, 9) is outside"), "read", "a")
+        assert (type(outside), str(outside)) == (
+            OutOfRangeError,
+            "cannot read a: [5, 9) is outside",
+        )
 
     def test_the_first_line_says_what_it_is(self):
-        assert (
-            first_line(RuntimeError("what went wrong \n\nDebug source:\n...")) == "what went wrong"
-        )
-        assert first_line(OSError()) == "OSError"
+        long = RuntimeError("what went wrong \n\nDebug source:\n...")
+
+        assert str(ForeignErrors().typed(long, "read", "a")) == "cannot read a: what went wrong"
+        assert str(ForeignErrors().typed(OSError(), "list", "b")) == "cannot list b: OSError"
+
+    def test_what_has_secrets_is_no_cause_and_hands_none_on(self):
+        plain, secret = OSError("no route"), OSError("swordfish was refused")
+        errors = ForeignErrors(hidden=lambda text: text.replace("swordfish", "..."))
+        wrapped = OSError("no way")
+        wrapped.__cause__ = secret
+
+        assert [errors.cause(error) for error in (plain, secret, wrapped)] == [plain, None, None]
+        with pytest.raises(UnavailableError, match=r"cannot read a: \.\.\. was refused") as raised:
+            errors.raise_for(secret, "read", "a")
+        assert raised.value.__cause__ is None
 
 
 OLD = bytes(range(40))
@@ -555,7 +576,7 @@ def applied(update, stored=None):
 class TestInAStore:
     """Whoever knows no better reads all of the value, and keeps nothing of it in place."""
 
-    def test_what_is_there_is_changed_and_its_generation_told(self, way):
+    def test_what_is_there_is_changed_and_its_generation_returned(self, way):
         store = MemoryStore(SharedMap())
         stamp = run_inline(store.write("k", b"_"))
         generation, parts = run_inline(getattr(AppendAll(b"a"), way)(store, "k"))
@@ -646,7 +667,7 @@ class TestReadModifyWrite:
         memory[:] = b"xyz"
         assert applied(kept) == b"abcd"
 
-    def test_others_who_are_always_faster_end_it(self, base):
+    def test_writers_that_are_always_faster_end_it(self, base):
         store = Refusing(base, 10**6, letters)
 
         with (
@@ -655,8 +676,8 @@ class TestReadModifyWrite:
         ):
             drive(store, lambda: update(store, "k", AddLetter()))
 
-        assert lost.value.attempts == store.writes == CONFLICTS.attempts
-        assert len(waits.seconds) == CONFLICTS.attempts - 1
+        assert lost.value.attempts == store.writes == RetryPolicy().attempts
+        assert len(waits.seconds) == RetryPolicy().attempts - 1
 
     def test_a_store_that_refuses_although_nothing_changed_ends_it(self, base):
         store = Refusing(base, 10**6)
@@ -664,9 +685,9 @@ class TestReadModifyWrite:
         with CountedWaits(), pytest.raises(UnavailableError, match='cannot update "k"') as refused:
             drive(store, lambda: update(store, "k", AddLetter()))
 
-        assert refused.value.attempts == store.writes == CONFLICTS.fruitless
+        assert refused.value.attempts == store.writes == RetryPolicy().fruitless
 
-    def test_hundreds_who_were_faster_are_not_too_many(self, base):
+    def test_hundreds_of_faster_writers_are_not_too_many(self, base):
         store = Refusing(base, 900, letters)
 
         with CountedWaits():

@@ -3,8 +3,8 @@ import pytest
 import tensorstore as reference
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.codec import parse_number
-from tensorstore_py.plugin.driver import dtype, number_to_json
+from tensorstore_py.plugin.codec import dtype, parse_number
+from tensorstore_py.plugin.driver import number_to_json
 
 FLOATS = [
     "float16", "bfloat16", "float32", "float64", "float4_e2m1fn", "float8_e3m4", "float8_e4m3fn",
@@ -34,7 +34,7 @@ def written_by_reference(name: str, json: object) -> tuple[object, bytes]:
     store = reference.open(spec, create=True).result()
     bits = np.asarray(store.read().result()).tobytes()
     if name in SMALL:
-        # a byte has room for more bits than the type: which ones they are is nobody's business
+        # a byte has room for more bits than the type: which ones they are does not matter
         bits = bytes([bits[0] & SMALL[name]])
     return store.spec().to_json()["metadata"]["fill_value"], bits
 

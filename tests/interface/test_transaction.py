@@ -36,6 +36,7 @@ from tensorstore_py.testing import (
     KvStoreSuite,
     LoopStore,
 )
+from tests.internals import leave_to_callers
 from tests.runtime.processes import run_inline, settle
 
 
@@ -225,7 +226,7 @@ class TestTransaction:
         assert overlay() is None
 
     def test_a_commit_that_is_cancelled_stops(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tensorstore_py._runtime.execution.enqueue", lambda _: None)
+        leave_to_callers(monkeypatch)
         store = files(tmp_path)
         transaction = ts.Transaction()
         store.with_transaction(transaction)["a"] = b"1"
@@ -506,7 +507,7 @@ class TestOverlay:
             run_inline(overlay.commit())
         assert get(store, "k") == b"3"
 
-    def test_whatever_becomes_of_a_commit_those_who_keep_what_it_changes_are_told(self):
+    def test_whatever_becomes_of_a_commit_caches_of_what_it_changes_are_invalidated(self):
         base = FaultyStore(memory(atomic=False))
         overlay = over(base)
         told = []
@@ -604,7 +605,7 @@ class TestWriteAhead:
 
         assert await store.value("chunk") == b"mine"
 
-    async def test_giving_up_tells_those_who_know_old_values(self):
+    async def test_giving_up_invalidates_handles_that_hold_old_values(self):
         ahead, overlay = await begun(Plain())
         told = []
         overlay.changing(lambda: told.append(True))
@@ -687,7 +688,7 @@ SHARDED = {
 
 
 class TestBatch:
-    def test_it_begins_when_nobody_has_it(self):
+    def test_it_begins_when_no_handle_is_left(self):
         store = ts.KvStore.open("memory://").result()
         batch = Batch()
         read = store.read("a", batch=batch)
@@ -695,7 +696,7 @@ class TestBatch:
         gc.collect()
         assert read.result(timeout=60).state == "missing"
 
-    def test_who_waits_too_early_begins_alone(self):
+    def test_a_read_that_is_awaited_too_early_begins_alone(self):
         batch = Batch()
         read = ts.KvStore.open("memory://").result().read("a", batch=batch)
         assert read.result().state == "missing"

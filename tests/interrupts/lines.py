@@ -11,21 +11,28 @@ are done. How soon that is depends on the machine, so the next signal waits unti
 them are at work: then the number of threads has a bound on any machine, which a thread for each
 signal, or one that never ends its work, goes beyond.
 
+Lines that only look and jump change nothing: the signal comes at the one after them, in the same
+situation.
+
 `INTERRUPTED_LINES` says which lines: `even` or `odd` ones, for two runs that share the work; if it
 is not set, all of them.
 """
 
+import dis
 import inspect
 import os
+import re
 import signal
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
 
 import tensorstore_py as ts
-from tensorstore_py._runtime import executors
+from tests.internals import unfinished_continuations
 from tests.interrupts.operations import OPERATIONS
+from tests.runtime.processes import width
 
 PACKAGE = str(Path(ts.__file__).parent)
 LEFT = 3
@@ -53,14 +60,51 @@ def is_place(code, event):
     return event != "call" or code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
 
 
+# Instructions that change nothing, and call nothing.
+QUIET = re.compile(
+    "LOAD_(FAST.*|CONST|GLOBAL|ATTR|DEREF)|.*JUMP.*|(COMPARE|IS|CONTAINS)_OP|UNARY_NOT|TO_BOOL|"
+    "RETURN_(VALUE|CONST)|BUILD_TUPLE|UNPACK_SEQUENCE|COPY|SWAP|POP_TOP|EXTENDED_ARG|NOP|RESUME|CACHE"
+)
+
+
+@cache
+def handlers_of(code):
+    """For each line the handlers of exceptions there, and which lines are quiet.
+
+    A local variable is changed quietly where nothing handles exceptions: it goes with the frame.
+    """
+    entries = vars(dis.Bytecode(code))["exception_entries"]  # which has no type
+    handlers: dict[int | None, set[frozenset[int]]] = {}
+    loud = set()
+    for each in dis.get_instructions(code):
+        line = None if each.positions is None else each.positions.lineno
+        here = frozenset(
+            entry.target for entry in entries if entry.start <= each.offset < entry.end
+        )
+        handlers.setdefault(line, set()).add(here)
+        local = each.opname.startswith("STORE_FAST") and not here
+        if not (local or QUIET.fullmatch(each.opname)):
+            loud.add(line)
+    return handlers, set(handlers) - loud
+
+
+def is_same(code, line, other):
+    """Whether an exception at a line is as one at the other, where execution goes on."""
+    handlers, quiet = handlers_of(code)
+    return line in quiet and len(handlers[line]) == 1 and handlers[line] == handlers.get(other)
+
+
 class Passed:
     """Which places of the package the calls on this thread pass, in the order of the first times.
 
-    A place is a line of some code, and what happens there (`is_place`).
+    A place is a line of some code, and what happens there (`is_place`). One from which a quiet
+    line leads to another place at once is not among them, but that one.
     """
 
     def __init__(self):
         self.places = {}
+        self.leads = {}
+        self.last = None
 
     def __enter__(self):
         sys.settrace(self.trace)
@@ -68,13 +112,24 @@ class Passed:
 
     def __exit__(self, *_):
         sys.settrace(None)
+        # Not before: helpers would do the work while this thread looks into its code.
+        for place, line in self.leads.items():
+            if is_same(self.places[place], place[1], line):
+                del self.places[place]
 
     def trace(self, frame, event, argument):
         code = frame.f_code
+        (where, before), self.last = self.last or (None, None), None
         if not code.co_filename.startswith(PACKAGE):
             return None
-        if is_place(code, event):
-            self.places.setdefault((id(code), frame.f_lineno, event), code)
+        line = frame.f_lineno
+        place = (id(code), line, event)
+        if is_place(code, event) and place not in self.places:
+            if where is frame:
+                self.leads[before] = line
+            self.places[place] = code
+            if event == "line":
+                self.last = frame, place
         return self.trace
 
 
@@ -122,7 +177,7 @@ class Interrupted:
 def wait_for_successors(left=0):
     """Wait until no more than so many are at work."""
     until = monotonic() + PATIENCE_S
-    while executors.continuations.unfinished > left:
+    while unfinished_continuations() > left:
         assert monotonic() < until, "what was taken over does not end"
         sleep(0.001)
 
@@ -133,7 +188,7 @@ def check_threads(others):
     successors = [each for each in threads if "successor" in each.name]
     # A signal may leave two operations: a function of the user's waits for one within another.
     assert len(successors) <= LEFT + 3, threads
-    assert len(threads) - len(successors) <= others + 3 * executors.width(), threads
+    assert len(threads) - len(successors) <= others + 3 * width(), threads
 
 
 def descriptors():

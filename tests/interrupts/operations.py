@@ -1,5 +1,6 @@
 """Operations that are interrupted, and what must be true of them afterwards."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,8 @@ class Operation:
             store.write(OLD).result()
             shutil.copytree(f"{self.folder}/1", f"{self.folder}/0")
             return store
-        shutil.copytree(f"{self.folder}/0", f"{self.folder}/{self.number}")
+        # Values are replaced, never changed in place.
+        shutil.copytree(f"{self.folder}/0", f"{self.folder}/{self.number}", copy_function=os.link)
         return ts.open(self.spec(), context=self.context).result()
 
     def check(self, store, *, stopped):

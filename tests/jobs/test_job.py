@@ -224,7 +224,7 @@ class TestDocuments:
         with pytest.raises(ts.SpecError, match="is a directory; name one document in it"):
             Document("memory://a/").spec()
 
-    def test_secrets_are_not_told(self):
+    def test_secrets_are_not_shown(self):
         assert Document("https://me:pass@host/a.json?X-Signature=1").name == (
             "https://host/a.json?X-Signature=..."
         )
@@ -680,7 +680,7 @@ class TestJsonSchema:
         assert "'chunsk' was unexpected" in error.message
         assert list(error.absolute_path) == ["steps", 0]
 
-    def test_editors_are_told_of_jobs_where_a_document_is_empty(self):
+    def test_editors_get_the_members_of_jobs_where_a_document_is_empty(self):
         assert "tensorstore_py_job" in SCHEMA["properties"]
         assert set(SCHEMA["$defs"]["Job"]["properties"]) == {
             "$comment", "$schema", "tensorstore_py_job", *MEMBERS

@@ -99,7 +99,7 @@ class TestJobPlan:
         plan = ts.plan(ts.copy, *job(STEP).steps[0].options.values()).result()
         assert planned_of_json(plan.to_json()).steps[0].operation == "copy"
 
-    def test_what_is_wrong_is_told_before_anything_is_done(self, job):
+    def test_what_is_wrong_is_reported_before_anything_is_done(self, job):
         with pytest.raises(ts.NotFoundError, match="nothing to copy"):
             planned(job({**STEP, "source": "nowhere.zarr"}))
 
@@ -139,7 +139,7 @@ class TestJobPlan:
 
 
 class Told:
-    """A watcher that keeps what it is told."""
+    """A watcher that keeps what is reported to it."""
 
     def __init__(self):
         self.steps = []
@@ -198,7 +198,7 @@ class TestJobRun:
         assert "exists already at the destination" in str(report.steps[0].error)
 
     @pytest.mark.parametrize("with_manifest", [False, True])
-    def test_damage_is_told_when_all_else_is_done(self, job, source, tmp_path, with_manifest):
+    def test_damage_is_reported_when_all_else_is_done(self, job, source, tmp_path, with_manifest):
         (source / "c" / "0" / "1").write_bytes(b"x")
         manifest = Document(tmp_path / "m.json") if with_manifest else None
 
@@ -382,7 +382,7 @@ class TestReport:
         report = Report([StepReport("copy", each) for each in states])
         assert (report.state, report.exit_code) == (state, code)
 
-    def test_is_told_as_json_and_text(self):
+    def test_is_reported_as_json_and_text(self):
         step = StepReport("copy", "done", 2.0, 4096, 8192, 3, result={"mean": np.float64(0.5)})
         report = Report([step], "Why", {"kind": "threads"}, "3/64", began=0.0, seconds=2.0)
 
@@ -424,7 +424,7 @@ class TestReport:
         found = as_json(Pair({1: (np.int8(2), {3})}, [None, np.arange(2), object]))
         assert found == {"one": {"1": [2, [3]]}, "other": [None, [0, 1], str(object)]}
 
-    def test_arrays_are_told_by_their_place(self, tmp_path):
+    def test_arrays_are_distinguished_by_their_place(self, tmp_path):
         spec = {"driver": "zarr3", "kvstore": tmp_path / "a.zarr"}
         array = ts.open(spec, create=True, dtype="int8", shape=[3]).result()
         report = Report([StepReport("map_blocks", "done", result=array)])

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tensorstore_py._net.pool import close_pool
-from tensorstore_py._runtime.execution import start
 from tensorstore_py.plugin.http import HttpClient, HttpTiming, RetriesModel
 from tensorstore_py.plugin.kvstore import Semaphore
 from tensorstore_py.testing import FaultServer
+from tests.internals import close_pool
+from tests.runtime.processes import start
 
 CERTIFICATE = Path(__file__).with_name("certificate.pem")
 

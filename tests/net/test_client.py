@@ -21,7 +21,6 @@ from tensorstore_py.plugin.http import (
     HttpThrottle,
     HttpTiming,
     HttpVerdict,
-    RateLimiter,
     RateLimits,
 )
 from tensorstore_py.plugin.kvstore import ByteRange, Semaphore
@@ -98,7 +97,7 @@ def test_the_server_says_when(serve, client, get, web, pauses):
     assert pauses.taken == [17.0]
 
 
-def test_a_wish_that_is_too_long_is_told(serve, client, get, web, pauses):
+def test_a_pause_that_is_too_long_is_an_error(serve, client, get, web, pauses):
     server = serve(web.handle, [status(429, {"Retry-After": "86400"})])
 
     with pytest.raises(UnavailableError, match="86400 s"):
@@ -126,7 +125,7 @@ def test_a_part_outside_is_an_error_with_a_name(serve, client, get, web):
     assert len(server.requests) == 1
 
 
-def test_flipped_bits_are_tried_again_and_then_told(serve, client, get):
+def test_flipped_bits_are_tried_again_and_then_reported(serve, client, get):
     headers = {"x-goog-hash": "crc32c=gP2sZA=="}
     web = WebValues({"a": VALUE}, headers=headers)
     server = serve(web.handle, [flipped(3)] * 9)
@@ -443,7 +442,7 @@ class Unable(HttpSigner):
         raise PermissionDeniedError("the account is locked")
 
 
-def test_who_signs_may_be_out_for_a_moment(serve, client, get, web):
+def test_a_signer_may_be_out_for_a_moment(serve, client, get, web):
     server = serve(web.handle)
     signer = Unable(UnavailableError("nobody there"), UnavailableError("nobody there"))
 
@@ -455,7 +454,7 @@ def test_who_signs_may_be_out_for_a_moment(serve, client, get, web):
     assert error.value.attempts == 5
 
 
-def test_who_must_not_sign_says_so_by_the_key(serve, client, get, web):
+def test_an_account_that_may_not_sign_is_an_error_with_the_key(serve, client, get, web):
     server = serve(web.handle, [None, status(401)])
     signer = Unable(PermissionDeniedError("no such account"))
 
@@ -494,7 +493,7 @@ def test_a_clock_that_is_right_is_no_reason_to_try_again(serve, client, get, web
 
 
 class Log(HttpThrottle):
-    """Writes down what it is asked and told."""
+    """Records what it is asked, and what it is given."""
 
     def __init__(self):
         super().__init__()
@@ -527,8 +526,10 @@ def test_reads_and_writes_have_rates_of_their_own(serve, client, run):
         waits.append(seconds)
 
     rates = RateLimits(
-        RateLimiter(10, now=lambda: 0.0, sleep=sleep),
-        RateLimiter(2, now=lambda: 0.0, sleep=sleep),
+        10,
+        2,
+        now=lambda: 0.0,
+        sleep=sleep,
     )
     server = serve(lambda _: Reply(200, b""))
     paced = client(throttle=HttpThrottle(rates))
@@ -542,7 +543,7 @@ def test_reads_and_writes_have_rates_of_their_own(serve, client, run):
     assert waits == [0.1, 0.2, 0.5, 1.0, 1.5, 0.3]
 
 
-def test_who_waits_for_a_turn_holds_no_slot(serve, client, run):
+def test_waiting_for_a_turn_holds_no_slot(serve, client, run):
     server = serve(lambda _: Reply(200, b"x"))
 
     class Stuck(HttpThrottle):

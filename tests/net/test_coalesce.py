@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorstore_py.errors import AbortedError
-from tensorstore_py.plugin.http import coalesce, read_coalesced
+from tensorstore_py.plugin.http import read_coalesced
 from tensorstore_py.plugin.kvstore import WHOLE, ByteRange, ReadResult, TimestampedStorageGeneration
 
 VALUE = bytes(range(200))
@@ -21,42 +21,48 @@ def any_range():
     return st.one_of(bounded(), st.just(WHOLE), st.integers(1, 200).map(lambda n: ByteRange(-n)))
 
 
-@given(st.lists(any_range(), max_size=20), st.integers(0, 40), st.integers(1, 400))
-def test_every_range_is_inside_one_group(ranges, gap, limit):
-    groups = coalesce(ranges, gap, limit)
+def requests(ranges, **limits):
+    """What is asked for, for the sake of these ranges; there is a value however far they reach."""
+    asked: list[ByteRange] = []
 
-    assert sorted(n for group in groups for n in group.members) == list(range(len(ranges)))
-    for group in groups:
-        whole, parts = group.byte_range, [ranges[n] for n in group.members]
-        if len(parts) == 1:
-            assert parts == [whole]
-            continue
-        assert whole.stop is not None
-        assert whole.start == min(part.start for part in parts)
-        assert whole.stop == max(part.stop or 0 for part in parts)
-        assert whole.stop - whole.start <= limit
+    async def read(byte_range):
+        asked.append(byte_range)
+        return ReadResult("value", bytes((byte_range.stop or 0) - max(0, byte_range.start)))
+
+    results = asyncio.run(read_coalesced(read, ranges, **limits))
+    assert len(results) == len(ranges)
+    return asked
+
+
+@given(st.lists(any_range(), max_size=20), st.integers(0, 40), st.integers(1, 400))
+def test_every_range_is_inside_one_request(ranges, gap, limit):
+    asked = requests(ranges, gap=gap, limit=limit)
+
+    bounds = [(each.start, each.stop) for each in asked if each.stop is not None]
+    for each in ranges:
+        if each.stop is None:
+            assert asked.count(each) == ranges.count(each)
+        else:
+            assert any(start <= each.start and each.stop <= stop for start, stop in bounds)
+    for start, stop in bounds:
+        assert start in {each.start for each in ranges}
+        assert stop in {each.stop for each in ranges}
+        assert stop - start <= limit or ByteRange(start, stop) in ranges
 
 
 @given(st.lists(bounded(), max_size=20), st.integers(0, 40))
-def test_groups_are_further_apart_than_the_gap(ranges, gap):
-    groups = sorted(group.byte_range for group in map(Ordered, coalesce(ranges, gap)))
+def test_requests_are_further_apart_than_the_gap(ranges, gap):
+    bounds = sorted((each.start, each.stop or 0) for each in requests(ranges, gap=gap))
 
-    for before, after in itertools.pairwise(groups):
+    for before, after in itertools.pairwise(bounds):
         assert after[0] - before[1] > gap
-
-
-class Ordered:
-    """A group by its bounds."""
-
-    def __init__(self, group):
-        self.byte_range = (group.byte_range.start, group.byte_range.stop)
 
 
 def test_merges_across_the_gap_of_the_reference_and_no_more():
     near, far = ByteRange(10 + 4095, 5000), ByteRange(10 + 4096, 5000)
 
-    assert len(coalesce([ByteRange(0, 10), near])) == 1
-    assert len(coalesce([ByteRange(0, 10), far])) == 2
+    assert len(requests([ByteRange(0, 10), near])) == 1
+    assert len(requests([ByteRange(0, 10), far])) == 2
 
 
 class Source:
@@ -88,7 +94,7 @@ def test_results_come_in_the_order_of_the_ranges(ranges, gap):
 
     expected = [VALUE[slice(*byte_range.resolve(len(VALUE)))] for byte_range in ranges]
     assert [bytes(result.value) for result in results] == expected
-    assert len(source.reads) == len(coalesce(ranges, gap))
+    assert len(source.reads) == len(requests(ranges, gap=gap))
 
 
 async def test_all_results_are_of_one_generation():

@@ -70,7 +70,7 @@ def test_waits_for_as_long_as_the_server_asks():
     assert state().delay_after(lost(wait_s=0.0), 0.0) >= 1.0
 
 
-def test_who_is_told_to_come_back_much_later_is_told_now():
+def test_a_much_later_retry_is_an_error_now():
     assert state().delay_after(lost(wait_s=3600.0), 0.0) is None
 
 

@@ -61,7 +61,7 @@ def test_refused_credentials_may_be_renewed():
     assert HttpDialect().verdict(HttpResponse(401, {})) is HttpVerdict.REFRESH
 
 
-def test_plain_words_are_told_in_one_line():
+def test_plain_text_is_shown_in_one_line():
     plain = HttpResponse(403, {"Content-Type": "text/plain"}, b"ask\n the  owner")
     page = HttpResponse(403, {"Content-Type": "text/html"}, b"<html>")
 

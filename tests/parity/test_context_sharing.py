@@ -1,4 +1,4 @@
-"""Who shares a resource with whom: the same table, in the reference and here."""
+"""Which handles share a resource: the same table, in the reference and here."""
 
 import itertools
 import pickle
@@ -105,7 +105,7 @@ def context_of(library, what, the):
 
 @pytest.mark.parametrize(("one", "other", "first", "second"), STORES, ids=str)
 @pytest.mark.parametrize("how", ["argument", "member"])
-def test_who_reads_what_the_other_wrote(one, other, first, second, how):
+def test_which_read_what_the_other_wrote(one, other, first, second, how):
     answers = []
     for library in LIBRARIES:
         the = library.Context(DEFINED)
@@ -128,7 +128,7 @@ def test_who_reads_what_the_other_wrote(one, other, first, second, how):
 
 @pytest.mark.parametrize("name", [MAP, f"{MAP}#a", f"{MAP}#same", f"{MAP}#null", {}], ids=str)
 @pytest.mark.parametrize("way", ["spec", "pickle", "unbound", "stripped"])
-def test_who_still_shares_after_a_round_trip(name, way):
+def test_which_share_after_a_round_trip(name, way):
     answers = []
     for library in LIBRARIES:
         context = library.Context(DEFINED)

@@ -13,7 +13,7 @@ BATCH = 20
 
 
 def created(library, number):
-    """Everything that can be told of the array; the class of the error if it is refused."""
+    """Everything that can be found out about the array; the class of the error if it is refused."""
     context = library.Context()
     asked = spec(number)
     try:

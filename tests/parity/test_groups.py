@@ -95,7 +95,7 @@ def told_by_zarr(path, *, consolidated=None):
 
 @pytest.mark.parametrize("make", [by_zarr, by_us])
 @pytest.mark.parametrize(("version", "together"), EVERY)
-def test_both_are_told_the_same(tmp_path, make, version, together):
+def test_both_find_the_same_tree(tmp_path, make, version, together):
     make(tmp_path, version, consolidated=together)
 
     ours_told = told_by_us(tmp_path, consolidated=together)

@@ -226,7 +226,7 @@ def told_of_new_array(library, members):
 
 @pytest.mark.parametrize("members", ASKED, ids=lambda members: json.dumps(members)[:60])
 @pytest.mark.parametrize("told", [told_of_spec, told_of_new_array])
-def test_the_same_is_told_of_what_is_asked(told, members):
+def test_the_same_is_reported_for_what_is_asked(told, members):
     assert told(ours, members) == told(wheel, members)
 
 
@@ -303,7 +303,7 @@ READ_HERE = (
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=json.dumps)
-def test_the_same_is_told_of_a_document(change):
+def test_the_same_is_reported_for_a_document(change):
     text = json.dumps({name: value for name, value in {**BASE, **change}.items() if value})
     found = []
     for library in (ours, wheel):

@@ -87,7 +87,7 @@ def labels(dice: random.Random, shape: list[int]) -> list[str]:
 
 
 def created(library: Any, number: int) -> Any:
-    """Everything that can be told of the array; "refused" if it cannot be had."""
+    """Everything that can be found out about the array; "refused" if it cannot be had."""
     context = library.Context()
     try:
         array = library.open(spec(number), context=context).result()

@@ -115,7 +115,7 @@ def test_we_read_each_chunk_that_zarr_writes(tmp_path, chain):
 @settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=2), st.data())
 def test_even_chunks_under_either_name(sizes, data):
-    """What a regular array of the reference does, one with the same chunks told otherwise does."""
+    """What a regular array of the reference does, with the same chunks in another form does."""
     shape = [data.draw(st.integers(1, 12)) for _ in sizes]
     lists = [[[size, -(-extent // size)]] for size, extent in zip(sizes, shape, strict=True)]
     told = [

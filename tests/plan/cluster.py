@@ -7,13 +7,29 @@ from collections import Counter
 from benchmarks.simulated_time import simulated
 from tensorstore_py._plan.manifest import Manifest
 from tensorstore_py._plan.parts import Parts
-from tensorstore_py._plan.record import Clock, Owner
+from tensorstore_py._plan.record import Clock, Owner, Record
+from tensorstore_py._plan.status import status_of
 from tensorstore_py._plan.work import Work
 from tensorstore_py._plan.worker import Worker
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.testing import CountingStore, FaultyStore, LoopStore, StoreAround
 
-__all__ = ["Cluster", "Line", "MachineClock", "machine", "simulated", "until"]
+# Tests of the inner parts of manifests take them from here.
+__all__ = [
+    "Cluster",
+    "Line",
+    "MachineClock",
+    "Manifest",
+    "Owner",
+    "Parts",
+    "Record",
+    "Work",
+    "Worker",
+    "machine",
+    "simulated",
+    "status_of",
+    "until",
+]
 
 REQUEST: dict[str, object] = {"request": {"source": "memory://a/"}}
 

@@ -132,15 +132,15 @@ class Killing:
             most = 40 + 720 // self.kills
             pair = [self._begin(self.chance.randrange(20, most)) for _ in range(count)]
             for process in pair:
-                _, told = process.communicate(timeout=80)
+                _, reporter = process.communicate(timeout=240)
                 if process.returncode == -signal.SIGKILL:
                     self.killed += 1
                 else:
-                    assert process.returncode == 0, told
+                    assert process.returncode == 0, reporter
                     return
         last = self._begin(0)
-        _, told = last.communicate(timeout=80)
-        assert last.returncode == 0, told
+        _, reporter = last.communicate(timeout=240)
+        assert last.returncode == 0, reporter
 
     def _begin(self, left):
         environment = {

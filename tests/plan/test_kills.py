@@ -25,16 +25,16 @@ class TestKills:
         done = subprocess.run(
             [*python, str(PROGRAM), str(tmp_path), "1", f"{KILLS}"],
             cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True,
-            timeout=80, check=False,
+            timeout=240, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        killed = set(map(str, told["killed"]))
+        reporter = json.loads(done.stdout)
+        killed = set(map(str, reporter["killed"]))
         ran = [(tmp_path / "ran" / f"{task}").read_text().split() for task in range(TASKS)]
 
         assert not done.stderr
-        assert set(told["statuses"]) == {0}
-        assert len(killed) >= 3
+        assert set(reporter["statuses"]) == {0}
+        assert len(killed) == KILLS
         for runs in ran:
             assert len([pid for pid in runs if pid not in killed]) <= 1
         again = sum(map(len, ran)) - TASKS

@@ -1,4 +1,4 @@
-"""The manifest: its documents and records, who owns a part, and how free parts are found."""
+"""The manifest: its documents and records, the owners of parts, and how free parts are found."""
 
 import asyncio
 import json
@@ -162,7 +162,7 @@ class TestManifest:
 
         assert done(of(store).load) == stored
 
-    def test_who_deletes_the_plan_begins_anew(self, begun, store):
+    def test_deleting_the_plan_begins_anew(self, begun, store):
         done(lambda: begun.put(3, Record(machine("a")), NO_VALUE))
         done(lambda: store.write("copy.json", None))
 
@@ -551,7 +551,7 @@ class TestOwner:
 
         assert not owner.is_gone()
 
-    def test_no_two_are_the_same_and_people_can_tell_who_it_is(self):
+    def test_no_two_are_the_same_and_the_name_shows_the_owner(self):
         owner = Owner.new()
 
         assert owner.id != Owner.new().id

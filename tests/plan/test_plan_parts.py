@@ -296,7 +296,7 @@ class TestArrays:
 
         assert json["context"] == {"memory_limit": {"limit_bytes": 77}}
 
-    def test_what_is_gone_or_changed_is_told(self, tmp_path):
+    def test_what_is_gone_or_changed_is_reported(self, tmp_path):
         store = array(tmp_path)
         json = array_json(store, "a")
         ts.open(store.spec(), create=True, delete_existing=True, open=False).result()
@@ -333,7 +333,7 @@ class Noting:
     """
 
     item_bytes = 4
-    told_bytes = 2
+    progress_bytes = 2
 
     def __init__(self, blocks, error=None, memory=None, inline=False):
         self.blocks, self.error, self.memory, self.inline = blocks, error, memory, inline
@@ -421,10 +421,10 @@ class TestTasks:
         with pytest.raises(type(error)) as caught:
             run(stage, 0, 3)
 
-        told = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
-        assert "task 1" in told
-        assert '"/a"[2:4]' in told
-        assert "disk full" in told
+        reporter = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+        assert "task 1" in reporter
+        assert '"/a"[2:4]' in reporter
+        assert "disk full" in reporter
 
     def test_memory_is_taken_and_given_back(self):
         memory = MemoryBudget(16)
@@ -595,7 +595,7 @@ class TestEngines:
         with pytest.raises(ts.UnsupportedError, match="pip install ray"):
             engine_of("ray")
 
-    def test_errors_that_come_together_are_told_once(self, caplog):
+    def test_errors_that_come_together_are_reported_once(self, caplog):
         with ThreadPoolExecutor(4) as executor, pytest.raises(ts.NotFoundError):
             given(engine_of(executor), [Giving(0, ts.NotFoundError("gone")) for _ in range(40)])
         gc.collect()
@@ -605,9 +605,9 @@ class TestEngines:
 
 def told_of(stages):
     seen: list[Progress] = []
-    told = Reporter(seen.append)
-    told.begin(2 * 2 * 5, 5, 2)
-    return StageProgress(stages, told), seen
+    reporter = Reporter(seen.append)
+    reporter.begin(2 * 2 * 5, 5, 2)
+    return StageProgress(stages, reporter), seen
 
 
 class TestShare:
@@ -621,7 +621,7 @@ class TestShare:
         assert seen[-1].chunks_done == 5
         assert seen[-1].arrays_done == 2
 
-    def test_what_others_have_done_is_told_at_the_end(self):
+    def test_what_others_have_done_is_reported_at_the_end(self):
         share, seen = told_of((Stage((step("a", 3),)), Stage((step("b", 2),))))
         share.advance(1, 1)
 
@@ -630,7 +630,7 @@ class TestShare:
 
         assert (seen[-1].bytes_done, seen[-1].arrays_done) == (20, 2)
 
-    def test_what_is_seen_elsewhere_and_told_here_is_not_counted_twice(self):
+    def test_what_is_seen_elsewhere_and_reported_here_is_not_counted_twice(self):
         share, seen = told_of((Stage((step("a", 3), step("b", 2))),))
 
         share.reach(0, 3)
@@ -663,11 +663,11 @@ def result_of(body):
 
 
 def joined(tmp_path, **options):
-    told = []
-    given = {"told": lambda number, tasks: told.append((number, tasks)), **options}
+    reporter = []
+    given = {"on_progress": lambda number, tasks: reporter.append((number, tasks)), **options}
     outcomes, is_done = result_of(lambda: join(place(tmp_path), ts.Context(), **given))
     assert is_done
-    return outcomes, told
+    return outcomes, reporter
 
 
 class TestRecorded:
@@ -675,8 +675,8 @@ class TestRecorded:
         tree(tmp_path / "old")
         (stage,) = result_of(lambda: store_plan(copied(tmp_path), place(tmp_path)))
 
-        outcome, told = joined(tmp_path, share=(1, 3))
-        assert sum(tasks for _, tasks in told) == stage.count
+        outcome, reporter = joined(tmp_path, share=(1, 3))
+        assert sum(tasks for _, tasks in reporter) == stage.count
         for share in ((0, 3), (2, 3)):
             (late,), _ = joined(tmp_path, share=share)
             assert late.steps == {}
@@ -700,7 +700,7 @@ class TestRecorded:
         with pytest.raises(ts.FailedPreconditionError, match="is of other work: codec"):
             result_of(lambda: store_plan(copied(tmp_path, codec="zstd"), place(tmp_path)))
 
-    def test_another_limit_on_memory_is_told(self, tmp_path):
+    def test_another_limit_on_memory_is_reported(self, tmp_path):
         tree(tmp_path / "old")
         result_of(lambda: store_plan(copied(tmp_path), place(tmp_path)))
 
@@ -744,6 +744,6 @@ def test_progress_of_workers_elsewhere_is_what_the_manifest_says(tmp_path, monke
             manifest=tmp_path / "copy.json", context=ts.Context(SMALL),
         ).result()  # fmt: skip
 
-    told = [each.bytes_done for each in seen]
-    assert told == sorted(told)
-    assert 0 < told[1] < told[-1] == IMAGE.nbytes + 6
+    reporter = [each.bytes_done for each in seen]
+    assert reporter == sorted(reporter)
+    assert 0 < reporter[1] < reporter[-1] == IMAGE.nbytes + 6

@@ -144,7 +144,7 @@ def test_the_stored_plan_has_no_secrets_and_is_readable(tmp_path):
     assert [step["name"] for stage in stored["stages"] for step in stage] == ["mask", "raw/image"]
 
 
-def test_a_worker_that_is_gone_is_told_of(tmp_path):
+def test_a_worker_that_is_gone_is_reported(tmp_path):
     tree(tmp_path / "old")
     with processes(1) as executor:
         executor.submit(os._exit, 3)

@@ -12,17 +12,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorstore_py import DataLossError, UnavailableError
-from tensorstore_py._interface.generation import NO_VALUE
-from tensorstore_py._plan.manifest import Manifest
-from tensorstore_py._plan.parts import Parts
-from tensorstore_py._plan.record import Owner, Record
-from tensorstore_py._plan.status import status_of
-from tensorstore_py._plan.work import Work
-from tensorstore_py._plan.worker import Worker
-from tensorstore_py._runtime.execution import start
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
+from tensorstore_py.plugin.kvstore import NO_VALUE
 from tensorstore_py.testing import CountedWaits, CountingStore, FaultyStore, LoopStore
-from tests.plan.cluster import REQUEST, Cluster, Line, MachineClock, machine, simulated, until
+from tests.plan.cluster import (
+    REQUEST,
+    Cluster,
+    Line,
+    MachineClock,
+    Manifest,
+    Owner,
+    Parts,
+    Record,
+    Work,
+    Worker,
+    machine,
+    simulated,
+    status_of,
+    until,
+)
+from tests.runtime.processes import start
 
 
 class StoppedError(Exception):
@@ -34,23 +43,23 @@ class TestWorker:
     @pytest.mark.parametrize("width", [1, 7])
     def test_one_worker_does_each_task_once(self, tasks, width):
         cluster = Cluster(tasks)
-        told: list[int] = []
+        reporter: list[int] = []
 
-        outcome = simulated(cluster.run(width=width, told=told.append))
+        outcome = simulated(cluster.run(width=width, on_progress=reporter.append))
 
         assert outcome[:3] == ("done", tasks, 0)
         assert cluster.ran == dict.fromkeys(range(tasks), 1)
-        assert sum(told) == tasks
+        assert sum(reporter) == tasks
 
     @pytest.mark.parametrize("workers", [2, 30])
     def test_many_workers_do_each_task_once(self, workers):
         cluster = Cluster(600)
-        told: list[list[int]] = [[] for _ in range(workers)]
+        reporter: list[list[int]] = [[] for _ in range(workers)]
 
         async def main():
             return await asyncio.gather(
                 *(
-                    cluster.run(f"{number}", seed=number, told=told[number].append)
+                    cluster.run(f"{number}", seed=number, on_progress=reporter[number].append)
                     for number in range(workers)
                 )
             )
@@ -61,7 +70,7 @@ class TestWorker:
         assert sum(outcome.tasks for outcome in outcomes) == 600
         assert {outcome.state for outcome in outcomes} == {"done"}
         assert all(outcome.tasks > 0 for outcome in outcomes)
-        assert all(sum(each) <= 600 for each in told)
+        assert all(sum(each) <= 600 for each in reporter)
 
     def test_shares_are_done_by_those_they_are_meant_for(self):
         cluster = Cluster(64)
@@ -75,7 +84,7 @@ class TestWorker:
         # each part is claimed, finished and listed as such, and no worker got in another's way
         assert cluster.requests <= 64 * 3 + 4 * 16
 
-    def test_who_is_done_with_its_share_helps_others(self):
+    def test_a_worker_that_is_done_with_its_share_helps_others(self):
         cluster = Cluster(40)
 
         outcome = simulated(cluster.run(share=(3, 4)))
@@ -212,7 +221,7 @@ class TestWorker:
         assert outcome.tasks == 60 - 6  # all before it, and what ran beside it
         assert seconds < 60
 
-    def test_who_is_cancelled_lets_others_have_its_part(self):
+    def test_a_cancelled_worker_lets_others_have_its_part(self):
         cluster = Cluster(20, size=20)
 
         async def main():
@@ -230,7 +239,7 @@ class TestWorker:
         assert cluster.ran == dict.fromkeys(range(20), 1)
         assert seconds < 25
 
-    def test_who_does_not_wait_leaves_what_others_are_at(self):
+    def test_a_worker_that_does_not_wait_leaves_what_others_are_at(self):
         cluster = Cluster(2, size=1, task_s=1000)
 
         async def main():
@@ -246,7 +255,7 @@ class TestWorker:
         assert seconds < 15
         assert slow[:2] == ("done", 1)
 
-    def test_who_does_not_wait_still_waits_for_the_beginning(self):
+    def test_a_caller_that_does_not_wait_still_waits_for_the_beginning(self):
         cluster = Cluster(40, size=1, task_s=20)
 
         async def begin(_):
@@ -372,7 +381,7 @@ class TestClaims:
 
         assert simulated(lost_and_found(cluster, after_s=300)) < 25
 
-    def test_who_works_slowly_keeps_its_part_however_wrong_clocks_are(self):
+    def test_a_slow_worker_keeps_its_part_however_wrong_clocks_are(self):
         cluster = Cluster(4, size=2, task_s=2000)
 
         async def main():
@@ -402,7 +411,7 @@ class TestClaims:
 
         assert cluster.began == dict.fromkeys(range(4), 1)
 
-    def test_who_finds_its_part_taken_stops(self):
+    def test_a_worker_whose_part_was_taken_stops(self):
         cluster = Cluster(40, size=40)
         line = Line(cluster.store)
 
@@ -633,7 +642,7 @@ class TestStatus:
             assert worker.rate == pytest.approx(10, rel=0.2)
         assert (
             cluster.requests == 1 + 2 + 2
-        )  # a listing, the beginning, the end, and who is at work
+        )  # a listing, the beginning, the end, and which workers are at work
 
     def test_all_were_lost(self):
         cluster = Cluster(100, size=25)

@@ -15,6 +15,7 @@ __all__ = [
     "FORK",
     "ROOT",
     "forked",
+    "library_loop",
     "occupy_loop",
     "occupy_workers",
     "run_inline",

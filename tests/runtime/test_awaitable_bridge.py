@@ -31,7 +31,7 @@ async def running():
     return asyncio.get_running_loop()
 
 
-async def test_runs_where_it_is_told_to(loop):
+async def test_runs_in_the_loop_that_is_given(loop):
     assert await in_other_loop(loop, running) is loop
 
 
@@ -138,7 +138,7 @@ class Callable:
         (lambda number: slow(number + 0), True),
     ],
 )
-def test_its_temperament_is_told_by_its_kind(function, inline):
+def test_its_execution_mode_follows_from_its_kind(function, inline):
     wrapped = UserFunction(function, None)
     assert wrapped.inline is inline
     assert start(wrapped.inline, lambda: wrapped(wrapped.inline, 4)).result() == 5

@@ -71,7 +71,7 @@ def test_a_row_stands_in_other_memory_than_a_chunk():
 
 
 @pytest.mark.parametrize("size", [10, HUGE_PAGE_BYTES + 10])
-def test_parts_are_joined_in_order_and_nobody_changes_them(size):
+def test_parts_are_joined_in_order_and_the_result_is_read_only(size):
     parts: list[bytes | bytearray | memoryview] = [
         b"begin",
         memoryview(bytes(size)),

@@ -126,7 +126,7 @@ class TestInline:
         with pytest.raises(asyncio.CancelledError):
             future.result()
 
-    def test_cancelled_while_it_runs_it_is_told(self):
+    def test_cancelled_while_it_runs_it_gets_the_cancellation(self):
         begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
         seen: list[bool] = []
 
@@ -229,7 +229,7 @@ class TestOnTheLoop:
 
 @pytest.mark.parametrize("inline", [True, False])
 class TestDeferred:
-    def test_begins_when_it_is_told(self, inline):
+    def test_begins_when_it_is_started(self, inline):
         begun = []
 
         async def body():
@@ -374,13 +374,13 @@ class TestCompletion:
         whole = completion_of(start(True, who))
         assert whole.result() is None
 
-    def test_who_asks_for_it_runs_the_work(self):
+    def test_the_thread_that_asks_for_it_runs_the_work(self):
         job = Job(who)
         future = job.future
         assert completion_of(future).result() is None
         assert future.result() == threading.get_ident()
 
-    def test_who_polls_it_hurries_the_work(self):
+    def test_polling_it_hurries_the_work(self):
         done = threading.Event()
         future = start(True, who)
         future.follow(lambda _: done.set())

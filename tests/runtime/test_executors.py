@@ -106,7 +106,7 @@ def test_work_in_the_queue_is_finished_at_exit():
     assert out.split() == [str(number) for number in range(50)]
 
 
-def test_futures_nobody_waited_for_are_finished_at_exit():
+def test_futures_without_a_waiter_are_finished_at_exit():
     out = run_script("""
         import sys
         from tensorstore_py._runtime.execution import start

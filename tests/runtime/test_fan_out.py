@@ -13,7 +13,7 @@ both = pytest.mark.parametrize("inline", [True, False])
 
 
 def spread(inline, steps, work, count, width=None):
-    """Run one fan-out to its end, where its temperament runs."""
+    """Run one fan-out to its end, in its execution mode."""
     return start(inline, lambda: fan_out(inline, steps, work, count=count, width=width)).result()
 
 
@@ -166,7 +166,7 @@ class TestPieces:
         steps = iter(range(count))
         run_inline(fan_out(True, steps, work, count=count, width=width, step_pieces=pieces))
 
-    def test_nobody_is_asked_to_help_with_what_is_over_sooner(self, judged, asked):
+    def test_no_thread_is_asked_to_help_with_what_is_over_sooner(self, judged, asked):
         seen: list[int] = []
 
         async def work(step):
@@ -189,7 +189,7 @@ class TestPieces:
 
     @staticmethod
     def taking(monkeypatch, judged, taken):
-        """Time passes as told: so much for each step, one after the other."""
+        """Time passes as given: so much for each step, one after the other."""
         now = 0.0
         coming = iter(taken)
         monkeypatch.setattr("tensorstore_py._runtime.fan_out.perf_counter", lambda: now)
@@ -467,7 +467,7 @@ def test_parts_of_what_is_under_way_go_on_while_all_workers_wait(part):
         go_on.set()
 
 
-def test_a_body_elsewhere_stops_with_who_waits_for_it():
+def test_a_body_elsewhere_stops_with_its_waiter():
     begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
     done: list[int] = []
 

@@ -432,18 +432,18 @@ class Noted(Work):
 class TestWork:
     """What a Future asks of its work, and when it lets go of it."""
 
-    def test_is_done_by_who_asks_for_the_result(self):
+    def test_is_done_by_the_thread_that_asks_for_the_result(self):
         work = Noted(7)
         assert work.future.result() == 7
         assert work.asked == ["run"]
 
-    def test_is_started_by_who_asks_with_a_limit(self):
+    def test_is_started_by_a_caller_that_asks_with_a_limit(self):
         work = Noted(7)
         with pytest.raises(TimeoutError):
             work.future.result(timeout=0)
         assert work.asked == ["start"]
 
-    def test_is_started_by_who_waits_because_it_has_begun(self):
+    def test_is_started_by_a_caller_that_waits_because_it_has_begun(self):
         class Begun(Noted):
             def start(self):
                 self.future._fulfil(7)
@@ -452,7 +452,7 @@ class TestWork:
         assert work.future.result() == 7
         assert work.asked == ["run"]
 
-    def test_is_started_by_who_polls_or_adds_a_callback(self):
+    def test_is_started_by_a_caller_that_polls_or_adds_a_callback(self):
         work = Noted(7)
         assert not work.future.done()
         work.future.add_done_callback(print)

@@ -133,7 +133,7 @@ def test_it_ends_what_it_includes(close):
         outer.include(Lifetime("late"))
 
 
-def test_what_nobody_has_any_more_is_not_kept():
+def test_what_has_no_reference_is_not_kept():
     outer = Lifetime("outer")
     outer.include(Lifetime("inner"))
     assert outer._inner is not None

@@ -6,8 +6,8 @@ from threading import Barrier, Lock, Thread
 
 import pytest
 
-from tensorstore_py.plugin.driver import MemoryBudget
-from tensorstore_py.plugin.http import RateLimiter
+import tensorstore_py as ts
+from tensorstore_py.plugin.http import RateLimits
 from tensorstore_py.plugin.kvstore import Semaphore, ThreadLimiter
 from tests.runtime.processes import run_inline
 
@@ -21,12 +21,17 @@ def run_all(*bodies):
     assert not any(thread.is_alive() for thread in threads)
 
 
+def memory_budget(limit):
+    """What the context resource `memory_limit` gives."""
+    return ts.Context({"memory_limit": {"limit_bytes": limit}})["memory_limit"].value
+
+
 def take(budget, size):
     run_inline(budget.acquire(True, size))
 
 
 class Peak:
-    """Counts who is inside."""
+    """Counts how many are inside."""
 
     def __init__(self):
         self.inside = self.highest = 0
@@ -58,7 +63,7 @@ def test_threads_inside_never_exceed_the_places():
     assert places.available == places.limit == 3
 
 
-def test_who_must_not_wait_takes_a_place_if_there_is_one():
+def test_a_caller_that_must_not_wait_takes_a_place_if_there_is_one():
     places = ThreadLimiter(2)
 
     assert [places.try_acquire() for _ in range(3)] == [True, True, False]
@@ -111,7 +116,7 @@ async def test_a_cancelled_task_frees_its_slot_and_its_turn():
 
 
 def test_bytes_in_flight_never_exceed_the_limit():
-    budget, peak = MemoryBudget(100), Peak()
+    budget, peak = memory_budget(100), Peak()
     barrier = Barrier(6)
 
     def body(size):
@@ -128,7 +133,7 @@ def test_bytes_in_flight_never_exceed_the_limit():
 
 
 def test_what_is_larger_than_the_limit_goes_alone():
-    budget = MemoryBudget(10)
+    budget = memory_budget(10)
     take(budget, 25)
     entered = []
 
@@ -145,7 +150,7 @@ def test_what_is_larger_than_the_limit_goes_alone():
 
 
 def test_blocks_have_half_and_leave_the_other_to_chunks():
-    budget = MemoryBudget(100)
+    budget = memory_budget(100)
     blocks = budget.blocks
     assert blocks.limit == 50
     take(budget, 80)
@@ -181,7 +186,7 @@ def test_blocks_have_half_and_leave_the_other_to_chunks():
 
 
 def test_blocks_and_chunks_go_on_at_any_limit():
-    budget, peak = MemoryBudget(100), Peak()
+    budget, peak = memory_budget(100), Peak()
     barrier = Barrier(4)
 
     def body(block, chunk):
@@ -202,7 +207,7 @@ def test_blocks_and_chunks_go_on_at_any_limit():
 
 
 async def test_first_come_first_served_on_a_loop():
-    budget = MemoryBudget(10)
+    budget = memory_budget(10)
     await budget.acquire(False, 8)
     order = []
 
@@ -223,7 +228,7 @@ async def test_first_come_first_served_on_a_loop():
 
 
 async def test_a_cancelled_waiter_leaves_the_queue():
-    budget = MemoryBudget(10)
+    budget = memory_budget(10)
     take(budget, 10)
     waiter = asyncio.ensure_future(budget.acquire(False, 10))
     follower = asyncio.ensure_future(budget.acquire(False, 1))
@@ -236,7 +241,7 @@ async def test_a_cancelled_waiter_leaves_the_queue():
 
 
 async def test_a_waiter_cancelled_when_its_turn_has_come_gives_it_back():
-    budget = MemoryBudget(10)
+    budget = memory_budget(10)
     take(budget, 10)
     waiter = asyncio.ensure_future(budget.acquire(False, 10))
     await asyncio.sleep(0)
@@ -247,7 +252,7 @@ async def test_a_waiter_cancelled_when_its_turn_has_come_gives_it_back():
 
 
 def test_what_cannot_exceed_the_limit_is_not_counted():
-    budget = MemoryBudget(6400)
+    budget = memory_budget(6400)
     assert not budget.matters(True, 100)
     assert budget.matters(True, 101)
     assert budget.matters(False, 1)
@@ -256,7 +261,7 @@ def test_what_cannot_exceed_the_limit_is_not_counted():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 def test_a_forked_child_finds_everything_free():
-    places, budget = ThreadLimiter(1), MemoryBudget(5)
+    places, budget = ThreadLimiter(1), memory_budget(5)
     places.acquire()
     take(budget, 5)
     child = os.fork()
@@ -285,7 +290,9 @@ def clock():
 
 @pytest.fixture
 def rate(clock):
-    return lambda *arguments: RateLimiter(*arguments, now=lambda: clock.now, sleep=clock.sleep)
+    return lambda rate, doubling_s=0.0: (
+        RateLimits(rate, None, doubling_s, now=lambda: clock.now, sleep=clock.sleep).read
+    )
 
 
 async def test_turns_are_as_far_apart_as_the_rate_says(rate, clock):
@@ -323,14 +330,15 @@ async def test_turns_come_in_the_order_of_asking():
     async def sleep(seconds):
         wakes.append(seconds)
 
-    rate = RateLimiter(10, now=lambda: 0.0, sleep=sleep)
+    rate = RateLimits(10, now=lambda: 0.0, sleep=sleep).read
+    assert rate is not None
 
     await asyncio.gather(*(rate.acquire() for _ in range(4)))
 
     assert wakes == pytest.approx([0.1, 0.2, 0.3, 0.4])
 
 
-async def test_who_is_cancelled_gives_the_turn_back():
+async def test_a_cancelled_caller_gives_the_turn_back():
     asleep = asyncio.Event()
     waits = []
 
@@ -340,7 +348,8 @@ async def test_who_is_cancelled_gives_the_turn_back():
             asleep.set()
             await asyncio.Event().wait()
 
-    rate = RateLimiter(10, now=lambda: 0.0, sleep=sleep)
+    rate = RateLimits(10, now=lambda: 0.0, sleep=sleep).read
+    assert rate is not None
     first = asyncio.create_task(rate.acquire())
     await asleep.wait()
     first.cancel()

@@ -23,7 +23,7 @@ def test_nothing_to_do_is_done():
     assert Progress(0, 0, 0, 0).fraction == 1
 
 
-def test_nobody_is_told():
+def test_nothing_is_reported_without_a_receiver():
     told = Reporter(None)
     told.begin(5, 1)
     told.advance(5, 1)
@@ -296,7 +296,7 @@ async def test_the_events_of_a_copy_end_with_it(tmp_path):
     assert [each.bytes_done for each in seen] == sorted(each.bytes_done for each in seen)
 
 
-async def test_who_listens_late_gets_the_last_event():
+async def test_a_late_listener_gets_the_last_event():
     store = await opened()
     stream = ts.ProgressStream()
     await store.read(progress=stream)

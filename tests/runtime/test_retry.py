@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from tensorstore_py._runtime.execution import run_inline
-from tensorstore_py._runtime.retry import CONFLICTS, Clock, RetryPolicy
 from tensorstore_py.errors import AbortedError, DataLossError, TensorStoreError, UnavailableError
+from tensorstore_py.plugin.kvstore import RetryPolicy
 from tensorstore_py.testing import CountedWaits
+from tests.runtime.processes import run_inline
 
 
 def where():
@@ -60,14 +60,14 @@ def test_chance_neither_follows_nor_disturbs_what_a_program_seeds():
     def drawn():
         random.seed(7)
         before = random.getstate()
-        found = [Clock().chance() for _ in range(4)]
+        found = [RetryPolicy.clock.chance() for _ in range(4)]
         assert random.getstate() == before
         return found
 
     assert drawn() != drawn()
 
 
-def test_what_nobody_changed_is_given_up_sooner():
+def test_what_did_not_change_is_given_up_sooner():
     error, waits = exhaust(RetryPolicy(attempts=100, fruitless=7), seen=b"17")
 
     assert type(error) is UnavailableError
@@ -101,14 +101,14 @@ def test_an_error_of_the_callers_own_is_what_it_ends_with():
     assert exhaust(RetryPolicy(attempts=2), error=mine)[0] is mine
 
 
-def test_whoever_gives_up_is_not_told_before():
+def test_the_name_is_not_made_before_it_gives_up():
     with CountedWaits() as waits:
-        run_inline(CONFLICTS.begin("update", lambda: pytest.fail("named"), inline=True).lost())
+        run_inline(RetryPolicy().begin("update", lambda: pytest.fail("named"), inline=True).lost())
 
     assert len(waits.seconds) == 1
 
 
-class Simulated(Clock):
+class Simulated:
     """Time that passes at once: whoever waits is woken in the order of the moments waited for."""
 
     def __init__(self, seed):
@@ -143,7 +143,7 @@ async def count_up(clock, stored, times, request_s):
     """Count a number up by conditional writes; the most attempts that one of them took."""
     most = 0
     for _ in range(times):
-        attempts = CONFLICTS.begin("count", where, inline=False)
+        attempts = RetryPolicy().begin("count", where, inline=False)
         while True:
             await clock.pause(request_s)
             seen = stored[0]
@@ -169,10 +169,10 @@ async def race(monkeypatch, delays_s, times):
 async def test_writers_of_one_key_all_get_through_with_room_to_spare(monkeypatch, request_s):
     most = await race(monkeypatch, [request_s] * 16, times=60)
 
-    assert max(most) < CONFLICTS.attempts / 8
+    assert max(most) < RetryPolicy().attempts / 8
 
 
 async def test_a_slow_writer_gets_through_beside_fast_ones(monkeypatch):
     most = await race(monkeypatch, [0.005] + [0.001] * 15, times=40)
 
-    assert max(most) < CONFLICTS.attempts / 4
+    assert max(most) < RetryPolicy().attempts / 4

@@ -106,7 +106,7 @@ def test_work_within_work_is_one():
     assert order == ["inner", "outer"]
 
 
-def test_a_signal_that_came_twice_is_told_once():
+def test_a_signal_that_came_twice_is_delivered_once():
     told = []
     signal.signal(signal.SIGUSR1, lambda *_: told.append(1))
 
@@ -120,7 +120,7 @@ def test_a_signal_that_came_twice_is_told_once():
     assert told == [1]
 
 
-def test_every_signal_is_told_even_if_a_handler_raises():
+def test_every_signal_is_delivered_even_if_a_handler_raises():
     told = []
     signal.signal(signal.SIGTERM, lambda *_: told.append("term"))
 
@@ -190,7 +190,7 @@ def test_functions_of_the_user_are_interrupted():
     assert reached == []
 
 
-def test_a_signal_that_came_before_is_told_to_the_function_of_the_user():
+def test_a_signal_that_came_before_reaches_the_function_of_the_user():
     reached = []
 
     @uninterrupted
@@ -299,7 +299,7 @@ def test_a_body_that_cannot_be_moved_goes_on_where_it_is():
     assert found == ["here"]
 
 
-def test_who_waits_for_a_lock_gives_way_to_a_signal():
+def test_waiting_for_a_lock_gives_way_to_a_signal():
     lock = threading.Lock()
     lock.acquire()
 

@@ -39,7 +39,7 @@ def log_of(folder: Path, count: int) -> str:
     return done.stdout
 
 
-def test_a_failure_and_an_error_are_told_with_their_cause_and_place(tmp_path: Path) -> None:
+def test_a_failure_and_an_error_are_reported_with_their_cause_and_place(tmp_path: Path) -> None:
     told = causes(log_of(tmp_path, 1))
 
     assert "_ ERROR at setup of test_needs_it _" in told[0]
@@ -56,7 +56,7 @@ def test_a_failure_and_an_error_are_told_with_their_cause_and_place(tmp_path: Pa
     assert told[-1].startswith("FAILED test_failing.py::TestMany::test_of_many[0] - AssertionError")
 
 
-def test_the_errors_of_a_group_are_told() -> None:
+def test_the_errors_of_a_group_are_printed() -> None:
     log = (
         "=== FAILURES ===\n___ test_a ___\n  + Exception Group Traceback (most recent call last):\n"
         "  |     def test_a(item):\n  | hypothesis.errors.FlakyFailure: not each time\n"
@@ -84,7 +84,7 @@ def test_many_failures_leave_the_first_and_the_last(tmp_path: Path) -> None:
     assert sum(line.startswith("... (") for line in told) == 2
 
 
-def test_of_another_step_the_last_lines_are_told() -> None:
+def test_of_another_step_the_last_lines_are_printed() -> None:
     log = "".join(f"line {number}\n\n" for number in range(100)) + "page.md: not so\n"
 
     assert causes(log)[-2:] == ["line 99", "page.md: not so"]

@@ -62,7 +62,7 @@ def broken(tmp_path, monkeypatch):
     return tmp_path / "state"
 
 
-def test_what_is_wrong_is_found_told_and_found_again_by_its_number(broken):
+def test_what_is_wrong_is_found_reported_and_found_again_by_its_number(broken):
     done = soak("--trials", 1, "--only", "mixed", "--state", broken)
 
     assert done.returncode == 1

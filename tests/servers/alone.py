@@ -13,7 +13,7 @@ if sys.platform != "win32":
 
 @contextmanager
 def alone(lock: Path) -> Iterator[None]:
-    """Nobody else who asks for the same file goes on meanwhile."""
+    """Hold the lock of a file; others that ask for the same one wait."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("ab") as held:
         if sys.platform != "win32":

@@ -140,7 +140,7 @@ class Unpacked:
         shutil.rmtree(archives)
         files = {}
         for path in _files_below(self.root):
-            # nothing in a cache may run as somebody else than who starts it
+            # nothing in a cache may run as another user than the one that starts it
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
             files[str(path.relative_to(self.root))] = path.stat().st_size
         libraries = self.root / "usr" / "lib" / "python3" / "dist-packages"

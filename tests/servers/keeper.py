@@ -24,7 +24,7 @@ from tests.servers.installed import NotToBeHadError
 from tests.servers.processes import Processes, StartError
 from tests.servers.recipes import RECIPES
 
-#: How long a server may take to start, a second attempt included. Who asks for it waits longer.
+#: How long a server may take to start, a second attempt included. Callers wait longer.
 START_S = 75
 _LOOK_S = 0.2
 _ENDS = (signal.SIGTERM, signal.SIGINT)
@@ -59,7 +59,7 @@ def _ended(owner: int) -> bool:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that nobody sees half of."""
+    """Write a file that no reader sees half of."""
     draft = path.with_suffix(".draft")
     draft.write_text(text, "utf-8")
     draft.replace(path)
@@ -74,7 +74,7 @@ def keep(name: str, where: Path, owner: int | None) -> None:
     def hear(number: int, _: object) -> None:
         asked.append(number)
         if starts and number in _ENDS:
-            raise SystemExit  # while it starts there is nobody else to look
+            raise SystemExit  # while it starts there is no other process to look
 
     def late(*_: object) -> None:
         if starts:
@@ -104,7 +104,7 @@ def keep(name: str, where: Path, owner: int | None) -> None:
         starts = False
         processes.stop(at_once=True)
         (where / "told.json").unlink(missing_ok=True)
-        # the last act: who waits for our end waits for this
+        # the last act: those that wait for our end wait for this
         (where / "keeper.pid").unlink(missing_ok=True)
 
 

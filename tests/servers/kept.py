@@ -1,4 +1,4 @@
-"""Servers in processes that outlive who asks for them first: found, started, stopped by directory.
+"""Servers in processes that outlive their first user: found, started and stopped by directory.
 
 Several processes may ask for the same server in the same directory at once: one of them starts it,
 and all of them get it.
@@ -74,7 +74,7 @@ def _begin(name: str, own: Path, owner: int | None) -> None:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    # it is nobody's child to wait for: it ends with its owner, or when it is told to
+    # it is no child of this process: it ends with its owner, or on request
     keeper.returncode = 0
 
 

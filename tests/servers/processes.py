@@ -23,7 +23,7 @@ class StartError(Exception):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens at."""
+    """Ports of the loopback that no process listens at."""
     held = [socket.socket() for _ in range(count)]
     try:
         for one in held:

@@ -53,7 +53,7 @@ rgw relaxed s3 bucket names = true
 rgw dynamic resharding = false
 """
 
-# Who there is, and what each may do.
+# The accounts, and what each may do.
 CLIENTS = {
     "mon.": ["mon", "allow *"],
     "client.admin": ["mon", "allow *", "osd", "allow *"],

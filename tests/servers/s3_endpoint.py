@@ -26,7 +26,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class S3Endpoint:
-    """Where a server is, and who may use it.
+    """Where a server is, and the account that may use it.
 
     Attributes:
         endpoint: its URL.

@@ -217,7 +217,7 @@ def test_a_wrong_checksum_is_refused(own):
     assert server.objects() == {}
 
 
-def test_a_stored_gzip_is_unpacked_for_who_does_not_know_it(own):
+def test_a_stored_gzip_is_unpacked_for_clients_that_do_not_accept_it(own):
     _, bucket = own
     blob = bucket.blob("a")
     blob.content_encoding = "gzip"

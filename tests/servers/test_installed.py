@@ -155,7 +155,9 @@ class Stubborn(Recipe):
         (True, pytest.skip.Exception, "^gcs: its disk is full$"),
     ],
 )
-def test_a_server_that_does_not_start_is_told_in_one_line(root, monkeypatch, torn, outcome, words):
+def test_a_server_that_does_not_start_is_reported_in_one_line(
+    root, monkeypatch, torn, outcome, words
+):
     monkeypatch.setenv("CI", "")
     monkeypatch.setitem(RECIPES, "gcs", Stubborn())
     (root / "gcs").mkdir()

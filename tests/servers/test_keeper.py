@@ -39,7 +39,7 @@ def owner():
         process.kill()
 
 
-def test_who_asks_at_once_gets_the_same_server_which_can_be_stopped(where):
+def test_users_at_one_time_get_the_same_server_which_can_be_stopped(where):
     with ThreadPoolExecutor(3) as pool:
         told = list(pool.map(lambda _: kept.ask_for("gcs", where), range(3)))
 

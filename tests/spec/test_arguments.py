@@ -125,10 +125,10 @@ class TestWords:
     def test_each_word_leads_somewhere(self, table):
         assert all(word and phrase for word, phrase in table.items())
 
-    def test_no_argument_that_exists_is_told_to_be_another(self):
+    def test_no_argument_that_exists_is_taken_for_another(self):
         assert not OPTIONS & arguments.ARGUMENTS.keys()
 
-    def test_no_member_that_exists_is_told_to_be_another(self):
+    def test_no_member_that_exists_is_taken_for_another(self):
         assert not SchemaConstraints.__dataclass_fields__.keys() & arguments.SCHEMA_MEMBERS.keys()
         with pytest.raises(ts.SpecError) as caught:
             ts.Spec({**ZARR3, "qqq": 1})

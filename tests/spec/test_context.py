@@ -499,7 +499,7 @@ class TestHeld:
         assert group.kvstore.url == "memory://a/"
 
     @pytest.mark.usefixtures("shelves")
-    def test_who_knows_an_object_best_is_asked(self):
+    def test_the_library_that_knows_an_object_best_is_asked(self):
         assert json_of_object(Better("x")) == "memory://better/x"
         assert ts.KvStore.open(Better("x")).result().url == "memory://better/x"
 

@@ -13,13 +13,18 @@ from tensorstore_py._spec.codec_spec import codec_specs
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import (
     admits,
+    chunk_grids,
+    chunk_key_encodings,
     codecs,
+    drivers,
     foreign_classes,
     is_built_in,
+    kvstores,
     not_admitted,
     only_built_in,
+    resources,
 )
-from tensorstore_py.plugin import driver, kvstore
+from tensorstore_py.plugin import kvstore
 
 PUBLIC = "s3://bucket/public/"
 
@@ -79,11 +84,11 @@ GUARDED = {
 
 def registered():
     registries = (
-        driver.drivers,
-        driver.kvstores,
-        driver.context_resources,
-        driver.chunk_grids,
-        driver.chunk_key_encodings,
+        drivers,
+        kvstores,
+        resources,
+        chunk_grids,
+        chunk_key_encodings,
         codec_specs,
     )
     for registry in registries:
@@ -224,7 +229,7 @@ class TestTrust:
 
         assert harmful == {("zarr", "pickle")}
 
-    def test_who_derives_from_a_class_has_to_say_it_again(self):
+    def test_a_derived_class_has_to_say_it_again(self):
         class Guest(kvstore.ResourceModel):
             size: int = 3
 
@@ -282,7 +287,7 @@ class TestTrust:
         with pytest.raises(ts.SpecError, match=r'^stores\[0\]: unsupported URL scheme "s4"'):
             ts.Trust(stores=["s4://bucket/"])
 
-    def test_who_may_write_may_create_and_delete(self):
+    def test_users_that_may_write_may_create_and_delete(self):
         trust = ts.Trust(stores=["memory://"], write=True)
 
         spec = zarr3("memory://a/", create=True, delete_existing=True)
@@ -356,7 +361,7 @@ class TestTrust:
         # It is known from now on.
         assert refused(spec)[0] == ("metadata", "filters", 0)
 
-    def test_a_spec_file_is_refused_by_name_and_is_not_told_the_environment(
+    def test_a_spec_file_is_refused_by_name_and_does_not_see_the_environment(
         self, tmp_path, monkeypatch
     ):
         monkeypatch.setenv("SECRET", "swordfish")

@@ -16,12 +16,10 @@ from tensorstore_py._spec.url import (
     adapter_url_rest,
     decode_path,
     driver_from_url,
-    driver_scheme,
     encode_path,
     kvstore_from_url,
     local_url,
     root_url_rest,
-    split_bucket,
 )
 
 
@@ -182,8 +180,7 @@ class TestUrl:
         with pytest.raises(SpecError, match=problem):
             driver_from_url(url)
 
-    def test_scheme_of_a_driver(self):
-        assert driver_scheme("zarr") == "zarr2"
+    def test_a_path_is_encoded(self):
         assert encode_path("a b|é") == "a%20b%7C%C3%A9"
 
 
@@ -238,7 +235,3 @@ class TestUrlPath:
     def test_parts_that_are_refused(self, part):
         with pytest.raises(SpecError):
             adapter_url_rest(part, "zip")
-
-    def test_buckets(self):
-        assert split_bucket("bucket") == split_bucket("bucket/") == ("bucket", "")
-        assert split_bucket("bucket//a%20b/") == ("bucket", "/a b/")

@@ -324,7 +324,7 @@ class Machine(RuleBasedStateMachine):
         self.tick()
         handle = self.handles[pick % len(self.handles)]
         if self.knows_size[handle.context] != self.size_number:
-            handle.store.resolve().result()  # as one does that was told
+            handle.store.resolve().result()  # as a caller does that knows of the change
             self.knows_size[handle.context] = self.size_number
         return handle
 

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from tensorstore_py.codecs.checksums import Checksum
-from tensorstore_py.plugin.driver import BytesToBytes, ChunkType, CodecChain, bind_chain
+from tensorstore_py.plugin.codec import (
+    BytesToBytes,
+    ChunkType,
+    CodecChain,
+)
+from tensorstore_py.plugin.driver import bind_chain
 from tensorstore_py.testing.codecs import (
     CodecSuite,
     assert_same_bits,

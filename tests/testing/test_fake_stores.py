@@ -79,7 +79,7 @@ class TestFaultyStore:
         with pytest.raises(UnavailableError, match="unplugged"):
             drive(store, body)
 
-    def test_fails_as_often_as_told(self, store):
+    def test_fails_as_often_as_set(self, store):
         store.fail("read", UnavailableError("unplugged"), times=2)
 
         for _ in range(2):

@@ -277,7 +277,7 @@ async def test_the_end_closes_every_connection(sent: bytes) -> None:
         host, port = server.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(sent)
-        # one more that nobody has got round to accepting
+        # one more that was not accepted yet
         late = socket.create_connection((host, int(port)))
 
     with suppress(ConnectionError):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tensorstore_py.plugin.http import http_date
+from tensorstore_py.plugin.http import HttpResponse
 from tensorstore_py.testing import Reply, Request, WebValues
 
 VALUE = b"0123456789"
@@ -89,8 +89,9 @@ def test_etags_may_be_switched_off_and_dates_on(web: WebValues) -> None:
     headers = get(web).headers
 
     assert "ETag" not in headers
-    assert http_date(headers["Last-Modified"]) == 1_000_000.0
-    assert http_date(headers["Date"]) == pytest.approx(time.time(), abs=60)
+    response = HttpResponse(200, headers)
+    assert response.date("Last-Modified") == 1_000_000.0
+    assert response.date() == pytest.approx(time.time(), abs=60)
 
 
 def test_further_headers(web: WebValues) -> None:

@@ -341,7 +341,7 @@ class TestH5pyWords:
     def test_are_those_of_create(self, given, expected):
         assert from_h5py(given) == expected
 
-    def test_a_wrong_name_is_told_the_right_one(self):
+    def test_a_wrong_name_gets_the_right_one_as_a_hint(self):
         with pytest.raises(ValueError, match="gzip"):
             from_h5py({"compression": "gzipp"})
 

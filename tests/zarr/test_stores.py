@@ -20,10 +20,7 @@ from zarr.testing.stateful import ZarrHierarchyStateMachine, ZarrStoreStateMachi
 from zarr.testing.store import StoreTests
 
 import tensorstore_py as ts
-from tensorstore_py._interface.byte_range import ByteRange
-from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
-from tensorstore_py._interface.key_range import KeyRange
-from tensorstore_py._spec.held import Held
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, ByteRange, Held, KeyRange
 from tensorstore_py.zarr.described import StoredBytes, chunk_keys
 from tensorstore_py.zarr.key_value_store import InlineKeyValueStore, KeyValueStore
 from tensorstore_py.zarr.mapping import MappingSpec

@@ -16,7 +16,7 @@ from functools import cache
 from struct import Struct
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple, cast
 
-from tensorstore_py.codecs.blosc.snappy import decode_snappy, is_snappy
+from tensorstore_py.codecs.blosc.snappy import FORMAT_SHIFT, SNAPPY, decode_snappy, is_snappy
 from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
 from tensorstore_py.plugin.codec import (
     Buffer,
@@ -25,9 +25,8 @@ from tensorstore_py.plugin.codec import (
     ChunkType,
     Field,
     Level,
-    TooLargeError,
+    SizedCodec,
     codec,
-    size_error,
 )
 
 if TYPE_CHECKING:
@@ -146,15 +145,8 @@ def _natural_shuffle(typesize: int | None) -> int:
     return 2 if typesize == 1 else 1
 
 
-class Blosc(BytesToBytes):
-    """The bound codec.
-
-    Args:
-        cname: the compressor inside.
-        clevel: 0 to 9.
-        shuffle: 0 none, 1 by bytes, 2 by bits.
-        typesize: size of an element in bytes.
-        blocksize: bytes per block, or 0.
+class Blosc(SizedCodec):
+    """The bound codec; `shuffle` is 0 none, 1 by bytes, 2 by bits.
 
     Raises:
         UnsupportedError: the installed library was built without that compressor.
@@ -166,8 +158,8 @@ class Blosc(BytesToBytes):
         library = _library()
         if cname not in library.compressors and cname != "snappy":
             raise UnsupportedError(_not_built_in(cname, library))
+        super().__init__("blosc", library.decompress)
         self._compress = library.compress
-        self._decompress = library.decompress
         self._asked = (cname.encode(), clevel, shuffle, blocksize, typesize)
 
     def encode(self, data: Buffer) -> bytes:
@@ -180,62 +172,32 @@ class Blosc(BytesToBytes):
             raise UnsupportedError(f"{_not_built_in(cname, _library())}: it can only be read")
         return self._compress(data, *self._asked)
 
-    def decode(self, data: Buffer, size: int | None = None) -> bytes:
-        stated = _checked_size(data)
-        if size is not None and stated != size:
-            raise size_error(stated, size)
-        if is_snappy(data):
-            return decode_snappy(data)
-        try:
-            return self._decompress(data)
-        except (RuntimeError, ValueError) as error:
-            raise DataLossError(f"corrupt blosc data: {error}") from error
+    def stated_size(self, data: Buffer) -> int:
+        """The decoded size that the header states.
 
-    def decode_within(self, data: Buffer, most: int) -> bytes:
-        stated = _checked_size(data)
-        if stated > most:
-            raise TooLargeError(most)
-        return self.decode(data, stated)
-
-    def decode_into(self, data: Buffer, out: memoryview) -> None:
-        stated = _checked_size(data)
-        if stated != out.nbytes:
-            raise size_error(stated, out.nbytes)
-        if is_snappy(data):
-            out[:] = decode_snappy(data)
-            return
-        try:
-            self._decompress(data, out)
-        except (RuntimeError, ValueError) as error:
-            raise DataLossError(f"corrupt blosc data: {error}") from error
-
-
-def _checked_size(data: Buffer) -> int:
-    """The decoded size that the header states.
-
-    Raises:
-        DataLossError: the header cannot be that of this buffer.
-    """
-    if len(data) < _HEADER.size:
-        raise DataLossError(f"{len(data)} bytes are too few for a blosc header")
-    version, _, flags, typesize, decoded, block, encoded = _HEADER.unpack_from(data)
-    if encoded != len(data):
-        raise DataLossError(f"blosc header states {encoded} bytes, but there are {len(data)}")
-    if (
-        not 1 <= version <= 2
-        or not typesize
-        or (decoded and not 1 <= block <= decoded)
-        or (flags & _NOT_COMPRESSED and encoded != decoded + _HEADER.size)
-        or decoded > _LARGEST_BUFFER
-    ):
-        raise DataLossError("corrupt blosc header")
-    if not flags & _NOT_COMPRESSED and decoded:
-        # one offset a block stands behind the header
-        blocks = -(-decoded // block)
-        if encoded < _HEADER.size + 4 * blocks:
-            raise DataLossError("corrupt blosc header: more blocks than the data can hold")
-    size: int = decoded
-    return size
+        Raises:
+            DataLossError: the header cannot be that of this buffer.
+        """
+        if len(data) < _HEADER.size:
+            raise DataLossError(f"{len(data)} bytes are too few for a blosc header")
+        version, _, flags, typesize, decoded, block, encoded = _HEADER.unpack_from(data)
+        if encoded != len(data):
+            raise DataLossError(f"blosc header states {encoded} bytes, but there are {len(data)}")
+        if (
+            not 1 <= version <= 2
+            or not typesize
+            or (decoded and not 1 <= block <= decoded)
+            or (flags & _NOT_COMPRESSED and encoded != decoded + _HEADER.size)
+            or decoded > _LARGEST_BUFFER
+        ):
+            raise DataLossError("corrupt blosc header")
+        if not flags & _NOT_COMPRESSED and decoded:
+            # one offset a block stands behind the header
+            blocks = -(-decoded // block)
+            if encoded < _HEADER.size + 4 * blocks:
+                raise DataLossError("corrupt blosc header: more blocks than the data can hold")
+        size: int = decoded
+        return size
 
 
 def _not_built_in(cname: str, library: _Library) -> str:
@@ -256,4 +218,15 @@ def _library() -> _Library:
     from numcodecs import blosc  # noqa: PLC0415 - takes 60 ms
 
     blosc.use_threads = False  # see the head of this file
-    return _Library(blosc.compress, blosc.decompress, tuple(blosc.list_compressors()))
+
+    def decompress(data: Buffer, out: memoryview | None = None) -> bytes:
+        found: bytes
+        if data[2] >> FORMAT_SHIFT != SNAPPY or not is_snappy(data):
+            found = blosc.decompress(data, out)
+            return found
+        found = decode_snappy(data)
+        if out is not None:
+            out[:] = found
+        return found
+
+    return _Library(blosc.compress, decompress, tuple(blosc.list_compressors()))

@@ -19,12 +19,13 @@ from tensorstore_py.errors import DataLossError
 if TYPE_CHECKING:
     from tensorstore_py.plugin.codec import Buffer
 
-__all__ = ["decode_snappy", "is_snappy", "uncompress"]
+__all__ = ["FORMAT_SHIFT", "SNAPPY", "decode_snappy", "is_snappy", "uncompress"]
 
 _HEADER = Struct("<BBBBIII")
 _LENGTH = Struct("<i")
 _BY_BYTES, _NOT_COMPRESSED, _BY_BITS, _ONE_STREAM = 0x01, 0x02, 0x04, 0x10
-_FORMAT_SHIFT, _SNAPPY = 5, 2
+#: Where in the flags it says which compressor made the blocks, and Snappy's number there.
+FORMAT_SHIFT, SNAPPY = 5, 2
 #: A block is one stream for each byte of an element if these are few and the streams not short.
 _MOST_STREAMS, _LEAST_STREAM = 16, 128
 
@@ -32,7 +33,7 @@ _MOST_STREAMS, _LEAST_STREAM = 16, 128
 def is_snappy(data: Buffer) -> bool:
     """Whether a buffer with a checked header has blocks that Snappy compressed."""
     flags: int = data[2]
-    return flags >> _FORMAT_SHIFT == _SNAPPY and not flags & _NOT_COMPRESSED
+    return flags >> FORMAT_SHIFT == SNAPPY and not flags & _NOT_COMPRESSED
 
 
 def decode_snappy(data: Buffer) -> bytes:

@@ -173,11 +173,6 @@ class _Way(NamedTuple):
 class CastValue(ArrayToArray):
     """The bound codec.
 
-    Args:
-        decoded: the chunk.
-        forwards: how it is encoded.
-        backwards: how it is decoded.
-
     Raises:
         SpecError: the fill value does not come back.
     """

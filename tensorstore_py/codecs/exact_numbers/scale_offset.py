@@ -70,12 +70,7 @@ class ScaleOffsetSpec(ArrayToArraySpec):
 
 
 class ScaleOffset(ArrayToArray):
-    """The bound codec.
-
-    Args:
-        chunk: what is stored.
-        offset: is subtracted; of the chunk's type, rank 0.
-        scale: multiplies; not 0.
+    """The bound codec; offset and scale are of the chunk's type and rank 0.
 
     Raises:
         SpecError: the fill value cannot be stored.

@@ -22,34 +22,28 @@ from tensorstore_py.drivers.downsample.blocks import (
 )
 from tensorstore_py.drivers.downsample.methods import check_method
 from tensorstore_py.errors import PermissionDeniedError, SpecError
-from tensorstore_py.plugin.codec import Array
+from tensorstore_py.plugin.codec import Array, Level
 from tensorstore_py.plugin.driver import (
     AdapterSpec,
     CutAxis,
     Driver,
     IndexDomain,
     IndexTransform,
-    Level,
     Opened,
     OutputIndexMap,
     Part,
     Schema,
     StorageStatistics,
     Unit,
-    check_schema,
     driver,
-    identity,
-    model_validator,
     new_array,
     output_box,
-    parts,
+    partition,
     propagate_bounds,
     read_array,
-    resolved_view,
-    select,
     shifted,
 )
-from tensorstore_py.plugin.kvstore import fan_out, offload
+from tensorstore_py.plugin.kvstore import fan_out, model_validator, offload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,10 +54,8 @@ if TYPE_CHECKING:
         Batch,
         DriverSpec,
         IndexDomain,
-        MemoryBudget,
         Transaction,
     )
-    from tensorstore_py.plugin.kvstore import KvStore, KvStoreSpec
 
 __all__ = ["Downsample", "DownsampleSpec", "smaller_schema"]
 
@@ -106,20 +98,16 @@ class Downsample(Driver):
     def schema(self) -> Schema:
         return smaller_schema(self._base.schema[self._view], self._factors, self._domain, fill=True)
 
-    @property
-    def transaction(self) -> Transaction | None:
-        return self._base.transaction
-
-    def within(self, transaction: Transaction | None) -> Downsample:
-        base = self._base.within(transaction)
+    def with_transaction(self, transaction: Transaction | None) -> Downsample:
+        base = self._base.with_transaction(transaction)
         return Downsample(self._spec, base, self._view, self._factors, self._method)
 
-    def batched(self, batch: Batch) -> Downsample:
-        base = self._base.batched(batch)
+    def with_batch(self, batch: Batch) -> Downsample:
+        base = self._base.with_batch(batch)
         return Downsample(self._spec, base, self._view, self._factors, self._method)
 
     async def resolve(self) -> IndexDomain:
-        view = resolved_view(await self._base.resolve(), self._view)
+        view = propagate_bounds(await self._base.resolve(), self._view)
         return downsampled_domain(view.domain, self._factors, self._method)
 
     async def read(self, transform: IndexTransform, order: str) -> Array:
@@ -130,24 +118,19 @@ class Downsample(Driver):
         if not out.size:
             return out
         box = output_box(resolved)
-        origin = [low for low, _ in box]
-        selection = select(shifted(resolved, origin))
+        selection, blocks = partition(resolved, [low for low, _ in box], self._grid(box))
         view = selection.view(out)
 
         async def make(part: Part) -> None:
-            wanted = shifted(part.transform, [-low for low in origin])
-            here = output_box(wanted)
+            here = output_box(part.transform)
             below = self._below(here)
             base = await self._base.read(self._view[_domain_of(below)], "C")
             view[(..., *part.outside)] = await offload(
-                self.inline, lambda: self._made(base, below, here, wanted)
+                self.inline, lambda: self._made(base, below, here, part.transform)
             )
 
-        blocks = list(parts(selection.axes, self._grid(box)))
         await fan_out(self.inline, blocks, make, count=len(blocks))
-        if not np.may_share_memory(view, out):
-            selection.put(view, out)
-        return out
+        return selection.put(view, out)
 
     def _made(self, base: Array, below: Box, here: Box, wanted: IndexTransform) -> Array:
         block = downsampled(base, below, here, self._factors, self._method)
@@ -219,14 +202,6 @@ class Downsample(Driver):
         domain = self._view.domain
         bounds = tuple(zip(domain.inclusive_min, domain.exclusive_max, strict=True))
         return base_box(box, self._factors, bounds)
-
-    @property
-    def kvstore(self) -> tuple[KvStoreSpec, KvStore] | None:
-        return self._base.kvstore
-
-    @property
-    def memory(self) -> MemoryBudget | None:
-        return self._base.memory
 
 
 def _cuts(extent: int, block: int, first: int) -> NDArray[np.int64]:
@@ -337,7 +312,7 @@ class DownsampleSpec(AdapterSpec):
             check_method(self.downsample_method, data_type)
         domain = base.known_domain()
         if base.transform is None and domain is not None:
-            base = base.replace(transform=identity(domain))
+            base = base.replace(transform=IndexTransform(domain))
         stated = set(left.to_json()) - {"rank"}
         return self.replace(base=base, dtype=data_type, rank=rank, schema_=left if stated else None)
 
@@ -352,7 +327,7 @@ class DownsampleSpec(AdapterSpec):
         if known is None and asked.dtype is not None:
             changes["dtype"] = asked.dtype
         domain, units = base.known_domain(), asked.dimension_units
-        whole = base.transform is None or (domain and base.transform == identity(domain))
+        whole = base.transform is None or (domain and base.transform == IndexTransform(domain))
         if isinstance(base, Opened) or not whole:
             left.update(dimension_units=units, codec=asked.codec)
         else:
@@ -406,12 +381,12 @@ class DownsampleSpec(AdapterSpec):
         check_method(self.downsample_method, base.data_type)
         view = self.base.view_transform
         if view is None:
-            view = identity(base.domain)
+            view = IndexTransform(base.domain)
         elif not isinstance(self.base, Opened):  # whose bounds are as it was opened
-            view = resolved_view(base.domain, view)
+            view = propagate_bounds(base.domain, view)
         made = Downsample(self, base, view, self.downsample_factors, self.downsample_method)
         if self.schema_ is not None:
-            check_schema(self.schema_, made.schema)
+            self.check_schema(made.schema)
         return made
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:

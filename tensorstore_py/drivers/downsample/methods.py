@@ -22,8 +22,7 @@ import numpy as np
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
-    from tensorstore_py.plugin.codec import Array
-    from tensorstore_py.plugin.driver import dtype
+    from tensorstore_py.plugin.codec import Array, dtype
 
 __all__ = ["METHODS", "check_method", "reduced"]
 

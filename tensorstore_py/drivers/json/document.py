@@ -26,8 +26,9 @@ from tensorstore_py.errors import (
     OutOfRangeError,
     SpecError,
 )
-from tensorstore_py.plugin.driver import CachedChunk, Unset, describe, needed_since, parse_json_text
-from tensorstore_py.plugin.kvstore import CONFLICTS, NO_VALUE, UNKNOWN, KeyedLock, ReadModifyWrite
+from tensorstore_py.plugin.codec import describe
+from tensorstore_py.plugin.driver import CachedChunk, Unset, needed_since, parse_json_text
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, KeyedLock, ReadModifyWrite, RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -232,7 +233,7 @@ class StoredDocument:
             AbortedError: others changed it first each of the many times that it was tried.
         """
         async with self._gate.acquire(self._key):
-            attempts = CONFLICTS.begin("update", self.describe, inline=self._store.inline)
+            attempts = RetryPolicy().begin("update", self.describe, inline=self._store.inline)
             while True:
                 known = await self._refresh(self._known())
                 before = Unset.UNSET if known.chunk is None else self._parsed(known)
@@ -290,13 +291,7 @@ class StoredDocument:
 
 
 class StagedDocument:
-    """A document as a transaction sees it.
-
-    Args:
-        plain: as everybody else sees it.
-        where: the bound spec of the store; its path is the key.
-        overlay: the store as the transaction sees it.
-    """
+    """A document as a transaction sees it."""
 
     def __init__(self, plain: StoredDocument, where: KvStoreSpec, overlay: Overlay) -> None:
         self._plain = plain
@@ -329,12 +324,7 @@ class StagedDocument:
 
 
 class _DocumentUpdate(ReadModifyWrite):
-    """A change of a document.
-
-    Args:
-        change: from a document, or `UNSET`, to a document.
-        where: how to name it.
-    """
+    """A change of a document."""
 
     def __init__(self, change: Callable[[object], object], where: str) -> None:
         self._change = change

@@ -22,9 +22,8 @@ from tensorstore_py.drivers.json.document import (
     replaced,
 )
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, OutOfRangeError, SpecError
-from tensorstore_py.plugin.codec import Array
+from tensorstore_py.plugin.codec import AfterValidator, Array, dtype
 from tensorstore_py.plugin.driver import (
-    AfterValidator,
     ChunkLayout,
     Driver,
     DriverSpec,
@@ -34,8 +33,6 @@ from tensorstore_py.plugin.driver import (
     Schema,
     Transaction,
     driver,
-    dtype,
-    model_validator,
     new_array,
     propagate_bounds,
 )
@@ -48,6 +45,7 @@ from tensorstore_py.plugin.kvstore import (
     ResourceField,
     decode_path,
     encode_path,
+    model_validator,
 )
 
 __all__ = ["JsonDriver", "JsonSpec"]
@@ -164,13 +162,7 @@ def _schema() -> Schema:
 
 
 class JsonDriver(Driver):
-    """An open JSON value.
-
-    Args:
-        spec: the bound spec it was opened with.
-        store: where the document is.
-        transaction: that it is seen through.
-    """
+    """An open JSON value."""
 
     data_type = dtype("json")
 
@@ -200,7 +192,7 @@ class JsonDriver(Driver):
     def transaction(self) -> Transaction | None:
         return self._transaction
 
-    def within(self, transaction: Transaction | None) -> JsonDriver:
+    def with_transaction(self, transaction: Transaction | None) -> JsonDriver:
         return JsonDriver(self._spec, self._store, transaction)
 
     async def resolve(self) -> IndexDomain:

@@ -37,7 +37,8 @@ class BlockCodec(ArrayToBytes):
 
     Example:
         >>> import numpy as np
-        >>> from tensorstore_py.plugin.driver import ChunkType, parse_codec_json
+        >>> from tensorstore_py.plugin.codec import ChunkType
+        >>> from tensorstore_py.plugin.driver import parse_codec_json
         >>> chunk = ChunkType((2, 1), np.dtype("uint16"), np.zeros((), "uint16"))
         >>> codec = BlockCodec(chunk, parse_codec_json("n5", {"type": "raw"}))
         >>> codec.encode(np.array([[1], [2]], "uint16")).hex(" ", -4)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.errors import MismatchError
-from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.codec import (
+    CodecModel,
+    JsonForm,
+    describe,
+)
 from tensorstore_py.plugin.driver import (
     CodecSpecModel,
-    JsonForm,
-    PlainValidator,
     codec_spec,
     codec_to_json,
-    describe,
     parse_codec_json,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 __all__ = ["CompressionMember", "N5CodecSpec", "compression_json"]
 
@@ -26,21 +28,12 @@ def parse_compression(json: object) -> CodecModel:
 
     Raises:
         SpecError: no such codec, or a wrong member; has the path to it.
-
-    Example:
-        >>> parse_compression({"type": "raw"}).codec_id
-        'raw'
     """
     return parse_codec_json(_FAMILY, json)
 
 
 def compression_json(codec: CodecModel) -> dict[str, object]:
-    """The codec as metadata writes it, every member explicit.
-
-    Example:
-        >>> compression_json(parse_compression({"type": "xz"}))
-        {'preset': 6, 'type': 'xz'}
-    """
+    """The codec as metadata writes it, every member explicit."""
     return codec_to_json(_FAMILY, codec)
 
 

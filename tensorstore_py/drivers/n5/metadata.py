@@ -14,23 +14,26 @@ from typing import Annotated, ClassVar, Final, Self
 
 from tensorstore_py.drivers.n5.codec_spec import CompressionMember, N5CodecSpec, compression_json
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.driver import (
+from tensorstore_py.plugin.codec import (
     AfterValidator,
-    ArrayInfo,
-    ArrayMetadata,
-    CodecSpec,
     Field,
     JsonForm,
     Level,
-    MetadataConstraints,
-    PlainValidator,
-    Unit,
     describe,
     dtype,
-    frozen_members,
-    model_validator,
+)
+from tensorstore_py.plugin.driver import (
+    ArrayInfo,
+    ArrayMetadata,
+    CodecSpec,
+    MetadataConstraints,
+    Unit,
     same_rank,
     thaw,
+)
+from tensorstore_py.plugin.kvstore import (
+    PlainValidator,
+    model_validator,
 )
 
 __all__ = ["METADATA_FORM", "N5Constraints", "N5Metadata", "check_data_type"]
@@ -125,16 +128,14 @@ class N5Constraints(MetadataConstraints):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _ = self.rank
+        same_rank({name: getattr(self, member) for name, member in _DIMENSIONAL.items()})
         return self
 
     @property
     def rank(self) -> int | None:
-        """Number of dimensions, if a member tells."""
-        members = {name: getattr(self, attribute) for name, attribute in _DIMENSIONAL.items()}
-        return same_rank(
-            {name: None if each is None else len(each) for name, each in members.items()}
-        )
+        """Number of dimensions, if a member tells; all that do agree."""
+        members = (self.dimensions, self.block_size, self.axes, self.units, self.resolution)
+        return next((len(each) for each in members if each is not None), None)
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         json.pop("extra", None)
@@ -143,6 +144,13 @@ class N5Constraints(MetadataConstraints):
         if not any(self.axes or ()):
             json.pop("axes", None)
         json.update({name: thaw(value) for name, value in self.extra.items()})
+
+    def check(self, document: ArrayMetadata) -> None:
+        asked, stored = self.to_json(), document.to_json()
+        if self.axes is not None:  # which are not printed where all are empty
+            assert isinstance(document, N5Metadata)
+            asked["axes"], stored["axes"] = list(self.axes), list(document.axes or ())
+        self.check_members(asked, stored)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, N5Constraints):
@@ -201,7 +209,7 @@ class N5Metadata(N5Constraints, ArrayMetadata):
                 "this is a group, not an array, or its attributes; open one of its arrays by its "
                 "path"
             )
-        found = cls.parse_frozen(frozen_members(json, _REQUIRED))
+        found = cls.parse_document(json, _REQUIRED)
         axes = found.axes or ("",) * len(found.dimensions)
         return found.replace(axes=axes, kept=kept)
 
@@ -210,11 +218,6 @@ class N5Metadata(N5Constraints, ArrayMetadata):
         cls, json: Mapping[str, object]
     ) -> tuple[Mapping[str, object], Mapping[str, object]]:
         return _standard(json)
-
-    @property
-    def constraints(self) -> N5Constraints:
-        members = {name: getattr(self, name) for name in N5Constraints.model_fields}
-        return N5Constraints().replace(**members)
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         json.pop("kept", None)

@@ -20,19 +20,17 @@ from tensorstore_py.drivers.n5.metadata import (
     check_data_type,
 )
 from tensorstore_py.errors import MismatchError, SpecError, UnsupportedError
-from tensorstore_py.plugin.codec import ArrayToBytes, ChunkType, CodecChain
+from tensorstore_py.plugin.codec import ArrayToBytes, ChunkType, CodecChain, JsonForm
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     ArrayLayout,
     ChunkedSpec,
-    JsonForm,
     ParsedOnce,
-    PlainValidator,
     Schema,
     SeparatedKeys,
-    check_members,
     driver,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +57,7 @@ class N5Spec(ChunkedSpec[N5Metadata]):
     data_members: ClassVar[frozenset[str] | None] = frozenset({"metadata"})
     detected_by: ClassVar[tuple[str, ...]] = ("attributes.json",)
     metadata_type = N5Metadata
+    unconstrained = _NOTHING
 
     metadata: Annotated[
         N5Constraints, PlainValidator(ParsedOnce(N5Constraints.parse)), JsonForm(METADATA_FORM)
@@ -121,14 +120,10 @@ class N5Spec(ChunkedSpec[N5Metadata]):
         except SpecError as error:
             raise error.inside("metadata") from None
 
-    def check_document(self, metadata: N5Metadata) -> None:
-        asked, stored = self.metadata.to_json(), metadata.to_json()
-        if self.metadata.axes is not None:  # which are not printed where all are empty
-            asked["axes"], stored["axes"] = list(self.metadata.axes), list(metadata.axes or ())
-        check_members(asked, stored)
-
     def check_metadata(self, metadata: N5Metadata) -> None:
         super().check_metadata(metadata)
+        if self.schema_ is None:
+            return  # and so nothing is asked of fill value and units
         asked = self.asked_schema()
         _refuse_fill_value(asked)
         units = metadata.info.units or (None,) * len(metadata.dimensions)

@@ -34,10 +34,8 @@ from tensorstore_py.plugin.driver import (
     Schema,
     new_array,
     output_box,
-    parts,
+    partition,
     propagate_bounds,
-    select,
-    shifted,
     within,
 )
 from tensorstore_py.plugin.kvstore import KeyedLock, fan_out
@@ -48,13 +46,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tensorstore_py.plugin.codec import dtype
     from tensorstore_py.plugin.driver import (
         Batch,
         DriverSpec,
         IndexTransform,
         Selection,
         Transaction,
-        dtype,
     )
 
 __all__ = ["NOBODY", "Box", "Cells", "Layer", "Stack", "cells"]
@@ -160,7 +158,7 @@ class Layer:
         self._transaction = transaction
         self._driver: Driver | None = None
         if isinstance(spec, Opened):
-            self._driver = spec.handle.within(transaction)
+            self._driver = spec.handle.with_transaction(transaction)
         self.readable = not isinstance(spec, Opened) or spec.readable
         self.writable = not isinstance(spec, Opened) or spec.writable
         self._gate = KeyedLock(inline=inline)
@@ -182,12 +180,12 @@ class Layer:
         if self._driver is not None:
             self._driver.forget_cached(self._transform[transform])
 
-    def batched(self, batch: Batch) -> Layer:
+    def with_batch(self, batch: Batch) -> Layer:
         """The layer, read together with whatever else is in a batch."""
         if self._driver is None:
             return self  # what it takes to open it is nobody else's
         reads = copy(self)
-        reads._driver = self._driver.batched(batch)
+        reads._driver = self._driver.with_batch(batch)
         return reads
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
@@ -271,13 +269,13 @@ class Stack(Driver):
     def transaction(self) -> Transaction | None:
         return self._transaction
 
-    def within(self, transaction: Transaction | None) -> Stack:
+    def with_transaction(self, transaction: Transaction | None) -> Stack:
         specs = [layer.spec for layer in self._layers]
         return Stack(self._spec, specs, self._schema, self.inline, transaction)
 
-    def batched(self, batch: Batch) -> Stack:
+    def with_batch(self, batch: Batch) -> Stack:
         reads = copy(self)
-        reads._layers = [layer.batched(batch) for layer in self._layers]
+        reads._layers = [layer.with_batch(batch) for layer in self._layers]
         return reads
 
     async def resolve(self) -> IndexDomain:
@@ -295,14 +293,12 @@ class Stack(Driver):
         selection, todo = work
         view = selection.view(out)
 
-        async def read_part(step: tuple[Layer, Part, IndexTransform]) -> None:
-            layer, part, wanted = step
-            view[(..., *part.outside)] = await layer.read(wanted)
+        async def read_part(step: tuple[Layer, Part]) -> None:
+            layer, part = step
+            view[(..., *part.outside)] = await layer.read(part.transform)
 
         await fan_out(self.inline, todo, read_part, count=len(todo))
-        if not np.may_share_memory(view, out):
-            selection.put(view, out)
-        return out
+        return selection.put(view, out)
 
     def forget_cached(self, transform: IndexTransform) -> None:
         resolved = propagate_bounds(self._domain, transform)
@@ -310,8 +306,8 @@ class Stack(Driver):
         if isinstance(work, Layer):
             work.forget_cached(resolved)
             return
-        for layer, _, wanted in work[1]:
-            layer.forget_cached(wanted)
+        for layer, part in work[1]:
+            layer.forget_cached(part.transform)
 
     async def write(self, transform: IndexTransform, source: Array) -> None:
         resolved = propagate_bounds(self._domain, transform)
@@ -325,16 +321,16 @@ class Stack(Driver):
         selection, todo = work
         view = selection.values(whole)
 
-        async def write_part(step: tuple[Layer, Part, IndexTransform]) -> None:
-            layer, part, wanted = step
-            await layer.write(wanted, view[(..., *part.outside)])
+        async def write_part(step: tuple[Layer, Part]) -> None:
+            layer, part = step
+            await layer.write(part.transform, view[(..., *part.outside)])
 
         await fan_out(self.inline, todo, write_part, count=len(todo))
 
     def _parts(
         self, resolved: IndexTransform
-    ) -> Layer | tuple[Selection, list[tuple[Layer, Part, IndexTransform]]]:
-        """The only layer that is needed, or parts with their layers and what is wanted of these.
+    ) -> Layer | tuple[Selection, list[tuple[Layer, Part]]]:
+        """The only layer that is needed, or parts with their layers.
 
         Raises:
             OutOfRangeError: something is wanted that no layer has.
@@ -344,20 +340,17 @@ class Stack(Driver):
         top = int(owners.flat[0])
         if top != NOBODY and bool(np.all(owners == top)):
             return self._layers[top]
-        origin = [low for low, _ in box]
-        back = [-low for low in origin]
-        selection = select(shifted(resolved, origin))
+        selection, cut = partition(resolved, [low for low, _ in box], grid)
         todo = []
-        for part in parts(selection.axes, grid):
+        for part in cut:
             owner = int(owners[part.cell])
-            wanted = shifted(part.transform, back)
             if owner == NOBODY:
-                where = [low for low, _ in output_box(wanted)]
+                where = [low for low, _ in output_box(part.transform)]
                 raise OutOfRangeError(
                     f"no layer of the stack holds position {where}; take a part of the stack "
                     "that is covered, or add a layer below"
                 )
-            todo.append((self._layers[owner], part, wanted))
+            todo.append((self._layers[owner], part))
         return selection, todo
 
     def spec(self) -> DriverSpec:

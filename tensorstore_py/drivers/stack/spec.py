@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from tensorstore_py.drivers.stack.driver import Stack
 from tensorstore_py.errors import MismatchError, OutOfRangeError, SpecError
+from tensorstore_py.plugin.codec import dtype
 from tensorstore_py.plugin.driver import (
     BaseField,
     DriverSpec,
@@ -26,11 +27,9 @@ from tensorstore_py.plugin.driver import (
     Schema,
     Unit,
     driver,
-    dtype,
-    model_validator,
     within,
 )
-from tensorstore_py.plugin.kvstore import Resource, ResourceField
+from tensorstore_py.plugin.kvstore import Resource, ResourceField, model_validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.plugin.driver import describe
+from tensorstore_py.plugin.codec import describe
 from tensorstore_py.plugin.kvstore import NO_VALUE, KvStore, ReadResult
 
 __all__ = ["known_labels", "read_labels", "write_labels"]
@@ -20,11 +20,7 @@ _MEMBER = "_ARRAY_DIMENSIONS"
 
 
 async def read_labels(store: KvStore, prefix: str) -> tuple[str, ...] | None:
-    """The labels of an array; None if none are stored.
-
-    Args:
-        store: where it is.
-        prefix: its path, ending in "/" unless empty.
+    """The labels of an array whose keys begin with `prefix`; None if none are stored.
 
     Raises:
         DataLossError: the attributes are no JSON object, or the member is no list of labels.
@@ -64,10 +60,6 @@ def known_labels(
     """The labels of an array in a group, from documents that were read; None if there are none.
 
     Nobody asked for them here, so labels that this array cannot have are no error: it has none.
-
-    Args:
-        document: the array's metadata.
-        attributes: its attributes.
     """
     if document is None or attributes is None:
         return None
@@ -87,12 +79,6 @@ def _distinct(labels: list[str]) -> bool:
 
 
 async def write_labels(store: KvStore, prefix: str, labels: tuple[str, ...]) -> None:
-    """Store the labels of a new array, unless it has attributes already.
-
-    Args:
-        store: where it is.
-        prefix: its path, ending in "/" unless empty.
-        labels: of the chunked dimensions.
-    """
+    """Store the labels of a new array, unless it has attributes already."""
     data = json.dumps({_MEMBER: list(labels)}, separators=(",", ":")).encode()
     await store.write(f"{prefix}{_KEY}", data, if_equal=NO_VALUE)

@@ -26,8 +26,14 @@ from tensorstore_py.plugin.codec import (
     ChunkType,
     CodecChain,
     CodecModel,
+    dtype,
 )
-from tensorstore_py.plugin.driver import OPAQUE, ElementView, FieldBytes, dtype, parse_codec_json
+from tensorstore_py.plugin.driver import (
+    OPAQUE,
+    ElementView,
+    FieldBytes,
+    parse_codec_json,
+)
 
 __all__ = ["bound_chain", "inner_order"]
 
@@ -56,12 +62,6 @@ def bound_chain(
     run_code: bool = False,
 ) -> CodecChain:
     """The chain for what is opened of each element.
-
-    Args:
-        metadata: the document.
-        view: what is opened.
-        fill: its fill value.
-        run_code: allow codecs that run what the data contains.
 
     Raises:
         SpecError: a filter or compressor does not fit; the path names it.

@@ -9,20 +9,22 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.codec import (
+    CodecModel,
+    JsonForm,
+    describe,
+    dtype,
+)
 from tensorstore_py.plugin.driver import (
     CodecSpecModel,
-    JsonForm,
-    PlainValidator,
     Unset,
     codec_spec,
     codec_to_json,
     codecs_to_json,
-    describe,
-    dtype,
     parse_codec_json,
     parse_codec_list,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 __all__ = [
     "CompressorMember",
@@ -136,11 +138,6 @@ def merged_member(
     name: str, mine: CodecModel | Filters | Unset, theirs: CodecModel | Filters | Unset
 ) -> CodecModel | Filters | Unset:
     """The value of a member that satisfies both constraints; `Unset.UNSET` is none.
-
-    Args:
-        name: the member, `"compressor"` or `"filters"`.
-        mine: one constraint.
-        theirs: the other.
 
     Raises:
         MismatchError: they differ.

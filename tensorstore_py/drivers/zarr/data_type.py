@@ -14,7 +14,14 @@ from math import prod
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import LARGEST_ELEMENT, ElementView, describe, dtype
+from tensorstore_py.plugin.codec import (
+    describe,
+    dtype,
+)
+from tensorstore_py.plugin.driver import (
+    LARGEST_ELEMENT,
+    ElementView,
+)
 
 __all__ = ["StoredField", "StoredType"]
 
@@ -179,7 +186,7 @@ class StoredType:
             SpecError: this format has no type for it.
 
         Example:
-            >>> from tensorstore_py.plugin.driver import dtype
+            >>> from tensorstore_py.plugin.codec import dtype
             >>> StoredType.of(dtype("uint8")).to_json(), StoredType.of(dtype("ustring")).to_json()
             ('|u1', '|O')
             >>> StoredType.of(dtype([["x", "int16"], ["when", "datetime64[s]"]])).to_json()
@@ -284,12 +291,7 @@ class StoredType:
 
 
 def strides_of(shape: tuple[int, ...], item: np.dtype[np.generic]) -> tuple[int, ...]:
-    """Strides of a packed array in C order.
-
-    Example:
-        >>> strides_of((2, 3), np.dtype("<u2"))
-        (6, 2)
-    """
+    """Strides of a packed array in C order."""
     strides: list[int] = []
     size = item.itemsize
     for extent in reversed(shape):

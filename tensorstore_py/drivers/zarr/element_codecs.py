@@ -24,12 +24,7 @@ __all__ = ["FilteredElements", "SerializedElements"]
 
 
 class FilteredElements(BytesToBytes):
-    """An array to array codec over bytes.
-
-    Args:
-        codec: bound to `chunk`.
-        chunk: what the bytes are.
-    """
+    """An array to array codec over bytes."""
 
     def __init__(self, codec: ArrayToArray, chunk: ChunkType) -> None:
         self._codec = codec

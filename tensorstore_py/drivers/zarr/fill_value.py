@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import ElementView, describe, dtype, normalised, thaw
+from tensorstore_py.plugin.codec import (
+    describe,
+    dtype,
+)
+from tensorstore_py.plugin.driver import (
+    ElementView,
+    normalised,
+    thaw,
+)
 
 __all__ = ["field_fill_value", "fill_value_json", "fill_value_of", "parse_fill_value"]
 
@@ -35,12 +43,7 @@ _EMPTY: dict[str, object] = {"ustring": "", "string": b""}
 def parse_fill_value(
     stored_type: StoredType, json: object, objects: dtype | None = None
 ) -> bytes | None:
-    r"""The fill value that metadata states.
-
-    Args:
-        stored_type: the data type.
-        json: null for none.
-        objects: the data type of Python objects, where the array holds such.
+    r"""The fill value that metadata states; None for null.
 
     Raises:
         SpecError: not a value of the type.
@@ -129,11 +132,6 @@ def field_fill_value(view: ElementView, fill_value: bytes | None) -> NDArray[np.
 def fill_value_of(stored_type: StoredType, view: ElementView, value: NDArray[np.generic]) -> bytes:
     """The fill value for values of what is opened.
 
-    Args:
-        stored_type: the whole data type.
-        view: what is opened of it.
-        value: of the view's data type, of any shape that broadcasts to its inner shape.
-
     Raises:
         SpecError: there is more to an element than the view, or the shape is another.
     """
@@ -144,16 +142,7 @@ def fill_value_of(stored_type: StoredType, view: ElementView, value: NDArray[np.
             "a schema speaks of one field, but the fill value is of all of them: state it in "
             '"metadata": {"fill_value": …}, as base64'
         )
-    while value.ndim > len(view.inner_shape) and value.shape[0] == 1:
-        value = value[0]
-    try:
-        full = np.broadcast_to(value, view.inner_shape)
-    except ValueError:
-        raise SpecError(
-            f"a fill value of shape {list(value.shape)} does not broadcast to the data type's "
-            f"inner shape {list(view.inner_shape)}"
-        ) from None
-    return np.ascontiguousarray(full).astype(view.stored).tobytes()
+    return np.ascontiguousarray(view.broadcast(value)).astype(view.stored).tobytes()
 
 
 def _notation(stored_type: StoredType) -> str:

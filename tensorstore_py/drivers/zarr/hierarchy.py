@@ -7,21 +7,20 @@ documents of a whole tree. The format demands that every group above a node is s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin.codec import describe
 from tensorstore_py.plugin.driver import (
     HierarchyFormat,
-    JsonObject,
-    NodeDocuments,
-    NodeKind,
-    describe,
     hierarchy_format,
 )
 
 __all__ = ["Zarr2Hierarchy"]
+
+JsonObject = dict[str, object]
 
 _NODE_KEYS = (".zarray", ".zgroup", ".zattrs")
 #: Where xarray keeps the names of dimensions, for which the format has no place.
@@ -44,7 +43,7 @@ class Zarr2Hierarchy(HierarchyFormat):
     attributes_key = ".zattrs"
     consolidated_key: ClassVar[str | None] = ".zmetadata"
 
-    def kind(self, key: str, document: JsonObject) -> NodeKind:
+    def kind(self, key: str, document: JsonObject) -> Literal["array", "group"]:
         if document.get("zarr_format") != 2:
             found = describe(document.get("zarr_format"))
             raise SpecError(f"expected 2, but found {found}", ("zarr_format",))
@@ -77,7 +76,7 @@ class Zarr2Hierarchy(HierarchyFormat):
         except TypeError:
             return dtype
 
-    def consolidated(self, document: JsonObject) -> dict[str, NodeDocuments] | None:
+    def consolidated(self, document: JsonObject) -> dict[str, Mapping[str, JsonObject]] | None:
         stated = document.get("zarr_consolidated_format")
         if stated != 1:
             raise SpecError(
@@ -99,7 +98,7 @@ class Zarr2Hierarchy(HierarchyFormat):
         return {path: each for path, each in nodes.items() if set(each) != {".zattrs"}}
 
     def with_consolidated(
-        self, document: JsonObject | None, nodes: Mapping[str, NodeDocuments]
+        self, document: JsonObject | None, nodes: Mapping[str, Mapping[str, JsonObject]]
     ) -> JsonObject:
         metadata: JsonObject = {
             f"{path}/{key}" if path else key: documents[key]

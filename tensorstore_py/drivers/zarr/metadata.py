@@ -24,20 +24,24 @@ from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.drivers.zarr.fill_value import fill_value_json, parse_fill_value
 from tensorstore_py.drivers.zarr.foreign import standard
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.codec import CodecModel, Level
+from tensorstore_py.plugin.codec import (
+    CodecModel,
+    Field,
+    JsonForm,
+    Level,
+    describe,
+)
+from tensorstore_py.plugin.codec import dtype as DataType  # noqa: N812
 from tensorstore_py.plugin.driver import (
     ArrayMetadata,
     ElementView,
-    Field,
-    JsonForm,
     MetadataConstraints,
-    PlainValidator,
     Unset,
-    describe,
-    frozen_members,
+)
+from tensorstore_py.plugin.kvstore import (
+    PlainValidator,
     model_validator,
 )
-from tensorstore_py.plugin.driver import dtype as DataType  # noqa: N812
 
 __all__ = ["FillValue", "Separator", "ZarrConstraints", "ZarrMetadata"]
 
@@ -193,6 +197,14 @@ class ZarrConstraints(MetadataConstraints):
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         add_codec_json(json, self.compressor, self.filters)
 
+    def check(self, document: ArrayMetadata) -> None:
+        asked = self.to_json()
+        if asked:
+            stored = document.to_json()
+            # Without a separator of its own an array takes the one that is asked for.
+            stored.setdefault("dimension_separator", asked.get("dimension_separator"))
+            self.check_members(asked, stored)
+
     def view(
         self, name: str | None, *, asked: DataType | None = None, as_void: bool = False
     ) -> ElementView | None:
@@ -230,7 +242,7 @@ class ZarrMetadata(ZarrConstraints, ArrayMetadata):
     def of(cls, json: Mapping[str, object], kept: Mapping[str, object]) -> Self:
         names = ZarrConstraints.member_names()
         known = {name: json[name] for name in names if name in json}
-        found = cls.parse_frozen(frozen_members(known, _REQUIRED))
+        found = cls.parse_document(known, _REQUIRED)
         others = {name: json[name] for name in json if name not in names}
         return found.replace(kept={**kept, **others})
 
@@ -239,11 +251,6 @@ class ZarrMetadata(ZarrConstraints, ArrayMetadata):
         cls, json: Mapping[str, object]
     ) -> tuple[Mapping[str, object], Mapping[str, object]]:
         return standard(json), {}
-
-    @property
-    def constraints(self) -> ZarrConstraints:
-        members = {name: getattr(self, name) for name in ZarrConstraints.model_fields}
-        return ZarrConstraints().replace(**members)
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         json.pop("kept", None)

@@ -31,31 +31,33 @@ from tensorstore_py.drivers.zarr.fill_value import (
 )
 from tensorstore_py.drivers.zarr.metadata import FillValue, Separator, ZarrConstraints, ZarrMetadata
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.codec import (
+    BeforeValidator,
+    CodecModel,
+    Field,
+    JsonForm,
+    describe,
+)
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     ArrayLayout,
-    BeforeValidator,
-    ChunkedDriver,
     ChunkLayout,
     CodecSpec,
+    Driver,
     ElementView,
-    Field,
     FieldSpec,
-    JsonForm,
     ParsedOnce,
-    PlainValidator,
     Schema,
     SeparatedKeys,
     Transaction,
     Unset,
-    asked_fill_value,
-    check_members,
-    describe,
     driver,
+)
+from tensorstore_py.plugin.kvstore import (
+    PlainValidator,
+    ReadResult,
     model_validator,
 )
-from tensorstore_py.plugin.kvstore import ReadResult
 
 __all__ = ["ZarrSpec"]
 
@@ -99,6 +101,7 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
 
     detected_by: ClassVar[tuple[str, ...]] = (".zarray",)
     metadata_type = ZarrMetadata
+    unconstrained = _NOTHING
     checks_new = False
 
     metadata: Annotated[
@@ -145,7 +148,7 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
         spec.known_schema()
         return spec
 
-    async def open_within(self, transaction: Transaction | None) -> ChunkedDriver[ZarrMetadata]:
+    async def open_within(self, transaction: Transaction | None) -> Driver:
         mode = self.check_open_mode()
         if self.array_dimensions is not True or mode.assume_metadata:
             return await super().open_within(transaction)
@@ -170,7 +173,7 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
 
     async def open_known(
         self, transaction: Transaction | None, documents: Mapping[str, ReadResult]
-    ) -> ChunkedDriver[ZarrMetadata]:
+    ) -> Driver:
         labels = known_labels(documents.get(self.metadata_key), documents.get(".zattrs"))
         labelled = self if labels is None else self.replace(array_dimensions=labels)
         return await super(ZarrSpec, labelled).open_known(transaction, documents)
@@ -248,15 +251,6 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
             objects = object_type(filters, compressor) or objects
         view = stored_type.view(self.field, asked=objects, as_void=self.open_as_void)
         return view, None if isinstance(filters, Unset) else filters
-
-    def check_document(self, metadata: ZarrMetadata) -> None:
-        asked = self.metadata.to_json()
-        if not asked:
-            return
-        stored = metadata.to_json()
-        # Without a separator of its own an array takes the one that is asked for.
-        stored.setdefault("dimension_separator", asked.get("dimension_separator"))
-        check_members(asked, stored)
 
     def check_metadata(self, metadata: ZarrMetadata) -> None:
         if self.schema_ is not None:
@@ -366,7 +360,7 @@ def _check_fill_value(asked: Schema, view: ElementView, data: bytes | None) -> N
     Raises:
         MismatchError: it is not.
     """
-    wanted = asked_fill_value(asked, view.data_type, view.inner_shape)
+    wanted = view.asked_fill_value(asked)
     if wanted is None:
         return
     if data is None:
@@ -432,6 +426,6 @@ def _new_fill_value(
                 raise error.inside("metadata", "fill_value") from None
         _check_fill_value(asked, view, data)
     else:
-        wanted = asked_fill_value(asked, view.data_type, view.inner_shape)
+        wanted = view.asked_fill_value(asked)
         data = None if wanted is None else fill_value_of(stored_type, view, wanted)
     return FillValue(stored_type, data)

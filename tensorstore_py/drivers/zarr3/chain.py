@@ -1,4 +1,6 @@
-"""What a list of codecs means for the layout of chunks, and what a layout means for the list.
+"""Lists of codecs: what one means for the layout of chunks, and what a layout means for the list.
+
+A list may be a schema's, of which any part is left open.
 
 Both directions walk the list from the outside in: a transpose renames the dimensions for what
 comes behind it, a sharding codec has another list inside, and the innermost serializer stores
@@ -8,11 +10,15 @@ elements in the order of the dimensions as they arrive there. Nothing is bound.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self
 
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.codec import ShardedSpec
+from tensorstore_py.plugin.codec import BeforeValidator, CodecModel, JsonForm, ShardedSpec
 from tensorstore_py.plugin.driver import (
+    CodecSpecModel,
+    codec_spec,
+    codecs_to_json,
+    merge_chains,
     merge_codecs,
     parse_codec_json,
     parse_codec_list,
@@ -22,10 +28,11 @@ from tensorstore_py.plugin.driver import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorstore_py.plugin.codec import ArrayToArraySpec, CodecModel
+    from tensorstore_py.plugin.codec import ArrayToArraySpec
 
 __all__ = [
     "ChainLayout",
+    "Zarr3CodecSpec",
     "chain_layout",
     "check_codecs",
     "completed",
@@ -65,6 +72,44 @@ def parse_codecs(json: object) -> tuple[CodecModel, ...]:
     except SpecError as error:
         raise SpecError(error.problem, error.path[1:]) from None
     return codecs
+
+
+@codec_spec("zarr3")
+class Zarr3CodecSpec(CodecSpecModel):
+    """The `codec` member of a schema.
+
+    Attributes:
+        codecs: as in metadata; None if nothing is said. Without a sharding codec they are the
+            codecs inside the shards of an array that has any.
+
+    Example:
+        >>> Zarr3CodecSpec.parse({"driver": "zarr3", "codecs": ["gzip"]}).to_json()
+        {'codecs': [{'name': 'gzip'}], 'driver': 'zarr3'}
+    """
+
+    data_members: ClassVar[frozenset[str] | None] = frozenset({"codecs"})
+
+    codecs: (
+        Annotated[
+            tuple[CodecModel, ...],
+            BeforeValidator(parse_codecs),
+            JsonForm({"type": "array", "items": {"x-def": "Codec.zarr3"}}),
+        ]
+        | None
+    ) = None
+
+    @classmethod
+    def of_codec(cls, codec: object) -> dict[str, object]:
+        return {"codecs": codec if isinstance(codec, tuple) else (codec,)}
+
+    def merged(self, other: Self) -> Self:
+        if self.codecs is None or other.codecs is None:
+            return self if other.codecs is None else other
+        return self.replace(codecs=merge_chains(self.codecs, other.codecs))
+
+    def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
+        if self.codecs is not None:
+            json["codecs"] = codecs_to_json(_FAMILY, self.codecs)
 
 
 def require_complete(
@@ -263,12 +308,7 @@ def moves_elements_only(codecs: Sequence[CodecModel]) -> bool:
 
 
 def stored_endian(codecs: Sequence[CodecModel]) -> str:
-    """The byte order of stored elements; little where none is said.
-
-    Example:
-        >>> stored_endian(parse_codecs([{"name": "bytes", "configuration": {"endian": "big"}}]))
-        'big'
-    """
+    """The byte order of stored elements; little where none is said."""
     to_bytes = split_chain(codecs).to_bytes
     if isinstance(to_bytes, ShardedSpec):
         return stored_endian(to_bytes.codecs or ())

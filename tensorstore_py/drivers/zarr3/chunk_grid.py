@@ -11,23 +11,24 @@ what its document takes, whatever the number of its chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from tensorstore_py.drivers.zarr3.members import json_array, parse_extents
-from tensorstore_py.errors import SpecError, did_you_mean
+from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin.codec import (
+    Level,
+    describe,
+)
 from tensorstore_py.plugin.driver import (
     ChainsByShape,
     ChunkGridModel,
     IrregularAxis,
-    Level,
-    PlainValidator,
     RegularAxis,
     chunk_grid,
-    chunk_grids,
-    describe,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 if TYPE_CHECKING:
     from tensorstore_py.plugin.codec import CodecChain
@@ -37,14 +38,11 @@ __all__ = [
     "RectilinearGrid",
     "RegularGrid",
     "bound_chains",
-    "chunk_grid_to_json",
-    "parse_chunk_grid",
 ]
 
 Runs = tuple[tuple[int, int], ...]
 
 _SIZE = Level(1, 2**63 - 2)
-_MEMBERS = ("configuration", "must_understand", "name")
 
 
 class _Cuts(ChunkGridModel):
@@ -168,65 +166,10 @@ class RectilinearGrid(_Cuts):
         return self.replace(chunk_shapes=tuple(cuts))
 
 
-def parse_chunk_grid(json: object) -> ChunkGridModel:
-    """The grid for a `chunk_grid` member.
-
-    Raises:
-        SpecError: no such grid, or a member of its configuration is not possible.
-
-    Example:
-        >>> parse_chunk_grid({"name": "regular", "configuration": {"chunk_shape": [4, 5]}}).rank
-        2
-    """
-    if not isinstance(json, Mapping):
-        raise SpecError(f"expected an object, but found {describe(json)}")
-    for member in sorted(json):
-        if member not in _MEMBERS:
-            raise SpecError(f"no such member{did_you_mean(member, _MEMBERS)}", (member,))
-    # Whatever it says: without a grid, nothing can be read.
-    if not isinstance(json.get("must_understand", True), bool):
-        raise SpecError("expected true or false", ("must_understand",))
-    grid = _named(json)
-    configuration = json.get("configuration", {})
-    if not isinstance(configuration, Mapping):
-        found = describe(configuration)
-        raise SpecError(f"expected an object, but found {found}", ("configuration",))
-    try:
-        return grid.parse(configuration)
-    except SpecError as error:
-        raise error.inside("configuration") from None
-    except OverflowError as error:
-        raise SpecError(str(error), ("configuration",)) from None
-
-
-def _named(json: Mapping[str, object]) -> type[ChunkGridModel]:
-    name = json.get("name")
-    if not isinstance(name, str):
-        found = describe(name) if "name" in json else "nothing"
-        raise SpecError(
-            f'expected a name such as "regular" or "rectilinear", but found {found}', ("name",)
-        )
-    try:
-        grid = chunk_grids.get(name)
-    except SpecError as error:
-        raise error.inside("name") from None
-    assert issubclass(grid, ChunkGridModel)
-    return grid
-
-
-def chunk_grid_to_json(grid: ChunkGridModel) -> dict[str, object]:
-    """The `chunk_grid` member."""
-    return {"configuration": grid.to_json(), "name": grid.grid_id}
-
-
 def bound_chains(
     grid: ChunkGridModel, bind: Callable[[tuple[int, ...]], CodecChain]
 ) -> ChainsByShape | None:
     """The chains of an array whose chunks differ in shape; None if they don't.
-
-    Args:
-        grid: of the array.
-        bind: makes the chain for a shape.
 
     Raises:
         SpecError: a codec does not fit all chunks; the path starts with `("codecs", position)`.

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorstore_py.drivers.zarr3.chain import completed, inside_shards, is_sharded
+from tensorstore_py.drivers.zarr3.chain import Zarr3CodecSpec, completed, inside_shards, is_sharded
 from tensorstore_py.drivers.zarr3.chunk_grid import RegularGrid
-from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
-from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
+from tensorstore_py.drivers.zarr3.chunk_key_encoding import DefaultKeyEncoding
 from tensorstore_py.drivers.zarr3.fill_value import default_fill_value, same_bits, seen_fill_value
 from tensorstore_py.drivers.zarr3.members import with_units, without_empty_units
 from tensorstore_py.drivers.zarr3.metadata import Zarr3Metadata, explicit_codecs
 from tensorstore_py.errors import MismatchError, SpecError
+from tensorstore_py.plugin.codec import ChunkType
 from tensorstore_py.plugin.driver import (
     ChunkLayout,
-    ChunkType,
     Schema,
-    asked_fill_value,
     resolve_chain,
 )
 
@@ -39,25 +37,22 @@ _ANY_SIZE = ChunkLayout().constraints.read_chunk
 
 
 def new_document(
-    asked: Schema, stated: Zarr3Constraints, stored: StoredType, view: ElementView
+    asked: Schema,
+    schema: Schema,
+    stated: Zarr3Constraints,
+    stored: StoredType,
+    view: ElementView,
 ) -> Zarr3Metadata:
     """The whole document that satisfies the constraints.
-
-    Args:
-        asked: the spec's schema constraints.
-        stated: the spec's metadata constraints.
-        stored: the data type.
-        view: what is opened of each element.
 
     Raises:
         SpecError: the domain is missing, or a value is not possible.
         MismatchError: the constraints contradict each other.
     """
-    info = stated.info(view, asked.rank)
+    info = stated.info(view, schema.rank)
     info.chosen_type(asked)
     fill_value = _fill_value(asked, stated, stored, view)
-    schema = info.constrain(asked)
-    whole, codecs, grid = _encoding(schema, stated, stated.info(view, schema.rank))
+    whole, codecs, grid = _encoding(schema, stated, info)
     shape = tuple(whole.shape or ())
     try:
         grid.check_reaches(shape)
@@ -68,7 +63,7 @@ def new_document(
         shape=shape,
         data_type=stored,
         chunk_grid=grid,
-        chunk_key_encoding=stated.chunk_key_encoding or ChunkKeyEncoding(),
+        chunk_key_encoding=stated.chunk_key_encoding or DefaultKeyEncoding(),
         fill_value=fill_value,
         codecs=explicit_codecs(resolve_chain(codecs, chunk)),
         dimension_names=_names(stated, whole),
@@ -116,7 +111,7 @@ def _fill_value(
     asked: Schema, stated: Zarr3Constraints, stored: StoredType, view: ElementView
 ) -> NDArray[np.generic]:
     """One whole element."""
-    wanted = asked_fill_value(asked, view.data_type, view.inner_shape)
+    wanted = view.asked_fill_value(asked)
     if stated.fill_value is None:
         return default_fill_value(stored) if wanted is None else _element(stored, view, wanted)
     if wanted is not None and not view.inner_shape:
@@ -139,16 +134,8 @@ def _element(
             "a schema speaks of one field, but the fill value is of all of them: state it in "
             '"metadata": {"fill_value": {…}}'
         )
-    while wanted.ndim > len(view.inner_shape) and wanted.shape[0] == 1:
-        wanted = wanted[0]
-    try:
-        full = np.broadcast_to(wanted, view.inner_shape)
-    except ValueError:
-        raise SpecError(
-            f"a fill value of shape {list(wanted.shape)} does not broadcast to the data type's "
-            f"inner shape {list(view.inner_shape)}"
-        ) from None
-    return np.frombuffer(np.ascontiguousarray(full).tobytes(), stored.stored).reshape(()).copy()
+    data = np.ascontiguousarray(view.broadcast(wanted)).tobytes()
+    return np.frombuffer(data, stored.stored).reshape(()).copy()
 
 
 def _names(stated: Zarr3Constraints, whole: ArrayInfo) -> tuple[str | None, ...]:

@@ -16,12 +16,14 @@ from typing import Final
 import numpy as np
 
 from tensorstore_py.errors import SpecError, did_you_mean
-from tensorstore_py.plugin.driver import (
-    LARGEST_ELEMENT,
-    ElementView,
+from tensorstore_py.plugin.codec import (
     Level,
     describe,
     dtype,
+)
+from tensorstore_py.plugin.driver import (
+    LARGEST_ELEMENT,
+    ElementView,
     freeze,
     thaw,
 )

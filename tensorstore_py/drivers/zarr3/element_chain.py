@@ -47,13 +47,6 @@ def element_chain(
 ) -> CodecChain:
     """The chain that encodes what is opened.
 
-    Args:
-        codecs: as in metadata, complete.
-        chunk_shape: as in metadata.
-        stored: the array's data type.
-        fill_value: one whole element.
-        view: what is opened of each.
-
     Raises:
         SpecError: a codec does not fit; the path starts with `codecs`.
     """
@@ -109,14 +102,7 @@ class PartSpec(ArrayToBytesSpec):
 
 
 class TurnedFieldBytes(FieldBytes):
-    """`FieldBytes` of elements that are stored in the other byte order.
-
-    Args:
-        view: what to see of each element.
-        chunks: extents of a chunk.
-        fill_value: bytes of one element in this machine's byte order.
-        permutation: where each byte of an element is stored.
-    """
+    """`FieldBytes` of elements that are stored in the other byte order."""
 
     def __init__(
         self,
@@ -151,12 +137,7 @@ class TurnedFieldBytes(FieldBytes):
 
 
 class WholeElements(ArrayToBytes):
-    """A serializer that decodes whole elements and shows a part of each.
-
-    Args:
-        chain: bound to chunks of whole elements.
-        view: the part.
-    """
+    """A serializer that decodes whole elements and shows a part of each."""
 
     def __init__(self, chain: CodecChain, view: ElementView) -> None:
         chunk = chain.chunk

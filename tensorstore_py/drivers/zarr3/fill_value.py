@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.codec import parse_number
-from tensorstore_py.plugin.driver import (
-    ElementView,
+from tensorstore_py.plugin.codec import (
     describe,
     dtype,
+    parse_number,
+)
+from tensorstore_py.plugin.driver import (
+    ElementView,
     freeze,
     normalised,
     number_to_json,
@@ -179,14 +181,11 @@ def same_bits(mine: Scalar, theirs: Scalar) -> bool:
 
 
 def byte_permutation(stored: StoredType, endian: str) -> NDArray[np.intp] | None:
-    """Where each byte of an element comes from if its numbers are turned to a byte order.
+    """Where each byte of an element comes from if its numbers are turned; None if none moves.
 
     Args:
         stored: the data type.
         endian: the order to turn to, from this machine's (or back).
-
-    Returns:
-        One position for each byte; None if nothing moves.
     """
     if endian == sys.byteorder:
         return None

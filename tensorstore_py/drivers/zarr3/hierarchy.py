@@ -7,19 +7,18 @@ all nodes below it, inline. No group is implied by what is below it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tensorstore_py.errors import SpecError
+from tensorstore_py.plugin.codec import describe
 from tensorstore_py.plugin.driver import (
     HierarchyFormat,
-    JsonObject,
-    NodeDocuments,
-    NodeKind,
-    describe,
     hierarchy_format,
 )
 
 __all__ = ["Zarr3Hierarchy"]
+
+JsonObject = dict[str, object]
 
 _KEY = "zarr.json"
 _CONSOLIDATED = "consolidated_metadata"
@@ -41,7 +40,7 @@ class Zarr3Hierarchy(HierarchyFormat):
     array_key = group_key = attributes_key = _KEY
     consolidated_key: ClassVar[str | None] = _KEY
 
-    def kind(self, key: str, document: JsonObject) -> NodeKind:
+    def kind(self, key: str, document: JsonObject) -> Literal["array", "group"]:
         if document.get("zarr_format") != 3:
             found = describe(document.get("zarr_format"))
             raise SpecError(f"expected 3, but found {found}", ("zarr_format",))
@@ -82,7 +81,7 @@ class Zarr3Hierarchy(HierarchyFormat):
             found = found.get("name")
         return found if isinstance(found, str) else describe(found)
 
-    def consolidated(self, document: JsonObject) -> dict[str, NodeDocuments] | None:
+    def consolidated(self, document: JsonObject) -> dict[str, Mapping[str, JsonObject]] | None:
         stated = document.get(_CONSOLIDATED)
         if stated is None:
             return None
@@ -96,7 +95,7 @@ class Zarr3Hierarchy(HierarchyFormat):
             raise SpecError(
                 f"expected an object, but found {describe(found)}", (_CONSOLIDATED, "metadata")
             )
-        nodes: dict[str, NodeDocuments] = {"": {_KEY: document}}
+        nodes: dict[str, Mapping[str, JsonObject]] = {"": {_KEY: document}}
         for path, inner in found.items():
             if not isinstance(inner, dict):
                 raise SpecError(
@@ -107,7 +106,7 @@ class Zarr3Hierarchy(HierarchyFormat):
         return nodes
 
     def with_consolidated(
-        self, document: JsonObject | None, nodes: Mapping[str, NodeDocuments]
+        self, document: JsonObject | None, nodes: Mapping[str, Mapping[str, JsonObject]]
     ) -> JsonObject:
         metadata: JsonObject = {
             path: {name: value for name, value in each[_KEY].items() if name != _CONSOLIDATED}

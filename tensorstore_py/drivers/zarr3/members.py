@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import Level, Unit, describe, freeze
+from tensorstore_py.plugin.codec import (
+    Level,
+    describe,
+)
+from tensorstore_py.plugin.driver import (
+    Unit,
+    freeze,
+)
 
 __all__ = [
     "json_array",
@@ -28,22 +35,12 @@ _UNITS = "dimension_units"
 
 
 def parse_shape(json: object) -> tuple[int, ...]:
-    """The `shape` member.
-
-    Example:
-        >>> parse_shape([0, 5])
-        (0, 5)
-    """
+    """The `shape` member."""
     return parse_extents(json, _EXTENT)
 
 
 def parse_dimension_names(json: object) -> tuple[str | None, ...]:
-    """The `dimension_names` member.
-
-    Example:
-        >>> parse_dimension_names(["x", None])
-        ('x', None)
-    """
+    """The `dimension_names` member."""
     names: list[str | None] = []
     for dimension, name in enumerate(json_array(freeze(json))):
         if name is not None and not isinstance(name, str):
@@ -70,13 +67,7 @@ def parse_attributes(json: object) -> dict[str, object]:
 
 
 def with_units(attributes: Mapping[str, object], units: Sequence[Unit | None]) -> dict[str, object]:
-    """Attributes that state the units of the dimensions.
-
-    Example:
-        >>> from tensorstore_py.plugin.driver import Unit
-        >>> with_units({}, [Unit("4nm"), None])
-        {'dimension_units': ('4 nm', None)}
-    """
+    """Attributes that state the units of the dimensions."""
     texts = tuple(None if unit is None else str(unit) for unit in units)
     return {**attributes, _UNITS: texts}
 
@@ -112,12 +103,7 @@ def parse_units(attributes: Mapping[str, object]) -> tuple[Unit | None, ...] | N
 
 
 def parse_extents(json: object, bound: Level) -> tuple[int, ...]:
-    """An array of integers within bounds.
-
-    Example:
-        >>> parse_extents([2, 3.0], Level(1, 9))
-        (2, 3)
-    """
+    """An array of integers within bounds."""
     extents: list[int] = []
     for dimension, extent in enumerate(json_array(json)):
         try:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorstore_py.drivers.zarr3.chain import (
+    Zarr3CodecSpec,
     chain_layout,
     check_codecs,
     inner_shape,
@@ -24,13 +25,7 @@ from tensorstore_py.drivers.zarr3.chain import (
     require_complete,
     stored_endian,
 )
-from tensorstore_py.drivers.zarr3.chunk_grid import (
-    RegularGrid,
-    chunk_grid_to_json,
-    parse_chunk_grid,
-)
-from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
-from tensorstore_py.drivers.zarr3.codec_spec import Zarr3CodecSpec
+from tensorstore_py.drivers.zarr3.chunk_grid import RegularGrid
 from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.fill_value import (
     default_fill_value,
@@ -48,16 +43,16 @@ from tensorstore_py.drivers.zarr3.members import (
     without_empty_units,
 )
 from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
-from tensorstore_py.plugin.codec import CodecModel
+from tensorstore_py.plugin.codec import CodecModel, describe
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     ArrayMetadata,
     ChunkGridModel,
+    ChunkKeyEncodingModel,
     CodecSpec,
     ElementView,
     Unit,
     codecs_to_json,
-    describe,
     freeze,
     parse_codec_list,
     same_json,
@@ -116,7 +111,7 @@ class Zarr3Constraints:
     shape: tuple[int, ...] | None = None
     data_type: StoredType | None = None
     chunk_grid: ChunkGridModel | None = None
-    chunk_key_encoding: ChunkKeyEncoding | None = None
+    chunk_key_encoding: ChunkKeyEncodingModel | None = None
     fill_value: NDArray[np.generic] | None = None
     codecs: tuple[CodecModel, ...] | None = None
     dimension_names: tuple[str | None, ...] | None = None
@@ -143,7 +138,7 @@ class Zarr3Constraints:
                 raise error.inside(name) from None
         _take_fill_value(json, members)
         stated = cls(**members, extra=extra)  # type: ignore[arg-type]
-        _ = stated.rank
+        stated._check_rank()
         if stated.shape is not None and stated.chunk_grid is not None:
             try:
                 stated.chunk_grid.check_reaches(stated.shape)
@@ -153,20 +148,21 @@ class Zarr3Constraints:
 
     @property
     def rank(self) -> int | None:
-        """The number of dimensions that all members agree on, if one tells.
+        """The number of dimensions, if a member tells; all that do agree."""
+        return next((len(each) for each in self._dimensional().values() if each is not None), None)
 
-        Raises:
-            SpecError: two differ; the path names the second.
-        """
-        sources = {
+    def _dimensional(self) -> dict[str, Sequence[object] | None]:
+        """The members with an entry for each dimension."""
+        return {
             "shape": self.shape,
             "dimension_names": self.dimension_names,
             "chunk_grid": None if self.chunk_grid is None else self.chunk_grid.sizes,
             "attributes": self.units,
         }
-        ranks = {name: None if each is None else len(each) for name, each in sources.items()}
+
+    def _check_rank(self) -> None:
         try:
-            return same_rank(ranks)
+            same_rank(self._dimensional())
         except SpecError as error:
             if self.chunk_grid is None or error.path != ("chunk_grid",):
                 raise
@@ -184,11 +180,7 @@ class Zarr3Constraints:
         return self.to_json() == {"node_type": "array"}
 
     def to_json(self, include_defaults: bool = False) -> dict[str, object]:
-        """The JSON object, members sorted.
-
-        Args:
-            include_defaults: write what equals a default, too.
-        """
+        """The JSON object, members sorted."""
         json: dict[str, object] = {"node_type": "array"}
         if self.zarr_format is not None:
             json["zarr_format"] = self.zarr_format
@@ -197,9 +189,9 @@ class Zarr3Constraints:
         if self.data_type is not None:
             json["data_type"] = self.data_type.to_json()
         if self.chunk_grid is not None:
-            json["chunk_grid"] = chunk_grid_to_json(self.chunk_grid)
+            json["chunk_grid"] = self.chunk_grid.named_json()
         if self.chunk_key_encoding is not None:
-            json["chunk_key_encoding"] = self.chunk_key_encoding.to_json(include_defaults)
+            json["chunk_key_encoding"] = self.chunk_key_encoding.named_json(include_defaults)
         if self.fill_value is not None:
             assert self.data_type is not None
             endian = stored_endian(self.codecs or ())
@@ -321,7 +313,7 @@ class Zarr3Metadata(Zarr3Constraints, ArrayMetadata):
     shape: tuple[int, ...]
     data_type: StoredType
     chunk_grid: ChunkGridModel
-    chunk_key_encoding: ChunkKeyEncoding
+    chunk_key_encoding: ChunkKeyEncodingModel
     fill_value: NDArray[np.generic]
     codecs: tuple[CodecModel, ...]
     dimension_names: tuple[str | None, ...]
@@ -380,6 +372,10 @@ class Zarr3Metadata(Zarr3Constraints, ArrayMetadata):
         json["codecs"] = _as_stored(json["codecs"])
         return json_module.dumps(json, separators=(",", ":")).encode()
 
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
     def resized(self, shape: tuple[int, ...]) -> Self:
         shape = shape[: len(self.shape)]
         grid = self.chunk_grid
@@ -430,22 +426,21 @@ def _parse_data_type(json: object) -> StoredType:
         raise SpecError(str(error)) from None
 
 
-_PARSERS: dict[str, tuple[str, Callable[[object], object]]] = {
-    "attributes": ("attributes", parse_attributes),
-    "chunk_grid": ("chunk_grid", parse_chunk_grid),
-    "chunk_key_encoding": ("chunk_key_encoding", ChunkKeyEncoding.parse),
-    "codecs": ("codecs", parse_codecs),
-    "data_type": ("data_type", _parse_data_type),
-    "dimension_names": ("dimension_names", parse_dimension_names),
-    "shape": ("shape", parse_shape),
+_PARSERS: dict[str, Callable[[object], object]] = {
+    "attributes": parse_attributes,
+    "chunk_grid": ChunkGridModel.parse_named,
+    "chunk_key_encoding": ChunkKeyEncodingModel.parse_named,
+    "codecs": parse_codecs,
+    "data_type": _parse_data_type,
+    "dimension_names": parse_dimension_names,
+    "shape": parse_shape,
 }
 
 
 def _take(name: str, value: object, members: dict[str, object], extra: dict[str, object]) -> None:
     """Put one member of the JSON where it belongs; the fill value comes later."""
     if name in _PARSERS:
-        target, parse = _PARSERS[name]
-        members[target] = parse(value)
+        members[name] = _PARSERS[name](value)
     elif name in _CONSTANT:
         wanted = _CONSTANT[name]
         if type(value) is bool or value != wanted:

@@ -14,18 +14,17 @@ from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.element_chain import element_chain
 from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
 from tensorstore_py.drivers.zarr3.metadata import Zarr3Constraints, Zarr3Metadata
-from tensorstore_py.plugin.codec import CodecChain
+from tensorstore_py.plugin.codec import CodecChain, JsonForm
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     ArrayLayout,
     ElementView,
     FieldSpec,
-    JsonForm,
     ParsedOnce,
-    PlainValidator,
     Schema,
     driver,
 )
+from tensorstore_py.plugin.kvstore import PlainValidator
 
 __all__ = ["Zarr3Spec"]
 
@@ -99,11 +98,10 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
             self.require_no_view("data_type")
             stored = StoredType.of(self.info(asked).chosen_type(asked))
         view = stored.view(self.field, asked=asked.dtype, as_void=self.open_as_void)
-        return new_document(asked, self._stated, stored, view)
-
-    def check_document(self, metadata: Zarr3Metadata) -> None:
-        if self.metadata is not None:
-            self.metadata.check(metadata)
+        schema = self.known_schema()
+        if self._known_view(asked) is None:  # nor which dimensions are inside an element
+            schema = self._stated.info(view, asked.rank).constrain(asked)
+        return new_document(asked, schema, self._stated, stored, view)
 
     def info_of(self, metadata: Zarr3Metadata) -> ArrayInfo:
         return metadata.info(self.view_of(metadata))

@@ -131,7 +131,9 @@ def to_zarr(
     place = as_place(target, zarr_format=zarr_format, context=context, transaction=transaction)
     if place.rewritten and place.transaction is None and compute:
         with ts.Transaction() as together:
-            _write(parts, place.within(together), group, options, consolidated, compute, None)
+            _write(
+                parts, place.with_transaction(together), group, options, consolidated, compute, None
+            )
         return None
     return _write(parts, place, group, options, consolidated, compute, chunkmanager_store_kwargs)
 

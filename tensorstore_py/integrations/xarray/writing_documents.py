@@ -59,7 +59,7 @@ class Place:
         """Whether every change costs as much as the whole store."""
         return self.kvstore.spec().to_json().get("driver") == _REWRITTEN
 
-    def within(self, transaction: ts.Transaction) -> Place:
+    def with_transaction(self, transaction: ts.Transaction) -> Place:
         """The same place, seen through a transaction."""
         kvstore = self.kvstore.with_transaction(transaction)
         return Place(kvstore, self.zarr_format, self.context, transaction)

@@ -75,12 +75,6 @@ _BY_NUMBER: Final = {
 def translate(error: OSError, action: str, path: str, attempts: int = 1) -> TensorStoreError:
     """The typed error for what went wrong with a file.
 
-    Args:
-        error: what the operating system said.
-        action: what was tried, as a verb: `"read"`.
-        path: what it was tried on.
-        attempts: how often it was tried.
-
     Example:
         >>> translate(PermissionError(13, "Permission denied"), "read", "/data/a")
         ... # doctest: +NORMALIZE_WHITESPACE

@@ -131,10 +131,6 @@ class Backoff:
 def acquire(path: str, timeout_s: float) -> int:
     """Create the lock file if need be, and lock it.
 
-    Args:
-        path: of the lock file.
-        timeout_s: how long to wait for its holder.
-
     Returns:
         A descriptor, open for writing; closing it frees the lock. The file is empty, of this user,
         and has no other name.

@@ -24,9 +24,9 @@ from tensorstore_py.kvstores.file.paths import WINDOWS, check_key
 from tensorstore_py.kvstores.file.resources import FileIoMode, FileIoRetries, ReadMode
 from tensorstore_py.kvstores.file.status import generation_of
 from tensorstore_py.kvstores.file.tree import names_in, walk
+from tensorstore_py.plugin.codec import huge_page_buffer
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    HUGE_PAGE_BYTES,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
@@ -41,7 +41,6 @@ from tensorstore_py.plugin.kvstore import (
     ReadResult,
     ThreadLimiter,
     TimestampedStorageGeneration,
-    huge_page_buffer,
     pause,
 )
 
@@ -68,6 +67,8 @@ OPEN_FLAGS: Final = (
 )
 _DIRECT: Final = getattr(os, "O_DIRECT", 0)
 _PAGE: Final = mmap.PAGESIZE
+#: From this size on, memory of large pages pays.
+_LARGE: Final = 2**22
 
 if sys.platform == "win32":
 
@@ -114,7 +115,7 @@ def open_direct(path: str) -> int:
 def fetch(fd: int, start: int, stop: int, size: int) -> Buffer:
     """Read into memory."""
     wanted = stop - start
-    if wanted >= HUGE_PAGE_BYTES:
+    if wanted >= _LARGE:
         return _fetch_large(fd, start, stop, size)
     data = _read_at(fd, wanted, start)
     if len(data) == wanted:
@@ -204,13 +205,7 @@ Results = list[ReadResult]
 
 
 class FileReads(RangeRead, BulkRead, DirectoryListing, KvStore):
-    """What can be read of a file system.
-
-    Args:
-        mode: how values are fetched.
-        retries: how often to try again after errors that may pass.
-        concurrency: places for operations; each holds one while it runs.
-    """
+    """What can be read of a file system."""
 
     inline = True
     identity = "file"  # keys are whole paths

@@ -28,9 +28,10 @@ from tensorstore_py.kvstores.file.locking import (
 from tensorstore_py.kvstores.file.paths import LOCK_SUFFIX, WINDOWS
 from tensorstore_py.kvstores.file.resources import LockingMode
 from tensorstore_py.kvstores.file.status import Present, check_replaceable, keep_access, set_bits
-from tensorstore_py.plugin.kvstore import Buffer, CopiedRange, Segment
+from tensorstore_py.plugin.kvstore import Buffer, CopiedRange
 
 __all__ = [
+    "Segment",
     "Stage",
     "copy_range",
     "make_parents",
@@ -40,6 +41,9 @@ __all__ = [
     "write_all",
     "write_parts",
 ]
+
+#: A part of a value: new, or of the one that is replaced.
+Segment = Buffer | CopiedRange
 
 _SHARING_TIMEOUT_S: Final = 10.0
 _MKDIR_ATTEMPTS: Final = 100
@@ -137,10 +141,6 @@ def open_in_place(key: str, present: Present) -> int:
     """Open the file of a key, emptied, to be written where it is.
 
     A name of a file that has others, and a link, get a file of their own.
-
-    Args:
-        key: the path.
-        present: what is there.
 
     Raises:
         FileNotFoundError: its directory does not exist.

@@ -128,10 +128,6 @@ def what_it_is(mode: int) -> str:
 def check_replaceable(key: str, status: os.stat_result) -> None:
     """Refuse to put a file in the place of a pipe, a socket, a device or a directory.
 
-    Args:
-        key: the path.
-        status: of what is there, behind a link if it is one.
-
     Raises:
         FailedPreconditionError: it is one of these.
     """

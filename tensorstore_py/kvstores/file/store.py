@@ -16,6 +16,7 @@ from tensorstore_py.kvstores.file.paths import check_key
 from tensorstore_py.kvstores.file.reading import FileReads, open_file
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
 from tensorstore_py.kvstores.file.staging import (
+    Segment,
     Stage,
     make_parents,
     open_in_place,
@@ -38,7 +39,6 @@ from tensorstore_py.plugin.kvstore import (
     IoLock,
     KeyRange,
     ReadModifyWrite,
-    Segment,
     SegmentedWrite,
     Splice,
     ThreadLimiter,

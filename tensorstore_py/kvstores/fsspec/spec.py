@@ -15,7 +15,6 @@ from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.kvstores.fsspec.files import Files, HeldFiles, open_files, protocol_of
 from tensorstore_py.kvstores.fsspec.store import FsspecStore
 from tensorstore_py.plugin.kvstore import (
-    AfterValidator,
     Held,
     JsonForm,
     KvStoreSpec,
@@ -27,10 +26,9 @@ from tensorstore_py.plugin.kvstore import (
     decode_path,
     describe,
     encode_path,
+    field_validator,
     kvstore,
     model_validator,
-    schemes_with_password,
-    thaw,
 )
 
 __all__ = [
@@ -63,11 +61,7 @@ class FsspecStorageOptions(OptionsModel):
 
 
 class FsspecFiles:
-    """File systems, one for each URL.
-
-    Args:
-        options: what they are told.
-    """
+    """File systems, one for each URL."""
 
     def __init__(self, options: FsspecStorageOptions) -> None:
         self.options = options
@@ -81,9 +75,7 @@ class FsspecFiles:
         """
         found = self._open.get(url)
         if found is None:
-            values = thaw(dict(self.options.values))
-            assert isinstance(values, dict)
-            found = self._open.setdefault(url, open_files(url, values))
+            found = self._open.setdefault(url, open_files(url, self.options.plain()))
         return found
 
 
@@ -98,7 +90,7 @@ _WITH_COLON: Final = frozenset({"github"})
 
 
 def _check_url(url: str) -> str:
-    if not _WITH_COLON.issuperset(schemes_with_password(url)):
+    if not _WITH_COLON.issuperset(OptionsModel.schemes_with_password(url)):
         raise SpecError('a URL is printed, passwords are not to be: use "storage_options"')
     scheme, mark, _ = url.partition("://")
     if not mark or not scheme:
@@ -136,10 +128,15 @@ class FsspecSpec(KvStoreSpec):
 
     data_members: ClassVar[frozenset[str] | None] = frozenset()
 
-    url: Annotated[str, AfterValidator(_check_url)] = ""
+    url: str = ""
     filesystem: Annotated[Held[Any], PlainValidator(_held), JsonForm({"not": {}})] | None = None
     storage_options: Resource[FsspecFiles] = ResourceField("fsspec_storage_options")
     use_conditional_write: bool | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _is_url(cls, url: str) -> str:
+        return _check_url(url)
 
     @model_validator(mode="after")
     def _normal(self) -> FsspecSpec:

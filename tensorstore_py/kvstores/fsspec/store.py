@@ -23,14 +23,12 @@ from typing import Any, Final, Literal
 
 from tensorstore_py.errors import (
     AbortedError,
-    OutOfRangeError,
     SpecError,
-    TensorStoreError,
     UnavailableError,
     UnsupportedError,
 )
 from tensorstore_py.kvstores.fsspec.files import Files
-from tensorstore_py.plugin.http import coalesce
+from tensorstore_py.plugin.http import read_coalesced
 from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
@@ -40,6 +38,7 @@ from tensorstore_py.plugin.kvstore import (
     Buffer,
     ByteRange,
     DirectoryListing,
+    ForeignErrors,
     KeyedLock,
     KeyRange,
     KvStore,
@@ -49,11 +48,8 @@ from tensorstore_py.plugin.kvstore import (
     ReadResult,
     RetryPolicy,
     TimestampedStorageGeneration,
-    cause_of,
-    class_of,
     conditional_update,
     encode_key,
-    fan_out,
     holds,
     joined,
 )
@@ -76,9 +72,6 @@ _WEAK: Final = (
 
 def generation_of(info: Mapping[str, object]) -> bytes:
     """Of a file.
-
-    Args:
-        info: what the file system tells of it.
 
     Example:
         >>> generation_of({"ETag": '"abc"', "size": 5}) == generation_of({"ETag": '"abc"'})
@@ -134,7 +127,7 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         self.identity = f"fsspec:{url}" if identity == "" else identity
         self._files = files
         self._url = url
-        self._hidden = hidden
+        self._errors = ForeignErrors(hidden=hidden)
         # No other process writes what is in the memory of this one.
         self._alone = use_conditional_write is False or files.protocol == "memory"
         self._weak = True
@@ -193,7 +186,7 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
                 if values is not None and (certain or await self._is_still(key, generation)):
                     return [ReadResult("value", value, stamp.copy()) for value in values]
         except Exception as error:  # noqa: BLE001 - raised as one of ours
-            raise self._typed(error, "read", key) from self._cause(error)
+            self._errors.raise_for(error, "read", self.describe_key(key))
         raise AbortedError(
             f"cannot read {self.describe_key(key)}: it was replaced {_ROUNDS} times meanwhile; "
             "read it again when its writer is done"
@@ -205,21 +198,20 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
 
     async def _fetch(self, key: str, spans: Sequence[ByteRange]) -> list[Buffer] | None:
         """The bytes of spans; None if the file is not what it was."""
-        groups = coalesce([each for each in spans if each.start != each.stop])
-        found: dict[ByteRange, bytes] = {}
 
-        async def fetch(wanted: ByteRange) -> None:
-            found[wanted] = await self._files.cat(key, wanted.start, wanted.stop)
+        async def fetch(wanted: ByteRange) -> ReadResult:
+            assert wanted.stop is not None
+            size = wanted.stop - wanted.start
+            data = await self._files.cat(key, wanted.start, wanted.stop) if size else b""
+            if len(data) != size:
+                raise FileNotFoundError
+            return ReadResult("value", data)
 
         try:
-            wanted = [group.byte_range for group in groups]
-            await fan_out(self.inline, wanted, fetch, count=len(wanted), width=self.width)
+            found = await read_coalesced(fetch, spans, width=self.width, inline=self.inline)
         except FileNotFoundError:
             return None
-        for group, data in found.items():
-            if group.stop is None or len(data) != group.stop - group.start:
-                return None
-        return [_cut(found, span) for span in spans]
+        return [each.value for each in found]
 
     async def _fetch_rest(self, key: str, span: ByteRange) -> list[Buffer] | None:
         assert span.stop is not None
@@ -265,7 +257,7 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         try:
             return await self._files.entries(directory)
         except Exception as error:  # noqa: BLE001 - raised as one of ours
-            raise self._typed(error, "list", directory) from self._cause(error)
+            self._errors.raise_for(error, "list", self.describe_key(directory))
 
     # Writing.
 
@@ -283,9 +275,8 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
             if value is not None and condition == NO_VALUE and self._files.protocol in _CREATES:
                 return await self._put(key, value, create=True)
         except Exception as error:  # noqa: BLE001 - raised as one of ours
-            raise self._typed(error, "delete" if value is None else "write", key) from self._cause(
-                error
-            )
+            action = "delete" if value is None else "write"
+            self._errors.raise_for(error, action, self.describe_key(key))
         raise UnsupportedError(
             f"cannot write {self.describe_key(key)} under a condition: fsspec has no such "
             f"writes, so that two writers could undo each other's work; if only one process writes,"
@@ -302,7 +293,7 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
             try:
                 return await self._replace(key, value, None)
             except Exception as error:  # noqa: BLE001 - raised as one of ours
-                raise self._typed(error, "write", key) from self._cause(error)
+                self._errors.raise_for(error, "write", self.describe_key(key))
 
     def _turn(self, key: str) -> AbstractAsyncContextManager[None]:
         return _turns[self.inline].acquire((self._url, key))
@@ -346,37 +337,11 @@ class FsspecStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         info = await self._files.info(key)
         return TimestampedStorageGeneration.now(NO_VALUE if info is None else self._seen(info))
 
-    def _cause(self, error: Exception) -> BaseException | None:
-        return cause_of(error, self._hidden)
-
-    def _typed(self, error: Exception, action: str, key: str) -> Exception:
-        """The error of ours for one of a file system's."""
-        if isinstance(error, OutOfRangeError):
-            return OutOfRangeError(f"cannot read {self.describe_key(key)}: {error}")
-        if isinstance(error, TensorStoreError):
-            return error
-        problem = self._hidden(str(error)) or type(error).__name__
-        return class_of(error)(f"cannot {action} {self.describe_key(key)}: {problem}")
-
 
 def _without_value(
     state: Literal["missing", "unspecified"], stamp: TimestampedStorageGeneration, count: int
 ) -> Results:
     return [ReadResult(state, b"", stamp.copy()) for _ in range(count)]
-
-
-def _cut(found: Mapping[ByteRange, bytes], span: ByteRange) -> Buffer:
-    """A span out of what was fetched."""
-    assert span.stop is not None
-    if span.start == span.stop:
-        return b""
-    for group, data in found.items():
-        assert group.stop is not None
-        if group.start <= span.start and span.stop <= group.stop:
-            if group == span:
-                return data
-            return memoryview(data)[span.start - group.start : span.stop - group.start]
-    raise AssertionError(f"{span} was not fetched")
 
 
 def _overlap(wanted: KeyRange, other: KeyRange) -> bool:

@@ -157,9 +157,6 @@ class Grant:
 class GcsSigner(HttpSigner):
     """Puts a token into requests.
 
-    Args:
-        grant: where it comes from.
-
     Attributes:
         anonymous: the last request had none.
     """
@@ -180,11 +177,7 @@ class GcsSigner(HttpSigner):
 
 
 class _Library:
-    """Asks google-auth.
-
-    Args:
-        nearby: see `Grant.found`.
-    """
+    """Asks google-auth."""
 
     def __init__(self, *, nearby: bool) -> None:
         self._nearby = nearby

@@ -32,9 +32,6 @@ __all__ = [
 class OwnConditionalWrites:
     """Who writes on condition, through all stores on one bucket.
 
-    Args:
-        bucket: what tells the bucket from all others.
-
     Example:
         >>> rivals = OwnConditionalWrites("example")
         >>> rivals.replaced("key", 17)
@@ -85,13 +82,7 @@ _TOO_MANY: Final = 429
 
 
 class ObjectThrottle(HttpThrottle):
-    """Lets requests out at a user's rates, and writes to busy objects one a second.
-
-    Args:
-        bucket: what tells the bucket from all others.
-        rates: of the resource; None for no limits.
-        timing: the clock.
-    """
+    """Lets requests out at a user's rates, and writes to busy objects one a second."""
 
     GAP_S: ClassVar[float] = 1.0
     #: Who is left alone for so long is not busy any more.

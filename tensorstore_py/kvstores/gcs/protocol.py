@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeGuard
 
 from tensorstore_py.errors import DataLossError, TensorStoreError
-from tensorstore_py.plugin.http import HttpDialect, HttpVerdict, Page
+from tensorstore_py.plugin.http import HttpDialect, HttpVerdict, Page, whole_number
 from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, ListEntry
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ def generation_of(number: object) -> bytes | None:
         >>> generation_of("1700000000123456").hex()
         '0040222018240a0600'
     """
-    if not isinstance(number, str) or not (number.isascii() and number.isdecimal()):
-        return None
-    value = int(number)
+    value = whole_number(number) or 0
     return b"\0" + value.to_bytes(8, "little") if 0 < value < 2**64 else None
 
 
@@ -172,11 +170,7 @@ _NOBODY: Final = (
 
 
 class GcsDialect(HttpDialect):
-    """Google Cloud Storage's JSON API.
-
-    Args:
-        signer: who signs the requests; None if they are not signed.
-    """
+    """Google Cloud Storage's JSON API."""
 
     name: ClassVar[str] = "gcs"
     retried: ClassVar[frozenset[int]] = frozenset({408, 425, 429, *range(500, 600)})

@@ -7,7 +7,7 @@ to the environment, see `urls` and `credentials`.
 from __future__ import annotations
 
 import re
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from tensorstore_py.errors import SpecError
 from tensorstore_py.kvstores.gcs.credentials import Grant
@@ -15,7 +15,6 @@ from tensorstore_py.kvstores.gcs.store import GcsStore
 from tensorstore_py.kvstores.gcs.urls import Bucket, Service
 from tensorstore_py.plugin.http import RateLimits, RateModel, RequestConcurrencyModel, RetriesModel
 from tensorstore_py.plugin.kvstore import (
-    BeforeValidator,
     KvStoreSpec,
     Resource,
     ResourceField,
@@ -23,12 +22,12 @@ from tensorstore_py.plugin.kvstore import (
     Semaphore,
     ThreadLimiter,
     context_resource,
+    decode_path,
     describe,
     encode_path,
     field_validator,
     kvstore,
     root_url_rest,
-    split_bucket,
 )
 
 __all__ = [
@@ -70,12 +69,6 @@ class GcsRateLimiter(RateModel):
     variable: ClassVar[str | None] = "TENSORSTORE_GCS_RATE_LIMITER_DOUBLING_TIME"
 
 
-def _text(json: object) -> str:
-    if not isinstance(json, str):
-        raise SpecError(f"expected a string, but found {describe(json)}")
-    return json
-
-
 @context_resource("gcs_user_project")
 class GcsUserProject(ResourceModel):
     """Who pays for requests to buckets whose requesters pay.
@@ -88,7 +81,14 @@ class GcsUserProject(ResourceModel):
 
     config_only: ClassVar[bool] = True
 
-    project_id: Annotated[str | None, BeforeValidator(_text)] = None
+    project_id: str | None = None
+
+    @field_validator("project_id", mode="before")
+    @classmethod
+    def _text(cls, json: object) -> object:
+        if not isinstance(json, str):  # null neither
+            raise SpecError(f"expected a string, but found {describe(json)}")
+        return json
 
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", re.ASCII)
@@ -159,6 +159,6 @@ class GcsSpec(KvStoreSpec):
 
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:
-        bucket, path = split_bucket(root_url_rest(url, "gs"))
+        bucket, _, path = root_url_rest(url, "gs").partition("/")
         spec: dict[str, object] = {"driver": "gcs", "bucket": bucket}
-        return {**spec, "path": path} if path else spec
+        return {**spec, "path": decode_path(path)} if path else spec

@@ -9,7 +9,7 @@ it.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from tensorstore_py.errors import (
     AbortedError,
@@ -53,8 +53,7 @@ from tensorstore_py.plugin.http import (
     PagedListing,
     RateLimits,
     RetriesModel,
-    http_date,
-    range_header,
+    whole_number,
 )
 from tensorstore_py.plugin.kvstore import (
     ALL,
@@ -76,19 +75,11 @@ from tensorstore_py.plugin.kvstore import (
     offload,
 )
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["GcsStore"]
 
 Described = dict[str, Any]
 
-_HEADERS: Final = {
-    "Accept": "*/*",
-    # Values stay as they were stored; parts of a packed value are of no use.
-    "Accept-Encoding": "identity",
-    "User-Agent": "tensorstore_py",
-}
+_JSON: Final = {"Content-Type": "application/json; charset=UTF-8"}
 _READ: Final = frozenset({200, 206, 404})
 _LOOKED: Final = frozenset({200, 404})
 _WRITTEN: Final = frozenset({200, 201})
@@ -169,9 +160,7 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
             query += f"&ifGenerationNotMatch={number}"
         if byte_range.start == byte_range.stop:
             return await self._look(key, name, query, byte_range, if_not_equal)
-        wanted = range_header(byte_range)
-        headers = _HEADERS if wanted is None else {**_HEADERS, "Range": wanted}
-        request = HttpRequest("GET", self.bucket.value(name, query), headers, key=key)
+        request = HttpRequest("GET", self.bucket.value(name, query), {}, key=key)
         response = await self._client.send(request, _allowed(_READ, query), byte_range)
         if response.status not in (200, 206):
             return self._without_value(key, response, if_not_equal)
@@ -198,7 +187,7 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
     ) -> ReadResult:
         """What a read of no bytes finds: whether a value is there, and its generation."""
         url = self.bucket.description(name, "generation,size", query)
-        request = HttpRequest("GET", url, _HEADERS, key=key)
+        request = HttpRequest("GET", url, {}, key=key)
         response = await self._client.send(request, _allowed(_LOOKED, query), parse=_described)
         if response.status != 200:
             return self._without_value(key, response, if_not_equal)
@@ -225,7 +214,7 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
         prefix = query.get("prefix", "")
         action = "list" if prefix else f"list {self.describe_key('')} at"
         url = self.bucket.listing(asked)
-        request = HttpRequest("GET", url, _HEADERS, action=action, key=prefix)
+        request = HttpRequest("GET", url, {}, action=action, key=prefix)
         response = await self._client.send(request, {200}, parse=_page)
         return cast(Page, response.parsed)
 
@@ -274,16 +263,14 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
             query += f"&ifGenerationMatch={number}"
             resolve_ambiguous = partial(self._whose, key, name, number, mark, self._now())
         if size > self._large_bytes:
-            headers = {**_HEADERS, "Content-Type": "application/json; charset=UTF-8"}
             url = self.bucket.upload("resumable", query)
-            begin = HttpRequest("POST", url, headers, said, action="write", key=key)
+            begin = HttpRequest("POST", url, _JSON, said, action="write", key=key)
             address = self.bucket.service.address
             return await send_in_session(
                 self._client, begin, address, value, resolve_ambiguous, parse=_described
             )
-        more, body = in_one_piece(said, value)
+        headers, body = in_one_piece(said, value)
         url = self.bucket.upload("multipart", query)
-        headers = {**_HEADERS, **more}
         request = HttpRequest("POST", url, headers, body, action="write", key=key)
         return await self._client.send(
             request,
@@ -304,14 +291,14 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
             AbortedError: that cannot be known any more.
         """
         url = self.bucket.description(name, "generation,metadata,timeCreated")
-        request = HttpRequest("GET", url, _HEADERS, action="look at", key=key)
+        request = HttpRequest("GET", url, {}, action="look at", key=key)
         response = await self._client.send(request, {200, 404}, parse=_described)
         if response.status == 200:
             said = cast(Described, response.parsed)
             found = mark_in(said)
             if found == mark:
                 return response
-            now = http_date(response.headers.get("Date"))
+            now = response.date()
             age_s = self._now() - began
             if replaces(found, number) or (now is not None and is_older(said, now - age_s)):
                 return None  # another client's write is where ours would have been
@@ -325,7 +312,7 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
     ) -> TimestampedStorageGeneration:
         query = "" if number is None else f"&ifGenerationMatch={number}"
         url = self.bucket.object(name, query)
-        request = HttpRequest("DELETE", url, _HEADERS, action="delete", key=key)
+        request = HttpRequest("DELETE", url, {}, action="delete", key=key)
         response = await self._client.send(request, _allowed(_DELETED, query))
         gone = response.status != 412
         if response.status == 404 and number and not response.ambiguous:
@@ -348,7 +335,7 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
         attempts = _COPYING.begin("copy", partial(self.describe_key, key), inline=False)
         while True:
             url = self.bucket.rewrite(name, target.bucket, there, token)
-            request = HttpRequest("POST", url, _HEADERS, b"", action="copy", key=key)
+            request = HttpRequest("POST", url, {}, b"", action="copy", key=key)
             response = await self._client.send(request, _COPIED, parse=json_of)
             if response.status != 200:
                 return False
@@ -358,7 +345,7 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
             token = str(said.get("rewriteToken") or "")
             if not token:
                 return False
-            before, done = done, _count(said.get("totalBytesRewritten"))
+            before, done = done, whole_number(said.get("totalBytesRewritten")) or 0
             if done <= before:
                 problem = UnavailableError(
                     f"cannot copy {self.describe_key(key)}: the service got no further than "
@@ -410,11 +397,6 @@ def _described(response: HttpResponse) -> Described:
 
 def _page(response: HttpResponse) -> Page:
     return parse_page(response.body)
-
-
-def _count(text: object) -> int:
-    """A number, which the service writes as text."""
-    return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else 0
 
 
 def _allowed(statuses: frozenset[int], query: str) -> frozenset[int]:

@@ -53,11 +53,7 @@ _RANGE: Final = re.compile(r"\s*bytes=0-([0-9]{1,18})\s*\Z")
 
 
 def new_mark(number: int) -> str:
-    """Something that no other write has, and what it replaces.
-
-    Args:
-        number: the generation on which the write is conditional.
-    """
+    """Something that no other write has, and what it replaces."""
     return f"{number}-{secrets.token_hex(12)}"
 
 

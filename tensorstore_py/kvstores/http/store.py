@@ -16,31 +16,27 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.kvstores.http.urls import BaseUrl, check_key, join, split_base
 from tensorstore_py.plugin.http import (
-    CoalescedReads,
+    EtagReads,
     HttpClient,
     HttpRequest,
     HttpResponse,
     RequestConcurrencyModel,
     RetriesModel,
-    http_date,
-    range_header,
     show_url,
+    whole_number,
 )
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    NO_VALUE,
     UNKNOWN,
     WHOLE,
-    AfterValidator,
     Buffer,
     ByteRange,
     CachedRead,
-    DataCopyConcurrency,
     KeyRange,
     KvStore,
     KvStoreSpec,
@@ -49,10 +45,10 @@ from tensorstore_py.plugin.kvstore import (
     Resource,
     ResourceField,
     Semaphore,
+    ThreadLimiter,
     TimestampedStorageGeneration,
     context_resource,
     field_validator,
-    holds,
     kvstore,
     model_validator,
 )
@@ -70,7 +66,6 @@ __all__ = [
     "check_header",
     "etag_of",
     "generation_of",
-    "is_unchanged",
     "parse_headers",
 ]
 
@@ -140,24 +135,19 @@ _STRONG: Final = re.compile(r'\s*"([^"]+)"\s*\Z')
 _SENDABLE: Final = re.compile(rb"\x00[\x20\x21\x23-\x7e]+\Z")
 
 
-def generation_of(headers: Mapping[str, str], size: int | None) -> bytes:
-    r"""The generation of a value.
-
-    Args:
-        headers: of a successful answer.
-        size: of the whole value, if it is known.
+def generation_of(response: HttpResponse) -> bytes:
+    r"""The generation of the value in a successful answer.
 
     Example:
-        >>> generation_of({"ETag": '"5f-2"'}, 10), generation_of({"ETag": 'W/"5f"'}, 10)
-        (b'\x005f-2', b'\x10')
+        >>> generation_of(HttpResponse(200, {"ETag": '"5f-2"'}))
+        b'\x005f-2'
     """
-    etag = _STRONG.match(headers.get("ETag", ""))
+    etag = _STRONG.match(response.headers.get("ETag", ""))
     if etag is not None:
         return b"\0" + etag[1].encode("utf-8", "surrogateescape")
-    text = headers.get("Last-Modified")
-    changed, now = http_date(text), http_date(headers.get("Date"))
+    changed, now, size = response.date("Last-Modified"), response.date(), response.size
     # A date counts seconds: within the second of a change there may be another one.
-    if text is None or changed is None or now is None or now <= changed or size is None:
+    if changed is None or now is None or now <= changed or size is None:
         return NO_SIGN
     return _BY_DATE + f"{changed:.0f}:{size}".encode()
 
@@ -174,22 +164,12 @@ def etag_of(generation: bytes) -> str | None:
     return f'"{generation[1:].decode()}"'
 
 
-def is_unchanged(generation: bytes, if_not_equal: bytes | None) -> bool:
-    """Whether the generation proves that a caller who has `if_not_equal` need not be sent it."""
-    return generation == if_not_equal and generation not in (NO_SIGN, UNKNOWN)
+#: Beside those of any GET. By HTTP, 204 says that there is nothing to send, not that there is no
+#: value.
+_ANSWERS: Final = frozenset({203, 410})
 
 
-#: Without a value: by HTTP, 204 says that there is nothing to send, not that there is no value.
-_ANSWERS: Final = frozenset({200, 203, 206, 404, 410})
-_BASE_HEADERS: Final = {
-    "Accept": "*/*",
-    # Parts of a packed value are of no use.
-    "Accept-Encoding": "identity",
-    "User-Agent": "tensorstore_py",
-}
-
-
-class HttpStore(CoalescedReads, CachedRead, KvStore):
+class HttpStore(EtagReads, CachedRead, KvStore):
     """Values below a URL.
 
     Args:
@@ -216,10 +196,8 @@ class HttpStore(CoalescedReads, CachedRead, KvStore):
         slots = Semaphore(32) if slots is None else slots
         self.width = slots.limit
         self._base = BaseUrl.of(base_url)
-        given = {name.lower() for name in headers or {}}
-        base = {name: value for name, value in _BASE_HEADERS.items() if name.lower() not in given}
-        self._headers = {**base, **(headers or {})}
-        self._says_how_fresh = "cache-control" in given
+        self._headers = headers or {}
+        self._says_how_fresh = "cache-control" in {name.lower() for name in self._headers}
         self._client = client or HttpClient(
             slots=slots,
             retries=HttpRequestRetries() if retries is None else retries,
@@ -256,29 +234,35 @@ class HttpStore(CoalescedReads, CachedRead, KvStore):
         if_equal: bytes | None,
         if_not_equal: bytes | None,
     ) -> ReadResult:
-        headers = dict(self._headers)
-        if not self._says_how_fresh:
-            freshness = _freshness(staleness_bound)
-            if freshness is not None:
-                headers["Cache-Control"] = freshness
-        wanted = range_header(byte_range)
-        if wanted is not None:
-            headers["Range"] = wanted
-        expected = _ANSWERS
-        if if_equal is not None and (etag := etag_of(if_equal)) is not None:
-            headers["If-Match"] = etag
-            expected |= {412}
-        if if_not_equal is not None and (etag := etag_of(if_not_equal)) is not None:
-            headers["If-None-Match"] = etag
-            expected |= {304}
+        freshness = None if self._says_how_fresh else _freshness(staleness_bound)
+        headers = {} if freshness is None else {"Cache-Control": freshness}
+        if if_not_equal in (NO_SIGN, UNKNOWN):
+            if_not_equal = None  # which proves nothing
+        return await self.read_by_get(key, byte_range, headers, if_equal, if_not_equal)
+
+    async def get(
+        self,
+        key: str,
+        byte_range: ByteRange,
+        headers: Mapping[str, str],
+        statuses: frozenset[int],
+    ) -> HttpResponse:
         check_key(key)
-        request = HttpRequest("GET", self._base.url(key), headers, key=key)
-        response = await self._client.send(request, expected, byte_range)
+        request = HttpRequest("GET", self._base.url(key), {**self._headers, **headers}, key=key)
+        response = await self._client.send(request, statuses | _ANSWERS, byte_range)
         if byte_range.stop is None and response.size == byte_range.start > 0 == len(response.body):
             # Nothing is left there, which is said in an error that most servers give no version.
             nothing = ByteRange(byte_range.start, byte_range.start)
-            return await self._read(key, nothing, staleness_bound, if_equal, if_not_equal)
-        return _result(response, if_equal, if_not_equal)
+            return await self.get(key, nothing, headers, statuses)
+        # Of what a cache kept, when it was new.
+        response.time -= whole_number(response.headers.get("Age")) or 0
+        return response
+
+    def generation_of(self, response: HttpResponse) -> bytes:
+        return generation_of(response)
+
+    def etag_of(self, generation: bytes) -> str | None:
+        return etag_of(generation)
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
@@ -313,30 +297,6 @@ def _freshness(staleness_bound: float | None) -> str | None:
     return f"max-age={age_s:.0f}" if age_s >= 1 else "no-cache"
 
 
-def _result(
-    response: HttpResponse, if_equal: bytes | None, if_not_equal: bytes | None
-) -> ReadResult:
-    status, stamp = response.status, TimestampedStorageGeneration(UNKNOWN, _true_since(response))
-    if status in (404, 410):
-        stamp.generation = NO_VALUE
-        return ReadResult("missing", b"", stamp)
-    if status in (304, 412):
-        if status == 304:
-            assert if_not_equal is not None
-            stamp.generation = if_not_equal
-        return ReadResult("unspecified", b"", stamp)
-    stamp.generation = generation_of(response.headers, response.size)
-    if not holds(if_equal, stamp.generation) or is_unchanged(stamp.generation, if_not_equal):
-        return ReadResult("unspecified", b"", stamp)
-    return ReadResult("value", response.body, stamp)
-
-
-def _true_since(response: HttpResponse) -> float:
-    """The time of an answer; of one that a cache kept, when it was new."""
-    age = response.headers.get("Age", "")
-    return response.time - (int(age) if age.isascii() and age.isdecimal() else 0)
-
-
 @kvstore("http", schemes=["http", "https"])
 class HttpSpec(KvStoreSpec):
     """`{"driver": "http", "base_url": "https://host/data/"}`, or `https://host/data/`.
@@ -354,10 +314,20 @@ class HttpSpec(KvStoreSpec):
     })  # fmt: skip
 
     base_url: str
-    headers: tuple[Annotated[str, AfterValidator(check_header)], ...] = ()
+    headers: tuple[str, ...] = ()
     http_request_concurrency: Resource[Semaphore] = ResourceField("http_request_concurrency")
     http_request_retries: Resource[HttpRequestRetries] = ResourceField("http_request_retries")
-    data_copy_concurrency: Resource[DataCopyConcurrency] = ResourceField("data_copy_concurrency")
+    data_copy_concurrency: Resource[ThreadLimiter] = ResourceField("data_copy_concurrency")
+
+    @field_validator("headers")
+    @classmethod
+    def _sendable(cls, headers: tuple[str, ...]) -> tuple[str, ...]:
+        for number, line in enumerate(headers):
+            try:
+                check_header(line)
+            except SpecError as error:
+                raise SpecError(error.problem, (number,)) from None
+        return headers
 
     @field_validator("base_url")
     @classmethod

@@ -72,9 +72,6 @@ class ObstoreConfig(OptionsModel):
 class ObstoreClients:
     """The library's clients, one for each URL, for all who are bound to one `obstore_config`.
 
-    Args:
-        config: what they are told.
-
     Attributes:
         made: those that are open, by URL.
     """
@@ -173,9 +170,6 @@ _SCHEMES: Final[Mapping[str, str]] = {
 
 class HeldClients(Held["ObjectStore"]):
     """A store object, and what is known of its service.
-
-    Args:
-        value: the object.
 
     Attributes:
         url: where it is, for people.

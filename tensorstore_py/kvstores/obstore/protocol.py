@@ -21,7 +21,6 @@ from tensorstore_py.errors import (
     PermissionDeniedError,
     SpecError,
     TensorStoreError,
-    UnavailableError,
     UnsupportedError,
 )
 from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, Buffer, ByteRange
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "KINDS",
     "Conditions",
-    "class_of",
     "generation_of",
     "get_options",
     "put_mode",
@@ -44,7 +43,8 @@ __all__ = [
 
 _NOT_IMPLEMENTED: Final = "501 Not Implemented"
 _NOT_A_DIRECTORY: Final = "(os error 20)"
-_KINDS: Final[Mapping[str, type[TensorStoreError]]] = {
+#: By name, what an error of the library is here.
+KINDS: Final[Mapping[str, type[TensorStoreError]]] = {
     "DataLossError": DataLossError,
     "InvalidPathError": SpecError,
     "NotImplementedError": UnsupportedError,
@@ -74,11 +74,6 @@ def says_unable(error: Exception) -> bool:
     if isinstance(error, NotImplementedError) or _NOT_IMPLEMENTED in str(error):
         return True
     return type(error).__name__ == "NotSupportedError"
-
-
-def class_of(error: Exception) -> type[TensorStoreError]:
-    """Which of our errors one of the library's is."""
-    return _KINDS.get(type(error).__name__, UnavailableError)
 
 
 def generation_of(told: ObjectMeta | PutResult) -> bytes:
@@ -165,13 +160,6 @@ class Conditions:
         present: Callable[[], Awaitable[bytes]],
     ) -> PutResult | None:
         """Write on condition; None if that does not hold.
-
-        Args:
-            client: of the service.
-            key: what to write.
-            value: its bytes.
-            condition: the generation that has to be there.
-            present: looks which one is there.
 
         Raises:
             UnsupportedError: the service has no such writes, or refuses them although they are

@@ -13,19 +13,19 @@ from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.kvstores.obstore.clients import HeldClients, ObstoreClients, is_client
 from tensorstore_py.kvstores.obstore.store import ObstoreStore
 from tensorstore_py.plugin.kvstore import (
-    AfterValidator,
     Held,
     JsonForm,
     KvStoreSpec,
+    OptionsModel,
     PlainValidator,
     Resource,
     ResourceField,
     decode_path,
     describe,
     encode_path,
+    field_validator,
     kvstore,
     model_validator,
-    schemes_with_password,
 )
 
 __all__ = ["ObstoreSpec"]
@@ -36,7 +36,7 @@ _SPLIT: Final = _AZURE | {"file", "gs", "memory", "s3", "s3a"}
 
 
 def _check_url(url: str) -> str:
-    if schemes_with_password(url):
+    if OptionsModel.schemes_with_password(url):
         raise SpecError('a URL is printed, passwords are not to be: put it into "config"')
     try:
         scheme = urlsplit(url).scheme
@@ -73,10 +73,15 @@ class ObstoreSpec(KvStoreSpec):
 
     data_members: ClassVar[frozenset[str] | None] = frozenset()
 
-    url: Annotated[str, AfterValidator(_check_url)] = ""
+    url: str = ""
     store: Annotated[HeldClients, PlainValidator(_held), JsonForm({"not": {}})] | None = None
     config: Resource[ObstoreClients] = ResourceField("obstore_config")
     use_conditional_write: bool | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _is_url(cls, url: str) -> str:
+        return _check_url(url)
 
     @model_validator(mode="after")
     def _normal(self) -> ObstoreSpec:

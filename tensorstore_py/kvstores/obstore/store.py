@@ -20,7 +20,7 @@ from tensorstore_py.errors import (
 )
 from tensorstore_py.kvstores.obstore.clients import ObstoreClients, check_process
 from tensorstore_py.kvstores.obstore.protocol import (
-    class_of,
+    KINDS,
     generation_of,
     get_options,
     says_missing,
@@ -35,6 +35,7 @@ from tensorstore_py.plugin.kvstore import (
     Buffer,
     ByteRange,
     DirectoryListing,
+    ForeignErrors,
     KeyedLock,
     KeyRange,
     KvStore,
@@ -42,8 +43,6 @@ from tensorstore_py.plugin.kvstore import (
     ReadResult,
     ServerCopy,
     TimestampedStorageGeneration,
-    cause_of,
-    first_line,
     holds,
     offload,
 )
@@ -83,6 +82,7 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
     ) -> None:
         self._clients = clients
         self._url = url
+        self._errors = ForeignErrors(KINDS, clients.config.hidden)
         self._service_decides = use_conditional_write is not False
         self.identity = None if is_held or url.startswith("memory:") else f"obstore:{url}"
 
@@ -124,7 +124,7 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
                 looked = await self._look(key, byte_range, if_equal, if_not_equal)
                 if looked.state != "value" or byte_range.stop is None:
                     return looked
-            raise self._typed(error, "read", key) from self._cause(error)
+            self._errors.raise_for(error, "read", self.describe_key(key))
         if tuple(found.range) != span or value.nbytes != span[1] - span[0]:
             raise DataLossError(
                 f"Error reading {self.describe_key(key)}: asked for bytes {span[0]} to {span[1]}, "
@@ -150,14 +150,14 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
         except Exception as error:  # noqa: BLE001 - raised as one of ours
             if says_missing(error):
                 return ReadResult("missing", b"", TimestampedStorageGeneration(NO_VALUE, now))
-            raise self._typed(error, "read", key) from self._cause(error)
+            self._errors.raise_for(error, "read", self.describe_key(key))
         stamp = TimestampedStorageGeneration(generation_of(meta), now)
         if not holds(if_equal, stamp.generation) or stamp.generation == if_not_equal:
             return ReadResult("unspecified", b"", stamp)
         try:
             start, stop = byte_range.resolve(meta["size"])
         except OutOfRangeError as error:
-            raise self._typed(error, "read", key) from self._cause(error)
+            self._errors.raise_for(error, "read", self.describe_key(key))
         if start < stop and not byte_range.is_whole:  # it has grown since
             return await self.read(key, byte_range, if_equal=stamp.generation)
         return ReadResult("value", b"", stamp)
@@ -174,7 +174,7 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
                         yield ListEntry(meta["path"], meta["size"])
         except Exception as error:  # noqa: BLE001 - raised as one of ours
             if not says_missing(error):
-                raise self._typed(error, "list", directory) from self._cause(error)
+                self._errors.raise_for(error, "list", self.describe_key(directory))
 
     async def list_directory(self, prefix: str) -> AsyncIterator[str]:
         try:
@@ -183,7 +183,7 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
         except Exception as error:  # noqa: BLE001 - raised as one of ours
             if says_missing(error):
                 return
-            raise self._typed(error, "list", prefix) from self._cause(error)
+            self._errors.raise_for(error, "list", self.describe_key(prefix))
         for path in found["common_prefixes"]:
             yield path[len(prefix) :].rstrip("/") + "/"
         for meta in found["objects"]:
@@ -235,8 +235,8 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
                     f"cannot write {self.describe_key(key)} under a condition: the service has no "
                     f"conditional writes to rely on, and two writers could undo each other's work; "
                     f'if there is only one, say so by "use_conditional_write": false'
-                ) from self._cause(error)
-            raise self._typed(error, action, key) from self._cause(error)
+                ) from self._errors.cause(error)
+            self._errors.raise_for(error, action, self.describe_key(key))
         if told["e_tag"] is None and told["version"] is None:
             return (await self._look(key)).stamp
         return TimestampedStorageGeneration.now(generation_of(told))
@@ -258,7 +258,7 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
             await (await self._client()).delete_async(keys)
         except Exception as error:  # noqa: BLE001 - raised as one of ours
             if not says_missing(error):
-                raise self._typed(error, "delete", keys[0]) from self._cause(error)
+                self._errors.raise_for(error, "delete", self.describe_key(keys[0]))
             for key in keys:  # another process deleted one of them meanwhile
                 await self._store(key, None, None)
 
@@ -270,7 +270,7 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
             await (await self._client()).copy_async(key, target_key)
         except Exception as error:  # noqa: BLE001 - raised as one of ours
             if not says_missing(error):
-                raise self._typed(error, "copy", key) from self._cause(error)
+                self._errors.raise_for(error, "copy", self.describe_key(key))
         return True
 
     @property
@@ -284,17 +284,6 @@ class ObstoreStore(CoalescedReads, DirectoryListing, ServerCopy, KvStore):
         if made is None:  # loading the library takes a while, which would hold the loop up
             made = await offload(False, lambda: self._clients.open(self._url))
         return made
-
-    def _cause(self, error: Exception) -> BaseException | None:
-        return cause_of(error, self._clients.config.hidden)
-
-    def _typed(self, error: Exception, action: str, key: str) -> Exception:
-        """The error of ours for one of the library's."""
-        if isinstance(error, SpecError | UnsupportedError):
-            return error
-        kind = class_of(error)
-        problem = self._clients.config.hidden(first_line(error))
-        return kind(f"cannot {action} {self.describe_key(key)}: {problem}")
 
 
 def _without_value(error: Exception, if_not_equal: bytes | None, now: float) -> ReadResult | None:

@@ -99,7 +99,7 @@ class S3Bucket:
 
         self._client = client(self._signer)
         self._finder = client(None)
-        self._headers = {"Accept-Encoding": "identity", "User-Agent": "tensorstore_py"}
+        self._headers: dict[str, str] = {}
         if address is not None and address.host is not None:
             self._headers["Host"] = address.host
         if requester_pays:
@@ -127,19 +127,9 @@ class S3Bucket:
         resolve_ambiguous: Callable[[], Awaitable[HttpResponse | None]] | None = None,
         parse: Callable[[HttpResponse], object] | None = None,
     ) -> HttpResponse:
-        """The answer to a request about a key, or about the bucket.
+        """The answer to a request about a key, or about the bucket (key `""`).
 
-        Args:
-            method: such as `"GET"`.
-            key: the whole key; `""` for the bucket itself.
-            headers: beyond those of every request.
-            expected: the statuses that the caller deals with.
-            action: what it is for, as a verb.
-            query: encoded, and in the order of the names.
-            body: what to send.
-            byte_range: what a `Range` among the headers asks for.
-            resolve_ambiguous: see `HttpClient.send`.
-            parse: see `HttpClient.send`.
+        See `HttpClient.send`; the query is encoded, and in the order of the names.
 
         Raises:
             TensorStoreError: no expected answer was had; the class says why.

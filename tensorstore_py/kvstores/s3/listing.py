@@ -20,7 +20,7 @@ from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.s3.address import encode
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
 from tensorstore_py.kvstores.s3.dialect import named, parse_xml
-from tensorstore_py.plugin.http import HttpResponse, Page
+from tensorstore_py.plugin.http import HttpResponse, Page, whole_number
 from tensorstore_py.plugin.kvstore import KeyRange, ListEntry, fan_out
 
 if TYPE_CHECKING:
@@ -93,9 +93,8 @@ def parse_page(body: Buffer) -> Page:
         key = item.findtext(key_tag)
         if key is None:
             raise DataLossError("the server listed something without a key")
-        size = (item.findtext(size_tag) or "").strip()
-        is_number = size.isascii() and size.isdecimal()
-        entries.append(ListEntry(_text(key, is_encoded), int(size) if is_number else -1))
+        size = whole_number((item.findtext(size_tag) or "").strip())
+        entries.append(ListEntry(_text(key, is_encoded), -1 if size is None else size))
     shared = [item.findtext(prefix_tag) for item in root.findall(named(root, "CommonPrefixes"))]
     prefixes = tuple(_text(prefix, is_encoded) for prefix in shared if prefix is not None)
     if len(prefixes) < len(shared):
@@ -119,13 +118,7 @@ _UNSAYABLE: Final = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
 
 
 class BatchDeletes:
-    """Deletes the keys of pages of a listing.
-
-    Args:
-        bucket: where.
-        delete: deletes one key.
-        width: how many requests at a time, if it has to be one by one.
-    """
+    """Deletes the keys of pages of a listing."""
 
     def __init__(
         self, bucket: S3Bucket, delete: Callable[[str], Awaitable[object]], width: int

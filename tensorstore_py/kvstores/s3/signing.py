@@ -55,13 +55,7 @@ _NOT_SIGNED: Final = frozenset(
 
 
 class AwsKeys:
-    """What signs requests; the secrets in it are never printed.
-
-    Args:
-        access_key_id: which key.
-        secret_access_key: the secret.
-        session_token: of temporary keys.
-    """
+    """What signs requests; the secrets in it are never printed."""
 
     __slots__ = ("access_key_id", "secret_access_key", "session_token")
 
@@ -270,9 +264,7 @@ T = TypeVar("T")
 class KeySource:
     """Finds keys, and keeps them as long as they are good.
 
-    Args:
-        model: where to look.
-        region: where to ask for a role, unless the environment or the profile says it.
+    A role is asked for in `region`, unless the environment or the profile says another one.
     """
 
     def __init__(self, model: AwsCredentials, region: str = "") -> None:
@@ -370,12 +362,7 @@ _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, KeySource]] =
 
 
 def shared_source(model: AwsCredentials, region: str = "") -> KeySource:
-    """The source for the running loop and the environment as it is now.
-
-    Args:
-        model: where to look.
-        region: see `KeySource`.
-    """
+    """The source for the running loop and the environment as it is now."""
     if model.type not in ("default", "profile"):
         region = ""  # which makes no difference then
     environment = [pair for pair in os.environ.items() if pair[0].startswith(("AWS_", "HOME"))]
@@ -402,10 +389,6 @@ _ON_LOOP_BYTES: Final = 2**19
 
 class S3Signer(HttpSigner):
     """Signs for one store.
-
-    Args:
-        credentials: where keys come from.
-        region: what requests are signed for.
 
     Attributes:
         region: as given; corrected by what the service says.

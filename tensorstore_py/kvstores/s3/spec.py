@@ -26,12 +26,12 @@ from tensorstore_py.plugin.kvstore import (
     ResourceField,
     Semaphore,
     ThreadLimiter,
+    decode_path,
     encode_path,
     field_validator,
     kvstore,
     model_validator,
     root_url_rest,
-    split_bucket,
 )
 
 __all__ = ["S3Spec"]
@@ -148,6 +148,6 @@ class S3Spec(KvStoreSpec):
 
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:
-        bucket, path = split_bucket(root_url_rest(url, "s3"))
+        bucket, _, path = root_url_rest(url, "s3").partition("/")
         spec: dict[str, object] = {"driver": "s3", "bucket": bucket}
-        return {**spec, "path": path} if path else spec
+        return {**spec, "path": decode_path(path)} if path else spec

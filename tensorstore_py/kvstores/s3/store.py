@@ -7,7 +7,8 @@ are read together. What writes is in `writes`.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Mapping
+from typing import Final, cast
 
 from tensorstore_py.errors import OutOfRangeError, SpecError
 from tensorstore_py.kvstores.s3.address import encode
@@ -22,42 +23,32 @@ from tensorstore_py.kvstores.s3.listing import (
 )
 from tensorstore_py.kvstores.s3.writes import S3Writes, stored_generation
 from tensorstore_py.plugin.http import (
-    CoalescedReads,
+    EtagReads,
     HttpResponse,
     Page,
     PagedListing,
-    range_header,
 )
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    NO_VALUE,
-    UNKNOWN,
-    WHOLE,
     Buffer,
     ByteRange,
     KeyRange,
     KvStore,
-    ReadResult,
     ServerCopy,
     TimestampedStorageGeneration,
-    holds,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["S3Store"]
 
 Keys = list[str]
 
-_READ: Final = frozenset({200, 206, 404})
 _LISTED: Final = frozenset({200})
 #: What a copy may be answered with.
 _COPIED: Final = frozenset({200, 400, 403, 404, 405, 501})
 _LONGEST_KEY: Final = 1024
 
 
-class S3Store(CoalescedReads, PagedListing[str], ServerCopy, KvStore):
+class S3Store(EtagReads, PagedListing[str], ServerCopy, KvStore):
     """Values in a bucket.
 
     Args:
@@ -79,31 +70,19 @@ class S3Store(CoalescedReads, PagedListing[str], ServerCopy, KvStore):
     def describe_key(self, key: str) -> str:
         return self._bucket.describe(key)
 
-    async def read(
+    async def get(
         self,
         key: str,
-        byte_range: ByteRange = WHOLE,
-        *,
-        if_equal: bytes | None = None,
-        if_not_equal: bytes | None = None,
-    ) -> ReadResult:
+        byte_range: ByteRange,
+        headers: Mapping[str, str],
+        statuses: frozenset[int],
+    ) -> HttpResponse:
         _check_key(key)
-        headers = {}
-        wanted = range_header(byte_range)
-        if wanted is None:
-            headers["x-amz-checksum-mode"] = "ENABLED"
-        else:
-            headers["Range"] = wanted
-        expected = _READ
-        if if_equal and (etag := etag_of(if_equal)) is not None:
-            headers["If-Match"] = etag
-            expected |= {412}
-        if if_not_equal and (etag := etag_of(if_not_equal)) is not None:
-            headers["If-None-Match"] = etag
-            expected |= {304}
+        if byte_range.is_whole:
+            headers = {**headers, "x-amz-checksum-mode": "ENABLED"}
         try:
             response = await self._bucket.send(
-                "GET", key, headers, expected, action="read", byte_range=byte_range
+                "GET", key, headers, statuses, action="read", byte_range=byte_range
             )
         except OutOfRangeError:
             # Some servers do not say how large the value is: nothing may be all that was asked for.
@@ -114,7 +93,13 @@ class S3Store(CoalescedReads, PagedListing[str], ServerCopy, KvStore):
                 raise
         if response.status == 206 and "ETag" not in response.headers:
             response = await self._writes.look(key)  # no bytes of a value that has none
-        return _result(response, if_equal, if_not_equal)
+        return response
+
+    def generation_of(self, response: HttpResponse) -> bytes:
+        return stored_generation(response)
+
+    def etag_of(self, generation: bytes) -> str | None:
+        return etag_of(generation)
 
     def range_query(self, key_range: KeyRange) -> str:
         return first_query(key_range)
@@ -206,21 +191,3 @@ async def _is_one_service(source: S3Store, target: S3Store) -> bool:
     if here.is_aws or there.is_aws:
         return here.is_aws and there.is_aws
     return here.base.rpartition("/")[0] == there.base.rpartition("/")[0]
-
-
-def _result(
-    response: HttpResponse, if_equal: bytes | None, if_not_equal: bytes | None
-) -> ReadResult:
-    status, stamp = response.status, TimestampedStorageGeneration(UNKNOWN, response.time)
-    if status == 404:
-        stamp.generation = NO_VALUE
-        return ReadResult("missing", b"", stamp)
-    if status in (304, 412):
-        if status == 304:
-            assert if_not_equal is not None
-            stamp.generation = if_not_equal
-        return ReadResult("unspecified", b"", stamp)
-    stamp.generation = stored_generation(response)
-    if not holds(if_equal, stamp.generation) or stamp.generation == if_not_equal:
-        return ReadResult("unspecified", b"", stamp)
-    return ReadResult("value", response.body, stamp)

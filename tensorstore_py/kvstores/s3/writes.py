@@ -94,10 +94,6 @@ class ServerConditions:
     async def require(self, bucket: S3Bucket, key: str) -> None:
         """Make sure that the server heeds conditions.
 
-        Args:
-            bucket: of the server.
-            key: about to be written; a name beside it is tried out.
-
         Raises:
             UnsupportedError: it does not.
         """
@@ -156,15 +152,8 @@ async def put_parts(
 ) -> HttpResponse:
     """Write a value in parts; the answer is that to putting them together.
 
-    Args:
-        bucket: where.
-        key: the whole key.
-        body: the value, flat.
-        headers: of the value.
-        conditions: headers of the last request.
-        expected: the statuses of the last request that the caller deals with.
-        resolve_ambiguous: looks whether what is stored now is this write's, after a lost answer.
-        part_bytes: how large a part is.
+    The first request has the value's `headers`, the last one the `conditions`; `expected` are the
+    statuses of that which the caller deals with.
     """
     size = max(part_bytes, -(-len(body) // _MOST_PARTS))
     response = await bucket.send(
@@ -298,14 +287,7 @@ class _Mark:
 
 
 class S3Writes:
-    """Writes to one bucket.
-
-    Args:
-        bucket: where.
-        use_conditional_write: see `S3Store`.
-        large_bytes: values of more bytes go in parts.
-        part_bytes: how large a part is.
-    """
+    """Writes to one bucket."""
 
     def __init__(
         self,
@@ -366,9 +348,8 @@ class S3Writes:
 
         A read of no bytes, since errors say what they are about, and answers to HEAD cannot.
         """
-        headers = {"Range": "bytes=0-0"}
         response = await self._bucket.send(
-            "GET", key, headers, _LOOKED, action="look at", byte_range=ByteRange(0, 0)
+            "GET", key, {}, _LOOKED, action="look at", byte_range=ByteRange(0, 0)
         )
         if response.status == 206 and "ETag" not in response.headers:  # there are no bytes
             response = await self._bucket.send("HEAD", key, {}, _LOOKED, action="look at")

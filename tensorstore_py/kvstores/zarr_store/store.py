@@ -29,7 +29,7 @@ from tensorstore_py.errors import (
     TensorStoreError,
     UnsupportedError,
 )
-from tensorstore_py.plugin.http import read_coalesced
+from tensorstore_py.plugin.http import CoalescedReads
 from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
@@ -39,19 +39,17 @@ from tensorstore_py.plugin.kvstore import (
     Buffer,
     ByteRange,
     DirectoryListing,
+    ForeignErrors,
     KeyedLock,
     KeyRange,
     KvStore,
     ListEntry,
-    RangeRead,
     ReadModifyWrite,
     ReadResult,
     TimestampedStorageGeneration,
-    class_of,
     conditional_update,
     content_generation,
     fan_out,
-    first_line,
     holds,
     in_other_loop,
     joined,
@@ -72,9 +70,9 @@ __all__ = [
 ]
 
 #: What builtin errors mean here besides what they mean everywhere.
-_ERRORS: Final[Mapping[type[Exception], type[TensorStoreError]]] = {
-    FileNotFoundError: NotFoundError,
-    ValueError: FailedPreconditionError,
+_ERRORS: Final[Mapping[str, type[TensorStoreError]]] = {
+    "FileNotFoundError": NotFoundError,
+    "ValueError": FailedPreconditionError,
 }
 
 
@@ -138,7 +136,7 @@ _BAD_KEY: Final = re.compile(r"(^|/)(\.{0,2})(/|$)")
 _turns: Final = KeyedLock(inline=False)
 
 
-class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
+class ZarrStore(CoalescedReads, DirectoryListing, AtomicUpdate, KvStore):
     """What an object has.
 
     Args:
@@ -150,6 +148,7 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
     def __init__(self, store: Store) -> None:
         self._store = store
         self._is_open = False
+        self._errors = ForeignErrors(_ERRORS)
         said = str(store)
         self._shown = said if "://" in said and "\n" not in said else type(store).__name__
 
@@ -189,8 +188,8 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
                 if_not_equal=if_not_equal,
             )
             found.stamp.time = now
-        except Exception as error:
-            raise self._typed(error, "read", key) from error
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
+            self._errors.raise_for(error, "read", self.describe_key(key))
         return found
 
     async def _read_part(self, key: str, byte_range: ByteRange) -> ReadResult:
@@ -216,11 +215,7 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         if any(each.is_whole for each in ranges):
             whole = await self.read(key)
             return [self._part_of(key, whole, each) for each in ranges]
-
-        async def read(byte_range: ByteRange) -> ReadResult:
-            return await self.read(key, byte_range)
-
-        return await read_coalesced(read, ranges, width=self.width)
+        return await super().read_ranges(key, ranges)
 
     def _part_of(self, key: str, whole: ReadResult, byte_range: ByteRange) -> ReadResult:
         if whole.state != "value":
@@ -228,7 +223,7 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         try:
             start, stop = byte_range.resolve(len(whole.value))
         except OutOfRangeError as error:
-            raise self._typed(error, "read", key) from error
+            self._errors.raise_for(error, "read", self.describe_key(key))
         return ReadResult("value", memoryview(whole.value)[start:stop], whole.stamp.copy())
 
     async def _get(self, key: str, byte_range: ByteRange = WHOLE) -> Buffer | None:
@@ -277,8 +272,8 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
             return await self._call(collect)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        except Exception as error:
-            raise self._typed(error, "list", directory) from error
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
+            self._errors.raise_for(error, "list", self.describe_key(directory))
 
     # Writing.
 
@@ -292,8 +287,9 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         try:
             async with _turns.acquire((id(self._store), key)):
                 return await self._write(key, data, condition)
-        except Exception as error:
-            raise self._typed(error, "delete" if value is None else "write", key) from error
+        except Exception as error:  # noqa: BLE001 - raised as one of ours
+            action = "delete" if value is None else "write"
+            self._errors.raise_for(error, action, self.describe_key(key))
 
     async def _write(
         self, key: str, value: bytes | None, condition: bytes | None
@@ -325,8 +321,8 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
             self._check_writable(key, value)
             try:
                 return await self._write(key, value, None)
-            except Exception as error:
-                raise self._typed(error, "write", key) from error
+            except Exception as error:  # noqa: BLE001 - raised as one of ours
+                self._errors.raise_for(error, "write", self.describe_key(key))
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         directory = key_range.common_prefix()
@@ -334,8 +330,8 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         if directory.endswith("/") and key_range == KeyRange.prefix(directory):
             try:
                 await self._call(lambda: self._store.delete_dir(directory.rstrip("/")))
-            except Exception as error:
-                raise self._typed(error, "delete", directory) from error
+            except Exception as error:  # noqa: BLE001 - raised as one of ours
+                self._errors.raise_for(error, "delete", self.describe_key(directory))
             return
 
         await super().delete_range(key_range)
@@ -376,14 +372,6 @@ class ZarrStore(RangeRead, DirectoryListing, AtomicUpdate, KvStore):
         self._check_able("supports_writes", "be written")
         if value is None:
             self._check_able("supports_deletes", "delete keys")
-
-    def _typed(self, error: Exception, action: str, key: str) -> Exception:
-        where = self.describe_key(key)
-        if isinstance(error, OutOfRangeError):
-            return OutOfRangeError(f"cannot {action} {where}: {error}")
-        if isinstance(error, TensorStoreError):
-            return error
-        return class_of(error, _ERRORS)(f"cannot {action} {where}: {first_line(error)}")
 
 
 def _is_all(value: Buffer, byte_range: ByteRange) -> bool:

@@ -27,7 +27,6 @@ from tensorstore_py.kvstores.zip.records import (
     parse_central,
 )
 from tensorstore_py.plugin.kvstore import (
-    CONFLICTS,
     NO_VALUE,
     WHOLE,
     Buffer,
@@ -35,6 +34,7 @@ from tensorstore_py.plugin.kvstore import (
     KeyedLock,
     KvStore,
     ReadResult,
+    RetryPolicy,
     ThreadLimiter,
     offload,
     read_ranges,
@@ -163,13 +163,7 @@ class Fetched(NamedTuple):
 
 
 class Archive:
-    """See the head of this file.
-
-    Args:
-        base: where the archive is.
-        key: of the archive there.
-        keep: called with every directory that is learnt of.
-    """
+    """See the head of this file."""
 
     def __init__(
         self, base: KvStore, key: str, keep: Callable[[Directory], None] | None = None
@@ -215,12 +209,6 @@ class Archive:
         self, directory: Directory, entry: Entry, ranges: Sequence[ByteRange], places: ThreadLimiter
     ) -> Fetched | None:
         """Parts of the value of an entry; None if the archive was replaced meanwhile.
-
-        Args:
-            directory: that the entry is from.
-            entry: whose value.
-            ranges: which parts.
-            places: for decoding; each holds one while it runs.
 
         Raises:
             OutOfRangeError: a range reaches outside the value.
@@ -271,7 +259,7 @@ class Archive:
         small = known is not None and known.start < TAIL_SIZE // 2
         before = None if known is None or doubted else known.generation
         whole = small or doubted
-        attempts = CONFLICTS.begin("read", self.describe, inline=self.base.inline)
+        attempts = RetryPolicy().begin("read", self.describe, inline=self.base.inline)
         while True:
             # What a cache on the way says of its age is of no interest: it was asked to look again.
             now = time.time()

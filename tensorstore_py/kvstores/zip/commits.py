@@ -17,7 +17,6 @@ from tensorstore_py.kvstores.zip.archive import Archive, Directory
 from tensorstore_py.kvstores.zip.methods import Packed
 from tensorstore_py.kvstores.zip.records import Entry, encode_name, ntfs_times
 from tensorstore_py.plugin.kvstore import (
-    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     ByteRange,
@@ -26,6 +25,7 @@ from tensorstore_py.plugin.kvstore import (
     KeyedLock,
     KeyRange,
     Mutex,
+    RetryPolicy,
     holds,
     splice,
 )
@@ -129,11 +129,7 @@ class _Draft:
 
 
 class Commits(Forkable):
-    """All writers of one archive in this process.
-
-    Args:
-        archive: which.
-    """
+    """All writers of one archive in this process."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -193,7 +189,7 @@ class Commits(Forkable):
     async def _commit(self, batch: list[Change]) -> None:
         began = time.time()
         directory = await self._archive.latest()
-        attempts = CONFLICTS.begin("change", self._archive.describe, inline=self._inline)
+        attempts = RetryPolicy().begin("change", self._archive.describe, inline=self._inline)
         while True:
             now = time.time()
             draft = _Draft(directory, now)

@@ -16,12 +16,8 @@ from typing import Final, NamedTuple, cast
 
 from tensorstore_py.errors import DataLossError, ResourceExhaustedError, UnsupportedError
 from tensorstore_py.plugin.codec import BytesToBytes, BytesToBytesSpec
-from tensorstore_py.plugin.kvstore import (
-    OPAQUE,
-    Buffer,
-    decode_streams,
-    parse_codec_json,
-)
+from tensorstore_py.plugin.driver import OPAQUE, parse_codec_json
+from tensorstore_py.plugin.kvstore import Buffer, decode_streams
 
 __all__ = ["STORED", "Packed", "pack", "unpack"]
 
@@ -77,12 +73,6 @@ def pack(value: Buffer, compression: str) -> Packed:
 
 def unpack(method: int, data: Buffer, size: int, crc: int) -> Buffer:
     """The value of an entry.
-
-    Args:
-        method: the number of its compression.
-        data: compressed.
-        size: what the directory says that the value has, in bytes.
-        crc: what the directory says of its checksum.
 
     Raises:
         UnsupportedError: the method is not known here; names it.

@@ -363,14 +363,7 @@ def _widened(extra: bytes, numbers: tuple[int, int, int]) -> tuple[bytes, tuple[
 
 
 def end_records(count: int, size: int, offset: int, comment: bytes) -> bytes:
-    """What stands behind a directory.
-
-    Args:
-        count: of its entries.
-        size: of the directory, in bytes.
-        offset: of the directory.
-        comment: of the archive.
-    """
+    """What stands behind a directory."""
     wide = b""
     if count >= _WORD or size >= _LONG or offset >= _LONG:
         wide = _END64.pack(

@@ -20,7 +20,6 @@ from tensorstore_py.kvstores.zip.methods import Packed, pack
 from tensorstore_py.kvstores.zip.records import encode_name
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     WHOLE,
@@ -37,6 +36,7 @@ from tensorstore_py.plugin.kvstore import (
     ReadResult,
     Resource,
     ResourceField,
+    RetryPolicy,
     ThreadLimiter,
     TimestampedStorageGeneration,
     WholeRewrite,
@@ -59,14 +59,7 @@ Results = list[ReadResult]
 
 
 class SharedArchive:
-    """What all stores of one archive share: what is known of it, and who waits to change it.
-
-    Args:
-        base: where the archive is.
-        key: of the archive there.
-        cache: where it is kept when no store has it open any more.
-        name: what it is kept under.
-    """
+    """What all stores of one archive share: what is known of it, and who waits to change it."""
 
     def __init__(
         self, base: KvStore, key: str, cache: ChunkCache | None = None, name: Hashable = None
@@ -149,7 +142,7 @@ class ZipStore(RangeRead, CachedRead, WholeRewrite, KvStore):
     ) -> Results:
         """Parts of the value as it was at `since` or later, in s since 1970."""
         directory = await self._archive.latest()
-        attempts = CONFLICTS.begin("read", partial(self.describe_key, key), inline=self.inline)
+        attempts = RetryPolicy().begin("read", partial(self.describe_key, key), inline=self.inline)
         while True:
             entry = directory.keys.get(key)
             generation = NO_VALUE if entry is None else entry.generation

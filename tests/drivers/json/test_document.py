@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tensorstore_py._spec.context import Context, bind
+import tensorstore_py as ts
 from tensorstore_py.drivers.json.document import StoredDocument, find, parse_pointer, replaced
 from tensorstore_py.errors import (
     DataLossError,
@@ -13,7 +13,7 @@ from tensorstore_py.errors import (
     OutOfRangeError,
     SpecError,
 )
-from tensorstore_py.kvstores.memory import MemorySpec, MemoryStore, SharedMap
+from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
 from tensorstore_py.plugin.driver import Unset
 from tensorstore_py.plugin.kvstore import ChunkCache
 from tensorstore_py.testing import CountingStore, LoopStore
@@ -111,7 +111,7 @@ def test_what_cannot_be_replaced(document, pointer, error):
         replaced(document, parse_pointer(pointer), "new")
 
 
-WHERE = bind(MemorySpec(path="d.json"), Context())
+WHERE = ts.KvStore.open("memory://d.json").result()._model
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_staleness(store, recheck, found):
 
 
 @pytest.mark.parametrize("size", [0, 10_000])
-def test_who_shares_a_pool_shares_the_document(store, size):
+def test_arrays_of_one_pool_share_the_document(store, size):
     put(store, b"1")
     cache = ChunkCache(size)
     first, second = over(store, cache, "open"), over(store, cache, "open")

@@ -82,7 +82,7 @@ def test_a_member_that_is_missing_is_named(name: str) -> None:
 
 @pytest.mark.parametrize("document", [{"n5": "2.5.1"}, {}, {"note": [1]}])
 @pytest.mark.parametrize("url", ["memory://a/|n5:", "memory://a/"])
-def test_a_group_is_told_apart(url: str, document: dict) -> None:
+def test_a_group_is_no_array(url: str, document: dict) -> None:
     context = DOCUMENTS.stored(json.dumps(document))
 
     with pytest.raises(MismatchError, match=rf"^Error opening {KEY}: this is a group"):

@@ -4,7 +4,8 @@ import pytest
 
 from tensorstore_py.drivers.n5.metadata import N5Constraints, N5Metadata, check_data_type
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.driver import Unit, check_members, dtype
+from tensorstore_py.plugin.codec import dtype
+from tensorstore_py.plugin.driver import Unit
 from tests.drivers.formats import opened
 
 DOCUMENT = {
@@ -149,7 +150,9 @@ def test_what_is_stored_is_compared_with_what_is_asked(asked: dict, problem: str
 def test_a_document_satisfies_its_own_constraints() -> None:
     for members in ({}, {"axes": ["", ""]}, {"note": {"deep": [1]}}):
         metadata = parse(**members)
-        check_members(metadata.constraints.to_json(), metadata.to_json())
+        constraints = metadata.constraints
+        assert isinstance(constraints, N5Constraints)
+        constraints.check(metadata)
 
 
 def test_units_need_a_base() -> None:

@@ -25,7 +25,7 @@ def painted(box, layers):
     return out
 
 
-def test_cells_say_who_is_on_top():
+def test_cells_say_which_layer_is_on_top():
     random = np.random.default_rng(1)
     for _ in range(50):
         rank = int(random.integers(1, 4))

@@ -106,7 +106,7 @@ def test_one_layer_alone_is_read_as_it_is(monkeypatch):
     assert sorted(asked[1:]) == [(1,), (2,)]
 
 
-def test_layers_of_two_temperaments(monkeypatch):
+def test_layers_of_two_execution_modes(monkeypatch):
     context = ts.Context()
     where = {"driver": "zarr3", "kvstore": "memory://a/"}
     ts.open(where, create=True, dtype="int32", shape=[4], context=context).result()[...] = 5

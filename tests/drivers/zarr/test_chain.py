@@ -59,7 +59,7 @@ def test_filters_come_before_the_compressor() -> None:
     assert [type(each).__name__ for each in bound.compressors] == [
         "FilteredElements",
         "Shuffle",
-        "Zlib",
+        "StreamCodec",
     ]
     assert bound.sizes == (12, 12, 12)
 

@@ -10,7 +10,13 @@ from tensorstore_py.drivers.zarr.compression import (
     object_type,
 )
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.driver import CodecSpec, Unset, dtype, parse_codec_json, parse_codec_list
+from tensorstore_py.plugin.codec import dtype
+from tensorstore_py.plugin.driver import (
+    CodecSpec,
+    Unset,
+    parse_codec_json,
+    parse_codec_list,
+)
 
 BLOSC = {"blocksize": 0, "clevel": 5, "cname": "lz4", "id": "blosc", "shuffle": -1}
 ZLIB = {"id": "zlib", "level": 1}

@@ -2,7 +2,7 @@ import pytest
 
 from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.driver import dtype
+from tensorstore_py.plugin.codec import dtype
 from tests.drivers.formats import created as made
 from tests.drivers.formats import known, opened
 

@@ -3,7 +3,7 @@ import pytest
 
 from tensorstore_py.drivers.zarr.data_type import StoredType
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import dtype
+from tensorstore_py.plugin.codec import dtype
 
 SCALARS = {
     "|b1": ("bool", "little"),

@@ -11,7 +11,7 @@ from tensorstore_py.drivers.zarr.fill_value import (
     parse_fill_value,
 )
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import dtype
+from tensorstore_py.plugin.codec import dtype
 
 PAIR = [["x", ">u2", [2]], ["y", "<f4"]]
 

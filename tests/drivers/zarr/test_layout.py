@@ -111,7 +111,7 @@ def test_an_array_of_rank_0_has_one_chunk() -> None:
 def test_without_a_fill_value_zeros_are_read_and_everything_is_stored() -> None:
     layout = bound(fill_value=None)
 
-    assert layout.fill_value.item() == 0
+    assert layout.chain.chunk.fill_value.item() == 0
     assert layout.schema.fill_value is None
     assert layout.always_store
     assert not bound().always_store
@@ -142,7 +142,7 @@ def test_characters_of_a_text_stay_together_in_fortran_order() -> None:
 def test_a_field_s_fill_value_may_vary_over_its_inner_dimensions(order: str) -> None:
     layout = bound("x", dtype=PAIR, fill_value=PAIR_FILL, order=order)
 
-    assert layout.fill_value.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert layout.chain.chunk.fill_value.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert layout.chain.to_bytes.partial
     assert not bound("x", dtype=PAIR[:1], fill_value=None).chain.to_bytes.partial
 

@@ -129,7 +129,9 @@ def test_a_fill_value_needs_its_type() -> None:
 def test_a_complete_document_satisfies_its_own_constraints() -> None:
     metadata = parse(dtype="<f4", fill_value="NaN")
 
-    assert metadata.constraints.to_json() == metadata.to_json()
+    constraints = metadata.constraints
+    assert isinstance(constraints, ZarrConstraints)
+    assert constraints.to_json() == metadata.to_json()
 
 
 @pytest.mark.parametrize(

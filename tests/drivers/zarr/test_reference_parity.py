@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorstore_py as ts
-from tensorstore_py.plugin.driver import dtype
+from tensorstore_py.plugin.codec import dtype
 
 SHAPE, CHUNKS = (5, 7), (3, 4)
 COMPRESSORS: list[dict | None] = [

@@ -244,7 +244,7 @@ def test_an_unknown_filter_is_refused_by_key_and_name() -> None:
         ts.open(spec(), context=context).result()
 
 
-def test_resizing_keeps_members_that_nobody_knows() -> None:
+def test_resizing_keeps_unknown_members() -> None:
     context = ts.Context()
     text = {**METADATA, "zarr_format": 2, "fill_value": 0, "order": "C", "filters": None}
     stored(context)[".zarray"] = json.dumps({**text, "_OTHER": {"a": 1}})

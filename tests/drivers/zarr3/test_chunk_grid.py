@@ -10,18 +10,19 @@ from hypothesis import strategies as st
 from tensorstore_py.drivers.zarr3.chunk_grid import (
     RectilinearGrid,
     bound_chains,
-    chunk_grid_to_json,
-    parse_chunk_grid,
 )
-from tensorstore_py.drivers.zarr3.chunk_key_encoding import ChunkKeyEncoding
+from tensorstore_py.drivers.zarr3.chunk_key_encoding import DefaultKeyEncoding
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import (
+from tensorstore_py.plugin.codec import (
     ChunkType,
     CodecChain,
+)
+from tensorstore_py.plugin.driver import (
+    ChunkGridModel,
+    ChunkKeyEncodingModel,
     IrregularAxis,
     RegularAxis,
     bind_chain,
-    chunk_key_encodings,
     parse_codec_list,
 )
 
@@ -53,9 +54,9 @@ def expanded(cut: object) -> list[int]:
 
 class TestForms:
     def test_a_regular_grid(self):
-        found = parse_chunk_grid(regular(4, 5))
+        found = ChunkGridModel.parse_named(regular(4, 5))
         assert (found.shape, found.grid_id) == ((4, 5), "regular")
-        assert chunk_grid_to_json(found) == regular(4, 5)
+        assert found.named_json() == regular(4, 5)
 
     @pytest.mark.parametrize(
         ("said", "runs", "written"),
@@ -74,12 +75,12 @@ class TestForms:
     def test_sizes_of_one_dimension(self, said, runs, written):
         found = grid(said)
         assert found.cuts == (runs,)
-        assert chunk_grid_to_json(found) == rectilinear(written)
+        assert found.named_json() == rectilinear(written)
 
     @given(st.lists(CUT, max_size=4))
     def test_what_is_written_is_read_again(self, cuts):
         found = grid(*cuts)
-        assert parse_chunk_grid(chunk_grid_to_json(found)) == found
+        assert ChunkGridModel.parse_named(found.named_json()) == found
         assert found.rank == len(cuts)
 
     def test_an_exorbitant_number_of_chunks_takes_no_memory(self):
@@ -141,7 +142,7 @@ MALFORMED = [
 @pytest.mark.parametrize(("json", "path", "said"), MALFORMED)
 def test_malformed_grids_are_refused_at_the_member(json, path, said):
     with pytest.raises(SpecError) as caught:
-        parse_chunk_grid(json)
+        ChunkGridModel.parse_named(json)
     assert caught.value.path == path
     assert said in caught.value.problem
 
@@ -218,7 +219,7 @@ class TestResized:
         assert grid([4, 8]).resized([17], [4]) == grid([4, [8, 2]])
 
     def test_a_regular_grid_stays_as_it_is(self):
-        found = parse_chunk_grid(regular(4, 5))
+        found = ChunkGridModel.parse_named(regular(4, 5))
         assert found.resized([100, 0], [1, 1]) == found
 
 
@@ -268,7 +269,7 @@ CASES = [
 
 @pytest.mark.parametrize(("json", "key", "scalar"), CASES)
 def test_a_position_becomes_a_key_and_back(json: dict, key: str, scalar: str) -> None:
-    encoding = ChunkKeyEncoding.parse(json)
+    encoding = ChunkKeyEncodingModel.parse_named(json)
 
     assert encoding.bind(2).encode((1, 23)) == key
     assert encoding.bind(2).decode(key) == (1, 23)
@@ -278,14 +279,16 @@ def test_a_position_becomes_a_key_and_back(json: dict, key: str, scalar: str) ->
 
 @pytest.mark.parametrize("json", [case[0] for case in CASES])
 def test_what_was_parsed_is_printed(json: dict) -> None:
-    assert ChunkKeyEncoding.parse(json).to_json() == json
+    assert ChunkKeyEncodingModel.parse_named(json).named_json() == json
 
 
 def test_the_usual_separator_is_left_out_unless_asked_for() -> None:
-    encoding = ChunkKeyEncoding.parse({"name": "v2", "configuration": {"separator": "."}})
+    encoding = ChunkKeyEncodingModel.parse_named(
+        {"name": "v2", "configuration": {"separator": "."}}
+    )
 
-    assert encoding.to_json() == {"name": "v2"}
-    assert encoding.to_json(include_defaults=True) == {
+    assert encoding.named_json() == {"name": "v2"}
+    assert encoding.named_json(include_defaults=True) == {
         "name": "v2",
         "configuration": {"separator": "."},
     }
@@ -307,17 +310,19 @@ def test_the_usual_separator_is_left_out_unless_asked_for() -> None:
 )
 def test_errors_name_the_member(json: object, path: tuple) -> None:
     with pytest.raises(SpecError) as caught:
-        ChunkKeyEncoding.parse(json)
+        ChunkKeyEncodingModel.parse_named(json)
 
     assert caught.value.path == path
 
 
 @pytest.mark.parametrize("must_understand", [True, False])
 def test_a_name_alone_and_what_must_be_understood_are_taken(must_understand: bool) -> None:
-    assert ChunkKeyEncoding.parse("v2") == ChunkKeyEncoding.parse({"name": "v2"})
+    assert ChunkKeyEncodingModel.parse_named("v2") == ChunkKeyEncodingModel.parse_named(
+        {"name": "v2"}
+    )
     json = {"name": "default", "must_understand": must_understand}
-    assert ChunkKeyEncoding.parse(json) == ChunkKeyEncoding()
+    assert ChunkKeyEncodingModel.parse_named(json) == DefaultKeyEncoding()
 
 
 def test_the_built_in_ones_are_registered() -> None:
-    assert set(chunk_key_encodings.names()) >= {"default", "v2"}
+    assert set(ChunkKeyEncodingModel.registry.names()) >= {"default", "v2"}

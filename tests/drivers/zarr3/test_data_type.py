@@ -10,7 +10,7 @@ from tensorstore_py.drivers.zarr3.data_type import (
     type_name,
 )
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import dtype
+from tensorstore_py.plugin.codec import dtype
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_the_only_field_is_opened_unless_a_record_is_asked_for() -> None:
 def test_the_form_of_a_record_is_kept() -> None:
     pairs = structured(["x", "uint8"], ["y", structured(["z", SECONDS])])
     assert StoredType.parse(pairs).to_json() == pairs
-    # what is written in another form is told in the form of the name
+    # what is written in another form is reported in the form of the name
     objects = StoredType.parse({"name": "struct", "configuration": {"fields": [["x", "uint8"]]}})
     assert objects == StoredType.parse([["x", "uint8"]])
     assert objects.to_json() == {

@@ -7,7 +7,11 @@ from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.element_chain import element_chain
 from tensorstore_py.drivers.zarr3.fill_value import default_fill_value
 from tensorstore_py.errors import DataLossError, SpecError
-from tensorstore_py.plugin.driver import CodecChain, dtype, parse_codec_list
+from tensorstore_py.plugin.codec import (
+    CodecChain,
+    dtype,
+)
+from tensorstore_py.plugin.driver import parse_codec_list
 
 RECORD = StoredType.parse([["x", "uint16"], ["raw", "r24"], ["z", "bfloat16"], ["ok", "bool"]])
 SHAPE = (4, 6)

@@ -14,7 +14,7 @@ from tensorstore_py.drivers.zarr3.fill_value import (
     shows_bytes,
 )
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import dtype
+from tensorstore_py.plugin.codec import dtype
 
 
 def fixed(name: str, size: int) -> dict[str, object]:

@@ -11,7 +11,8 @@ from tensorstore_py.drivers.zarr3.members import (
     without_empty_units,
 )
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.driver import Level, Unit
+from tensorstore_py.plugin.codec import Level
+from tensorstore_py.plugin.driver import Unit
 
 
 def test_values() -> None:

@@ -5,7 +5,11 @@ import pytest
 
 from tensorstore_py.drivers.zarr3.metadata import Zarr3Constraints, Zarr3Metadata, explicit_codecs
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.driver import codecs_to_json, dtype, parse_codec_list
+from tensorstore_py.plugin.codec import dtype
+from tensorstore_py.plugin.driver import (
+    codecs_to_json,
+    parse_codec_list,
+)
 
 DOCUMENT: dict[str, object] = {
     "zarr_format": 3,

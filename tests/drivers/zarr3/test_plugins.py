@@ -12,8 +12,8 @@ import pytest
 from numcodecs.abc import Codec
 
 import tensorstore_py as ts
-from tensorstore_py._spec import registry
 from tensorstore_py.errors import DataLossError, SpecError
+from tests.internals import looks_for_packages_again
 
 VALUES = np.arange(12, dtype="i4").reshape(3, 4)
 NUMBERS = itertools.count()
@@ -30,12 +30,12 @@ from tensorstore_py.plugin.codec import (
     BytesToBytesSpec,
     codec,
 )
+from tensorstore_py.plugin.codec import Level
 from tensorstore_py.plugin.driver import (
     ChunkGridModel,
     ChunkKeyEncodingModel,
     ChunkKeys,
     IrregularAxis,
-    Level,
     chunk_grid,
     chunk_key_encoding,
 )
@@ -134,12 +134,11 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     site = tmp_path / "site"
     install(site, name, CODEC.replace("{name}", name))
     monkeypatch.syspath_prepend(str(site))
-    for each in (registry.codecs["zarr3"], registry.chunk_key_encodings, registry.chunk_grids):
-        monkeypatch.setattr(each, "_discovered", False)
+    registered = looks_for_packages_again(monkeypatch, "zarr3")
     yield name
-    for each in (registry.codecs["zarr3"], registry.chunk_key_encodings, registry.chunk_grids):
-        for known in [key for key in each._classes if key.startswith(name)]:
-            del each._classes[known]
+    for classes in registered:
+        for known in [key for key in classes if key.startswith(name)]:
+            del classes[known]
 
 
 def install(site: Path, name: str, source: str) -> None:
@@ -234,7 +233,7 @@ def test_a_chunk_grid_comes_with_a_package(guest: str, tmp_path: Path) -> None:
         ts.Spec({"driver": "zarr3", "metadata": {"chunk_grid": wrong}})
 
 
-def test_a_package_that_cannot_be_imported_stops_nobody_else(guest: str, tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_imported_stops_no_other(guest: str, tmp_path: Path) -> None:
     install(tmp_path / "site", f"{guest}broken", "import no_such_module_at_all\n")
 
     with pytest.warns(RuntimeWarning, match=f'plug-in "{guest}broken" .* cannot be loaded: Module'):

@@ -418,7 +418,7 @@ class TestResizing:
 
 
 class TestLayout:
-    def test_sizes_are_told_where_there_is_one(self, store):
+    def test_sizes_are_shown_where_there_is_one(self, store):
         layout = made(store).chunk_layout
         assert layout.grid_origin == (0, 0, 0)
         assert layout.write_chunk.shape == layout.read_chunk.shape == (None, 5, None)

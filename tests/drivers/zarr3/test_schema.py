@@ -5,7 +5,11 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.driver import Schema, Unit, dtype
+from tensorstore_py.plugin.codec import dtype
+from tensorstore_py.plugin.driver import (
+    Schema,
+    Unit,
+)
 from tests.drivers import formats
 
 SCHEMA = {"dtype": "uint16", "domain": {"shape": [1000, 2000, 3000]}}

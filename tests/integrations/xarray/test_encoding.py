@@ -188,7 +188,7 @@ class TestCodecJson:
             _ = codec.cname
         assert pickle.loads(pickle.dumps(codec)) == copy.deepcopy(codec) == codec
 
-    def test_the_chain_of_version_3_is_told_apart(self):
+    def test_the_chain_of_version_3_is_distinguished(self):
         assert codecs_of_version_3([TRANSPOSE, BYTES, GZIP]) == {
             "filters": (TRANSPOSE,),
             "serializer": BYTES,

@@ -306,7 +306,7 @@ def closed(group):
 
 
 class TestSource:
-    def test_what_is_there_is_told_with_its_url(self, group_path):
+    def test_what_is_there_is_reported_with_its_url(self, group_path):
         found = source(group_path, max_depth=None)
 
         assert list(found.nodes) == ["", "g", "g/a"]

@@ -123,7 +123,7 @@ class TestWriting:
 
         to_zarr(written, tmp_path / "a.zarr", zarr_format=zarr_format)
 
-        # xarray reads single bytes as the characters of a text, unless it is told not to
+        # xarray reads single bytes as the characters of a text, unless an option forbids it
         found = read(tmp_path / "a.zarr", decode_timedelta=True, concat_characters=kind != "byte")
         xr.testing.assert_identical(found, written.compute())
 
@@ -329,7 +329,9 @@ class TestWriting:
         xr.testing.assert_identical(read(tmp_path / "a"), days(0, 2))
 
     @FORMATS
-    def test_who_is_overtaken_by_another_append_is_told(self, zarr_format, tmp_path) -> None:
+    def test_an_append_that_is_overtaken_by_another_is_an_error(
+        self, zarr_format, tmp_path
+    ) -> None:
         to_zarr(days(0, 2), tmp_path / "a", zarr_format=zarr_format)
         transaction = ts.Transaction()
         to_zarr(days(2, 1), tmp_path / "a", append_dim="time", transaction=transaction)

@@ -143,7 +143,7 @@ def test_wherever_it_breaks_nothing_half_written_says_that_it_is_whole(mode, zar
 
 
 @FORMATS
-def test_who_fails_takes_away_what_was_made(zarr_format) -> None:
+def test_a_failure_removes_what_was_made(zarr_format) -> None:
     whole = Noting()
     to_zarr(sites(), whole, zarr_format=zarr_format)
 
@@ -190,7 +190,7 @@ def test_a_block_that_cannot_be_computed_leaves_nothing(tmp_path) -> None:
     assert not [each for each in (tmp_path / "a").rglob("*") if each.is_file()]
 
 
-def test_who_comes_while_a_group_is_written_finds_it() -> None:
+def test_a_reader_finds_a_group_that_is_being_written() -> None:
     store, refused = Noting(), []
 
     def meanwhile(block: np.ndarray) -> np.ndarray:
@@ -206,7 +206,7 @@ def test_who_comes_while_a_group_is_written_finds_it() -> None:
     assert promised(store) == {"v"}
 
 
-def test_who_is_overtaken_writes_nothing() -> None:
+def test_an_append_that_is_overtaken_writes_nothing() -> None:
     class Late(Noting):
         """Another process makes the group right after this one has looked."""
 

@@ -231,7 +231,7 @@ class TestRetries:
         assert slept == []
 
 
-def test_who_dies_with_the_lock_keeps_nobody_waiting(tmp_path):
+def test_a_process_that_dies_with_the_lock_blocks_no_other(tmp_path):
     holder = os.fork()
     if not holder:
         locking.acquire(f"{tmp_path}/a.__lock", 1)

@@ -330,7 +330,7 @@ def test_removes_links_but_not_what_they_point_to(root, tmp_path):
     assert (tmp_path / "outside/file").exists()
 
 
-def test_removes_locks_that_nobody_holds(root):
+def test_removes_locks_without_a_holder(root):
     open(root + "a/1.__lock", "w").close()
     held = acquire(root + "a/2.__lock", 1)
 

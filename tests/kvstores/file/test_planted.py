@@ -1,4 +1,4 @@
-"""A directory that others may write to, too: what they put there, and who may use values."""
+"""A directory that others may write to: what they put there, and which users may use values."""
 
 import os
 import socket
@@ -130,7 +130,7 @@ def test_no_file_takes_the_place_of_a_link_to_a_directory(shared, mode):
     assert (shared / "a").is_symlink()
 
 
-def test_links_that_go_round_in_a_circle_keep_nobody_from_the_rest(shared):
+def test_links_that_go_round_in_a_circle_do_not_hide_the_rest(shared):
     (shared / "a").symlink_to("b")
     (shared / "b").symlink_to("a")
     (shared / "c").write_bytes(b"1")
@@ -218,7 +218,7 @@ def test_so_does_an_array_however_it_is_changed(shared, mode, shards):
 
 
 @pytest.mark.usefixtures("masked")
-def test_while_a_value_is_written_nobody_else_may_read_it(shared, monkeypatch):
+def test_while_a_value_is_written_no_other_user_may_read_it(shared, monkeypatch):
     store = opened(shared, "os")
     store["a"] = b"1"
     (shared / "a").chmod(0o600)

@@ -12,11 +12,11 @@ from tensorstore_py.testing import drive
 
 OURS = """
 import sys
-from tensorstore_py._runtime.execution import run_inline
-from tensorstore_py.kvstores.file import FileStore, store as module
-store = FileStore(sync=False)
-read = lambda key: run_inline(store.read(key))
-write = lambda key, value, like=None: run_inline(store.write(key, value, if_equal=like)).generation
+import tensorstore_py
+from tensorstore_py.kvstores.file import store as module
+store = tensorstore_py.KvStore.open({"driver": "file", "path": "/", "file_io_sync": False}).result()
+read = lambda key: store.read(key[1:]).result()
+write = lambda key, value, like=None: store.write(key[1:], value, if_equal=like).result().generation
 """
 
 THEIRS = """

@@ -5,13 +5,14 @@ import pytest
 
 from tensorstore_py.kvstores.file import staging
 from tensorstore_py.kvstores.file.staging import (
+    Segment,
     copy_range,
     make_parents,
     open_stage,
     write_all,
     write_parts,
 )
-from tensorstore_py.plugin.kvstore import CopiedRange, Segment
+from tensorstore_py.plugin.kvstore import CopiedRange
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_a_file_that_its_owner_may_not_write_can_be_opened_meanwhile(system):
     assert system == [oct(0o640)]
 
 
-def test_bits_that_change_who_runs_it_are_not_kept(system):
+def test_bits_that_change_the_user_that_runs_it_are_not_kept(system):
     keep_access(3, status(0o6644), link=False)
     assert system == []
 
@@ -82,19 +82,19 @@ def test_the_group_is_kept(system):
 @pytest.mark.parametrize(
     ("bits", "kept"), [(0o660, 0o600), (0o664, 0o644), (0o604, 0o600), (0o640, 0o600)]
 )
-def test_where_it_cannot_be_kept_nobody_gains_by_that(system, refused, bits, kept):
+def test_where_it_cannot_be_kept_access_does_not_widen(system, refused, bits, kept):
     keep_access(3, status(bits, gid=20), link=False)
     assert refused == [(-1, 20)]
     assert system == ([oct(kept)] if kept != 0o644 else [])
 
 
-def test_who_may_give_files_away_does(system, monkeypatch):
+def test_a_user_that_may_give_files_away_does(system, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     keep_access(3, status(0o600, uid=THEIRS, gid=20), link=False)
     assert system == [(THEIRS, 20), "0o600"]
 
 
-def test_but_not_to_who_owns_what_a_link_points_to(system, monkeypatch):
+def test_but_not_to_the_owner_of_what_a_link_points_to(system, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     keep_access(3, status(0o666, uid=THEIRS), link=True)
     assert system == []
@@ -195,7 +195,7 @@ def test_a_new_value_is_dated_after_the_old_one(path):
     assert generation == present_at(path).generation
 
 
-def test_quick_values_are_told_apart_by_the_precise_clock(path):
+def test_quick_values_are_distinguished_by_the_precise_clock(path):
     dates = []
     for _ in range(100):
         advance(path, 0)

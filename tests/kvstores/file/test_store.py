@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 import tensorstore as reference
 
-from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Replace
 from tensorstore_py.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -19,7 +18,7 @@ from tensorstore_py.errors import (
 from tensorstore_py.kvstores.file import FileStore, reading
 from tensorstore_py.kvstores.file import store as store_module
 from tensorstore_py.kvstores.file.resources import FileIoLocking, FileIoMode, FileIoRetries
-from tensorstore_py.kvstores.file.staging import write_parts
+from tensorstore_py.kvstores.file.staging import Segment, write_parts
 from tensorstore_py.kvstores.file.status import present_at
 from tensorstore_py.plugin.kvstore import (
     ALL,
@@ -28,7 +27,7 @@ from tensorstore_py.plugin.kvstore import (
     ByteRange,
     CopiedRange,
     Duration,
-    Segment,
+    ReadModifyWrite,
     ThreadLimiter,
 )
 from tensorstore_py.testing import KvStoreSuite, drive
@@ -86,7 +85,7 @@ class TestFileStore(FileSuite):
 
         assert os.listdir(prefix) == ["dir"]
 
-    def test_a_pipe_is_no_value_and_keeps_nobody_waiting(self, store, prefix):
+    def test_a_pipe_is_no_value_and_does_not_block_the_reader(self, store, prefix):
         os.makedirs(prefix)
         os.mkfifo(prefix + "pipe")
 
@@ -519,6 +518,18 @@ class Append(ReadModifyWrite):
         return bytes(stored or b"") + self.tail
 
 
+class Replace(ReadModifyWrite):
+    """Whatever is there."""
+
+    replaces = True
+
+    def __init__(self, value):
+        self.value = value
+
+    async def apply(self, stored):
+        return self.value
+
+
 class Broken(ReadModifyWrite):
     async def apply(self, stored):
         raise ValueError(bytes(stored or b""))
@@ -659,7 +670,7 @@ class TestUpdatingSeveral:
         assert isinstance(error, FailedPreconditionError)
         assert sorted(os.listdir(tmp_path)) == ["a", "b", "d"]
 
-    def test_nobody_is_kept_out_while_they_are_worked_out(self, store, tmp_path):
+    def test_no_writer_is_excluded_while_they_are_computed(self, store, tmp_path):
         free = []
         look = lambda: free.append(store._places.available)  # noqa: E731
 

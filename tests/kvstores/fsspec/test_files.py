@@ -197,7 +197,7 @@ def test_asynchronous_file_systems_are_used_in_their_own_loop_or_another_like_th
     assert ts.KvStore.open(spec).result()["after"] == b"2"
 
 
-def test_paths_that_are_urls_are_told_apart_from_their_server():
+def test_paths_that_are_urls_are_distinguished_from_their_server():
     server = FaultServer(FakeS3().handle, ())
     with server.running():
         with closing(http.client.HTTPConnection(server.url[7:])) as connection:

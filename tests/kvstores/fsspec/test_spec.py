@@ -92,7 +92,7 @@ def test_options_are_said_once_for_all():
     assert unbound["storage_options"] in ("fsspec_storage_options#lab", {})
 
 
-def test_who_shares_options_shares_connections():
+def test_clients_with_the_same_options_share_connections():
     shared = FsspecStorageOptions().create()
 
     assert shared.open("memory://a") is shared.open("memory://a")

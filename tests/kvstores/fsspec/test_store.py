@@ -158,7 +158,7 @@ def test_what_never_stays_the_same_is_an_error():
         read(store, "a")
 
 
-def test_conditions_that_nobody_keeps_are_refused():
+def test_conditions_that_the_server_ignores_are_refused():
     store, _ = watched()
     stamp = write(store, "a", b"1")
 
@@ -169,7 +169,7 @@ def test_conditions_that_nobody_keeps_are_refused():
     assert bytes(read(store, "a").value) == b"1"
 
 
-def test_services_decide_who_creates():
+def test_services_decide_which_writer_creates():
     store, system = watched("az")
 
     assert write(store, "a", b"1", if_equal=NO_VALUE).generation not in (UNKNOWN, NO_VALUE)
@@ -178,7 +178,7 @@ def test_services_decide_who_creates():
     assert "pipe_file overwrite" not in system.asked
 
 
-def test_values_of_one_size_at_one_time_are_told_apart():
+def test_values_of_one_size_at_one_time_are_distinguished():
     store, system = watched(use_conditional_write=False)
     first = write(store, "a", b"1")
     created = system.store["/a"].created

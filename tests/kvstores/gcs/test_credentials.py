@@ -18,7 +18,7 @@ CERTIFICATE = Path(__file__).parents[2] / "net" / "certificate.pem"
 
 
 class Source:
-    """Gives one token after the other, or raises what it was told to."""
+    """Gives one token after the other, or raises the error that is set."""
 
     def __init__(self, *tokens):
         self.tokens = list(tokens)
@@ -95,7 +95,7 @@ async def test_tokens_that_never_hold_long_are_used_all_the_same(grant, clock):
     assert await found.token() == "2"
 
 
-async def test_nobody_is_asked_for_once(grant, clock):
+async def test_an_absent_token_is_asked_for_once(grant, clock):
     source = Source(None)
     found = grant(source)
 
@@ -254,7 +254,7 @@ def test_a_file_that_is_not_there_is_an_error(monkeypatch, tmp_path):
         fetched(Grant.found(nearby=True))
 
 
-def test_nobody_to_ask_is_an_error_that_may_pass(monkeypatch, tmp_path):
+def test_no_server_to_ask_is_an_error_that_may_pass(monkeypatch, tmp_path):
     path = key_file(tmp_path, "http://127.0.0.1:9/token")
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
     waits: list[float] = []
@@ -300,7 +300,7 @@ class TestStore:
         assert {future.result().value for future in futures} == {b"1"}
         assert source.asked == 2
 
-    def test_a_token_that_stays_refused_is_told(self, server, kv, monkeypatch):
+    def test_a_token_that_stays_refused_is_reported(self, server, kv, monkeypatch):
         monkeypatch.setenv("GOOGLE_AUTH_TOKEN_FOR_TESTING", "wrong-s3cret")
 
         with pytest.raises(PermissionDeniedError, match=r"gs://bucket/a.*Invalid Cred") as error:
@@ -309,11 +309,11 @@ class TestStore:
         assert "wrong-s3cret" not in str(error.value)
         assert len(server.requests) == 2
 
-    def test_nobody_is_told_that_it_is_nobody(self, kv):
+    def test_without_an_account_the_error_names_the_login_command(self, kv):
         with pytest.raises(PermissionDeniedError, match="gcloud auth application-default login"):
             kv().read("a").result()
 
-    def test_an_emulator_is_not_told_who_we_are(self, server, kv, monkeypatch):
+    def test_an_emulator_gets_no_credentials(self, server, kv, monkeypatch):
         server.api.tokens = None
         monkeypatch.setenv("GOOGLE_AUTH_TOKEN_FOR_TESTING", SECRET)
         monkeypatch.delenv("TENSORSTORE_GCS_HTTP_URL")

@@ -67,7 +67,7 @@ PASSING = [
 ]
 #: The service contradicts itself, or does not say how much it sends.
 LYING = [with_length(-5), unframed(), unframed(10)]
-#: Told at once.
+#: Reported at once.
 FINAL: list[tuple[Fault, type[Exception]]] = [
     (status(400), FailedPreconditionError),
     (status(401), PermissionDeniedError),
@@ -170,7 +170,7 @@ def test_what_does_not_pass_ends(server, operations, name, fault):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize(("fault", "error"), FINAL, ids=repr)
-def test_what_will_not_pass_is_told_at_once(server, operations, name, fault, error):
+def test_what_will_not_pass_is_reported_at_once(server, operations, name, fault, error):
     server.plan = lambda _: fault
 
     with pytest.raises(error, match=r"cannot \w+ .*bucket"):
@@ -223,7 +223,7 @@ def test_slow_is_not_stuck(server, operations, name):
     operations.do(name)
 
 
-def test_answers_to_conditions_that_nobody_stated(server, operations):
+def test_answers_to_conditions_that_the_request_did_not_have(server, operations):
     server.plan = [status(308)]
     with pytest.raises(FailedPreconditionError, match="308"):
         operations.read()

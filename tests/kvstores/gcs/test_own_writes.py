@@ -7,7 +7,6 @@ from tensorstore_py.plugin.http import (
     HttpRequest,
     HttpResponse,
     HttpTiming,
-    RateLimiter,
     RateLimits,
 )
 
@@ -79,7 +78,7 @@ async def test_only_complaints_about_writes_count(clock):
     assert clock.slept == []
 
 
-async def test_who_was_left_alone_is_forgotten(clock):
+async def test_an_object_without_recent_refusals_is_forgotten(clock):
     pacer = ObjectThrottle("b", timing=clock.timing)
     pacer.refused(put("a"), TOO_MANY)
     clock.now += 62
@@ -107,7 +106,7 @@ async def test_the_rates_of_the_user_hold_too(clock):
     async def sleep(seconds):
         waits.append(seconds)
 
-    rates = RateLimits(None, RateLimiter(4, now=lambda: 0.0, sleep=sleep))
+    rates = RateLimits(None, 4, now=lambda: 0.0, sleep=sleep)
     pacer = ObjectThrottle("b", rates, clock.timing)
 
     await pacer.turn(put("a"))
@@ -130,7 +129,7 @@ def test_knows_what_any_store_of_the_bucket_replaced():
     assert not OwnConditionalWrites("c").is_late("a", 5)
 
 
-def test_nobody_is_too_late_to_create():
+def test_no_writer_is_too_late_to_create():
     rivals = OwnConditionalWrites("b")
     rivals.replaced("a", 0)
 

@@ -114,7 +114,7 @@ def test_the_checksum_of_a_value(headers, stated):
     assert found.get("crc32c", b"\xe3\x06\x92\x83") == b"\xe3\x06\x92\x83"
 
 
-async def test_says_if_nobody_was_asking():
+async def test_says_if_there_was_no_waiter():
     signer = GcsSigner(Grant(lambda: None))
     dialect = GcsDialect(signer)
     assert dialect.words(answer(403, b"denied")) == "denied"

@@ -12,7 +12,6 @@ from urllib.request import Request, urlopen
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._interface.read_modify_write import update
 from tensorstore_py.errors import (
     AbortedError,
     DataLossError,
@@ -24,7 +23,14 @@ from tensorstore_py.errors import (
 from tensorstore_py.kvstores.gcs import GcsStore
 from tensorstore_py.kvstores.gcs.own_writes import ObjectThrottle
 from tensorstore_py.kvstores.gcs.uploads import MARK, new_mark
-from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, ByteRange, KeyRange, ReadModifyWrite
+from tensorstore_py.plugin.kvstore import (
+    NO_VALUE,
+    UNKNOWN,
+    ByteRange,
+    KeyRange,
+    ReadModifyWrite,
+    conditional_update,
+)
 from tensorstore_py.testing import CountedWaits, Fault, FaultServer, KvStoreSuite, Reply, drive
 from tensorstore_py.testing.fault_server import RESET, applied_then, flipped, shortened, status
 
@@ -359,11 +365,11 @@ class TestLostAnswers:
         server.requests.clear()
 
         with CountedWaits():
-            drive(store.store, lambda: update(store.store, "a", _Append()))
+            drive(store.store, lambda: conditional_update(store.store, "a", _Append()))
 
         assert len(server.requests) <= 4
 
-    def test_in_the_end_it_is_told_that_nobody_knows(self, server, kv):
+    def test_in_the_end_the_outcome_is_reported_as_unknown(self, server, kv):
         async def overwrite(exchange):
             reply = exchange.serve()
             if reply.status != 200:
@@ -376,11 +382,11 @@ class TestLostAnswers:
         change = _Append()
 
         with pytest.raises(AbortedError, match="gs://bucket/a"):
-            drive(kv().store, lambda: update(kv().store, "a", change))
+            drive(kv().store, lambda: conditional_update(kv().store, "a", change))
 
         assert change.made == 9
 
-    def test_who_gives_up_lets_the_next_writer_in(self, server, kv):
+    def test_a_cancelled_writer_lets_the_next_one_in(self, server, kv):
         arrived = threading.Event()
 
         async def forever(_):
@@ -583,7 +589,7 @@ class TestWhoPays:
         assert server.objects("paid") == {}
         assert {query["userProject"][0] for query in queries(server)} == {"my-project"}
 
-    def test_nobody_by_default(self, server, kv):
+    def test_no_project_pays_by_default(self, server, kv):
         server.make_bucket("paid", requester_pays=True)
 
         with pytest.raises(FailedPreconditionError, match="requester pays"):
@@ -599,7 +605,7 @@ class TestLimits:
         for future in [store.write("a", b"%d" % number) for number in range(8)]:
             future.result()
 
-        # Who is refused waits for a turn; without turns it would take hundreds of requests.
+        # A refused write waits for a turn; without turns it would take hundreds of requests.
         assert len(server.requests) < 30
 
     def test_rates_hold(self, server, kv, monkeypatch):
@@ -612,7 +618,7 @@ class TestLimits:
             await waited(0)
 
         monkeypatch.setattr("time.monotonic", lambda: clock[0])
-        monkeypatch.setattr("tensorstore_py._runtime.limiters.asyncio.sleep", sleep)
+        monkeypatch.setattr(asyncio, "sleep", sleep)
         limits = ts.Context({"experimental_gcs_rate_limiter": {"read_rate": 4, "write_rate": 2}})
         store = ts.KvStore.open(
             {"driver": "gcs", "bucket": "bucket",
@@ -630,7 +636,7 @@ class TestLimits:
         # Four writes at two a second; while they waited, eight reads have become free.
         assert slept == pytest.approx([0.5] * 4 + [0.25] * 5)
 
-    def test_who_gives_up_gives_the_slot_back(self, server, kv):
+    def test_a_cancelled_caller_gives_the_slot_back(self, server, kv):
         arrived = threading.Semaphore(0)
 
         async def forever(_):

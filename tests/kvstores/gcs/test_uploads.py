@@ -301,7 +301,7 @@ def test_a_service_that_keeps_nothing_is_given_up(server, store):
         write(store)
 
 
-def test_a_damaged_value_is_refused_and_told(server, store):
+def test_a_damaged_value_is_refused_and_reported(server, store):
     async def flip(exchange):
         body = bytearray(exchange.request.body)
         body[500] ^= 1
@@ -316,7 +316,7 @@ def test_a_damaged_value_is_refused_and_told(server, store):
     assert server.objects() == {}
 
 
-def test_who_may_not_is_told_by_the_key(server, store):
+def test_a_refused_write_is_an_error_with_the_key(server, store):
     server.plan = [status(403)]
 
     with pytest.raises(PermissionDeniedError, match=r'write "gs://bucket/a"'):

@@ -71,7 +71,7 @@ PASSING = [
 LYING = [
     with_length(-5), unframed(), unframed(100), status(204, body=b""), status(304, body=b"")
 ]  # fmt: skip
-#: Told at once.
+#: Reported at once.
 FINAL = [
     (status(400, body=b"<Error><Code>ExpiredToken</Code></Error>"), FailedPreconditionError),
     (status(401), PermissionDeniedError),
@@ -160,7 +160,7 @@ def test_lies_are_not_listened_to_for_long(serve, open_store, web, fault: Fault)
 
 
 @pytest.mark.parametrize(("fault", "error"), FINAL, ids=repr)
-def test_what_will_not_pass_is_told_at_once(serve, open_store, web, fault: Fault, error):
+def test_what_will_not_pass_is_reported_at_once(serve, open_store, web, fault: Fault, error):
     server = serve(web.handle, lambda _: fault)
     store = open_store(server.url)
 
@@ -214,7 +214,7 @@ def test_a_server_may_ask_for_time(serve, open_store, web):
     assert read(store, "small", None) == SMALL, "what cannot be understood is no time to wait"
 
 
-def test_who_gave_up_does_not_keep_others_waiting(serve, open_store, web):
+def test_a_cancelled_caller_does_not_block_others(serve, open_store, web):
     server = serve(web.handle, [STALL, stalled_within(100)])
     store = open_store(server.url, http_request_concurrency={"limit": 2})
     arrived = [asyncio.Event(), asyncio.Event()]

@@ -42,7 +42,7 @@ class TestSuiteWithoutEtags(TestSuite):
 
 
 class TestSuitePacked(TestSuite):
-    """Where values are packed for who asks for it, which the store does not."""
+    """Where values are packed for clients that ask for it, which the store does not."""
 
     way = "gzip/"
 

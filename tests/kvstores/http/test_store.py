@@ -156,7 +156,7 @@ class TestFreshness:
     @pytest.mark.parametrize(
         ("age_s", "expected"), [(0.0, "no-cache"), (-100.0, "no-cache"), (3600.0, "max-age=3600")]
     )
-    def test_caches_are_told_how_old_an_answer_may_be(self, store, server, age_s, expected):
+    def test_caches_get_the_age_that_an_answer_may_have(self, store, server, age_s, expected):
         present = store.read("a", byte_range=slice(2, 4)).result()
         answer = store.read(
             "a", byte_range=slice(2, 4), staleness_bound=time.time() - age_s,
@@ -193,12 +193,25 @@ class TestFreshness:
         assert before <= fresh <= time.time()
         assert kept == pytest.approx(fresh - 500, abs=30)
 
+    @pytest.mark.parametrize("age", ["9" * 5000, "-5", "1.5", "soon"])
+    def test_an_age_that_is_none_is_passed_over(self, plain_store, web, age):
+        web.headers = {"Age": age}
+
+        assert read(plain_store).stamp.time == pytest.approx(time.time(), abs=30)
+
 
 class TestGenerations:
     def generation(self, store, web, **headers):
         web.etags = False
         web.headers = {name.replace("_", "-"): value for name, value in headers.items()}
         return read(store).stamp.generation
+
+    def test_who_knows_no_sign_is_sent_the_value(self, plain_store, web):
+        generation = self.generation(plain_store, web)
+
+        for known in (generation, b""):
+            result = read(plain_store, if_not_equal=known)
+            assert (result.state, result.stamp.generation) == ("value", b"\x10")
 
     def test_a_strong_etag_is_one(self, plain_store, web):
         assert self.generation(plain_store, web, ETag='"5f-2"') == b"\x005f-2"
@@ -305,7 +318,7 @@ class TestRedirects:
         assert [request.target for request in server.requests] == ["/elsewhere"] + ["/a"] * 5
         assert {request.headers["range"] for request in server.requests} == {"bytes=1-2"}
 
-    def test_another_server_is_told_no_secrets(self, serve, server, open_store, web):
+    def test_another_server_gets_no_secrets(self, serve, server, open_store, web):
         other = serve(web.handle)
         server.plan = [redirect(307, other.url + "/a")]
         store = open_store(

@@ -75,7 +75,7 @@ def test_it_is_an_object(json):
         ObstoreConfig.parse(json)
 
 
-def test_a_forked_child_is_told_and_does_not_wait_for_ever():
+def test_a_forked_child_gets_an_error_and_does_not_wait_for_ever():
     script = """
         import os
         import tensorstore_py as ts

@@ -8,7 +8,7 @@ import tensorstore_py as ts
 from tensorstore_py.errors import PermissionDeniedError, UnavailableError, UnsupportedError
 from tensorstore_py.kvstores.obstore import ObstoreClients, ObstoreConfig, ObstoreStore
 from tensorstore_py.kvstores.obstore.protocol import (
-    class_of,
+    KINDS,
     generation_of,
     get_options,
     put_mode,
@@ -16,7 +16,7 @@ from tensorstore_py.kvstores.obstore.protocol import (
     says_no,
     says_unable,
 )
-from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, WHOLE, ByteRange
+from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, WHOLE, ByteRange, ForeignErrors
 from tensorstore_py.testing import FaultServer, drive
 from tests.kvstores.s3.fake_s3 import FakeS3
 
@@ -38,7 +38,7 @@ class UnauthenticatedError(Exception):
     ],
 )
 def test_each_has_a_class_of_ours(error, cls):
-    assert class_of(error) is cls
+    assert type(ForeignErrors(KINDS).typed(error, "read", "a")) is cls
 
 
 def test_what_they_say_of_a_key():
@@ -125,7 +125,7 @@ def write(store, key, value, **condition):
 
 
 @pytest.mark.parametrize("service", ["heeded", "unquoted"], indirect=True)
-def test_conditions_that_are_heeded_are_used_however_they_have_to_be_told(service):
+def test_conditions_that_are_heeded_are_used_in_whatever_form(service):
     fake, store, server = service
 
     first = write(store, "a", b"1", if_equal=NO_VALUE)

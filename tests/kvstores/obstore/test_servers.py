@@ -81,7 +81,7 @@ class TestSwift(OnServer):
     fixture = "swift_s3"
     members: ClassVar[dict[str, object]] = {"use_conditional_write": False}
 
-    def test_nobody_relies_on_its_conditions(self, spec, prefix):
+    def test_its_conditions_are_not_relied_on(self, spec, prefix):
         trusting = {name: spec[name] for name in ("driver", "url", "config")}
         store = ts.KvStore.open({**trusting, "path": prefix}).result()
 

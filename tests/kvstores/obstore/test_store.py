@@ -122,7 +122,7 @@ def test_without_etags_time_and_size_tell_values_apart():
     assert client.modes == ["overwrite"] * 2
 
 
-def test_a_version_is_told_beside_the_etag():
+def test_a_version_is_reported_beside_the_etag():
     store, client = answering(e_tag='"x"', version="17")
 
     stamp = drive(store, lambda: store.write("a", b"1"))

@@ -131,7 +131,7 @@ def test_redirects_that_lead_nowhere_end(serve, make):
         get(make(Address(f"{server.url}/bucket", "us-east-1")))
 
 
-def test_who_pays_and_which_host_is_meant_is_said(serve, make):
+def test_the_paying_project_and_the_host_are_sent(serve, make):
     server = serve(FakeS3().handle)
     address = Address(f"{server.url}/bucket", "us-east-1", "bucket.example")
 

@@ -207,7 +207,7 @@ def test_what_does_not_pass_ends(server, store, fault):
 
 @pytest.mark.parametrize(("fault", "kind"), FINAL, ids=repr)
 @pytest.mark.parametrize("action", ["read", "write", "delete"])
-def test_what_will_not_pass_is_told_at_once(server, store, fault, kind, action):
+def test_what_will_not_pass_is_reported_at_once(server, store, fault, kind, action):
     server.plan = lambda _: fault
 
     with pytest.raises(kind, match=f'cannot {action} "{re.escape(server.url)}/bucket/a"') as caught:

@@ -368,7 +368,7 @@ async def test_a_service_that_is_not_there_is_named(kind):
         await source(type=kind).keys()
 
 
-async def test_who_asks_at_the_same_time_looks_once(serve):
+async def test_lookups_at_the_same_time_are_one(serve):
     server = serve(lambda _: Reply(200, json.dumps(issued("AKIC")).encode()))
     found = source(type="ecs", endpoint=f"{server.url}/keys")
 
@@ -378,7 +378,7 @@ async def test_who_asks_at_the_same_time_looks_once(serve):
     assert len(server.requests) == 1
 
 
-async def test_troubles_are_told_without_what_was_read(monkeypatch):
+async def test_errors_are_reported_without_what_was_read(monkeypatch):
     async def fail(model):
         raise KeyError(SECRET, model)
 

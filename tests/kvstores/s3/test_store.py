@@ -6,7 +6,9 @@ import pytest
 import tensorstore_py as ts
 from tensorstore_py.plugin.kvstore import ByteRange, KvStore
 from tensorstore_py.testing import KvStoreSuite, Reply
+from tests.internals import RateLimiter
 from tests.kvstores.s3.fake_s3 import FakeS3
+from tests.runtime.processes import start
 
 
 class TestStore(KvStoreSuite):
@@ -81,8 +83,6 @@ def test_ranges_that_lie_close_are_one_request(fake, store, server):
 
 
 def ts_result(body):
-    from tensorstore_py._runtime.execution import start
-
     return start(False, lambda: body).result(timeout=60)
 
 
@@ -148,14 +148,12 @@ def test_no_value_has_a_generation_of_another_store(fake, store, server):
 
 
 def test_the_rates_of_the_resource_are_kept(server, open_store, monkeypatch):
-    from tensorstore_py._runtime import limiters
-
     waits = []
 
     async def turn(self):
         waits.append(self.per_second)
 
-    monkeypatch.setattr(limiters.RateLimiter, "acquire", turn)
+    monkeypatch.setattr(RateLimiter, "acquire", turn)
     store = open_store(server.url, experimental_s3_rate_limiter={"read_rate": 5, "write_rate": 7})
 
     store["a"] = b"1"

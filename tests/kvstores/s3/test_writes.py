@@ -137,14 +137,14 @@ def test_a_write_whose_answer_got_lost_is_known_for_its_own(fake, store, server,
 
 @pytest.mark.parametrize("fault", LOST, ids=str)
 def test_the_write_of_another_is_not_taken_for_ones_own(fake, store, server, fault):
-    """Even if it wrote the same: of two that counted to one, only one may be told that it did."""
+    """Even if it wrote the same: of two that counted to one, only one may learn that it did."""
     server.plan = [applied_then_written(fake, fault, "none/of somebody else")]
 
     assert store.write("a", b"1", if_equal=b"\x02").result().generation == b""
 
 
 @pytest.mark.parametrize("mark", ["", "4711/of somebody else"])
-def test_what_nobody_can_know_any_more_is_told(fake, store, server, mark):
+def test_an_outcome_that_stays_unknown_is_reported(fake, store, server, mark):
     server.plan = [applied_then_written(fake, RESET, mark)]
     with pytest.raises(ts.AbortedError, match=r'cannot tell whether ".*/bucket/a" was written'):
         store.write("a", b"1", if_equal=b"\x02").result()

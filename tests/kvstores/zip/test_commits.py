@@ -79,7 +79,7 @@ def test_two_writers_of_one_archive_undo_nothing_of_each_other(shared):
         assert len(archive.namelist()) == 10
 
 
-def test_of_those_who_wait_together_each_learns_its_own_outcome(shared):
+def test_of_several_waiters_each_gets_its_own_outcome(shared):
     store = opened(LoopStore(MemoryStore(shared)))
     write(store, "a", b"0")
 
@@ -106,7 +106,7 @@ def test_generations_differ_even_for_equal_values_at_one_time(shared, monkeypatc
     assert len(seen) == 10
 
 
-def test_a_failed_replacement_is_an_error_for_all_who_waited_and_only_for_them(shared):
+def test_a_failed_replacement_is_an_error_for_all_its_waiters_and_only_for_them(shared):
     base = FaultyStore(MemoryStore(shared))
     store = opened(base)
     write(store, "a", b"1")

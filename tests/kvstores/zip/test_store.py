@@ -47,6 +47,16 @@ class TestInAnArchiveInAnArchive(ZipSuite):
         return ZipStore(SharedArchive(outer, "in/b.zip"))
 
 
+def test_an_archive_in_an_archive_opens_by_its_url():
+    url = "memory://a.zip|zip:in/b.zip|zip:"
+    context = ts.Context({"cache_pool": {"total_bytes_limit": 10_000}})
+    store, again = (ts.KvStore.open(url, context=context).result() for _ in range(2))
+
+    store["x"] = b"1"
+
+    assert again["x"] == b"1"
+
+
 @pytest.fixture
 def base():
     return CountingStore(MemoryStore(SharedMap()))
@@ -310,7 +320,7 @@ def archive_of(kvstore: ts.KvStore) -> object:
     return kvstore.store._archive
 
 
-def test_all_who_open_an_archive_share_what_is_known_of_it():
+def test_all_handles_of_an_archive_share_what_is_known_of_it():
     context = ts.Context()
     first = ts.KvStore.open("memory://a.zip|zip:x/", context=context).result()
     second = ts.KvStore.open("memory://a.zip|zip:y", context=context).result()

@@ -1,12 +1,17 @@
-"""Decoding formats that come as streams with an end: deflate in its wrappers, bzip2, xz.
+"""Compressors by how their libraries decode: formats that are streams, and such that state a size.
 
-Such libraries hand out fresh bytes; none of them decodes into memory that it is given. What
-this module adds is the certainty that a codec owes: the stream ended, nothing stands behind
-it, and never more was decoded than expected, however large the data claims to be.
+| base | format | library |
+|---|---|---|
+| `StreamCodec` | a stream with an end: deflate in its wrappers, bzip2, xz | hands out fresh bytes |
+| `SizedCodec` | data that state their decoded size: blosc, lz4, zstd | decodes to given memory |
+
+What this module adds is the certainty that a codec owes: the data are whole, nothing stands behind
+them, and never more was decoded than expected, however large the data claims to be.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 from tensorstore_py._interface.codec import BytesToBytes, TooLargeError, size_error
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["StreamCodec", "StreamDecoder", "decode_streams"]
+__all__ = ["SizedCodec", "StreamCodec", "StreamDecoder", "decode_streams"]
 
 
 class StreamDecoder(Protocol):
@@ -150,3 +155,81 @@ class StreamCodec(BytesToBytes):
             raise
         except self._failures as error:
             raise DataLossError(f"corrupt {self._name} data: {error}") from error
+
+
+class SizedCodec(BytesToBytes):
+    """A bound codec whose data state their decoded size.
+
+    That is compared with the size that the data must have, or may have at most, before the library
+    sees the data.
+
+    Args:
+        name: for error messages.
+        unpack: decodes data, to fresh memory or to `out`, and raises `RuntimeError` or `ValueError`
+            for corrupt data.
+
+    Example:
+        >>> import zlib
+        >>> class Sized(SizedCodec):
+        ...     def __init__(self) -> None:
+        ...         super().__init__("sized", lambda data, out=None: zlib.decompress(data[4:]))
+        ...
+        ...     def encode(self, data):
+        ...         return len(data).to_bytes(4, "little") + zlib.compress(data)
+        ...
+        ...     def stated_size(self, data):
+        ...         return int.from_bytes(data[:4], "little")
+        >>> codec = Sized()
+        >>> codec.decode(codec.encode(b"abc"), 3)
+        b'abc'
+        >>> codec.decode(codec.encode(b"abc"), 4)
+        Traceback (most recent call last):
+            ...
+        tensorstore_py.errors.DataLossError: decoded to 3 bytes, expected 4
+    """
+
+    def __init__(self, name: str, unpack: Callable[..., Buffer]) -> None:
+        self.name = name
+        self._unpack = unpack
+
+    @abstractmethod
+    def stated_size(self, data: Buffer) -> int | None:
+        """The decoded size that the data state; None if these do not.
+
+        Raises:
+            DataLossError: they cannot be what they should be.
+        """
+
+    def decode(self, data: Buffer, size: int | None = None) -> Buffer:
+        stated = self.stated_size(data)
+        if size is not None and stated is not None and stated != size:
+            raise size_error(stated, size)
+        try:
+            return self._unpack(data)
+        except DataLossError:
+            raise
+        except (RuntimeError, ValueError) as error:
+            raise self.corrupt(error) from error
+
+    def decode_within(self, data: Buffer, most: int) -> Buffer:
+        stated = self.stated_size(data)
+        if stated is None:
+            return super().decode_within(data, most)
+        if stated > most:
+            raise TooLargeError(most)
+        return self.decode(data, stated)
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        stated = self.stated_size(data)
+        if stated is not None and stated != out.nbytes:
+            raise size_error(stated, out.nbytes)
+        try:
+            self._unpack(data, out)
+        except DataLossError:
+            raise
+        except (RuntimeError, ValueError) as error:
+            raise self.corrupt(error) from error
+
+    def corrupt(self, error: Exception) -> DataLossError:
+        """What the library says of corrupt data, as an error of ours."""
+        return DataLossError(f"corrupt {self.name} data: {error}")

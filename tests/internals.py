@@ -1,0 +1,103 @@
+"""What tests change inside the package: sizes made small, work made countable or predictable.
+
+Tests speak to the package through its public doors. What no door gives, because only a test wants
+it, is here, so that a moved module is followed in one place.
+"""
+
+import asyncio
+from types import SimpleNamespace
+
+from tensorstore_py._api import blockwise, transfer
+from tensorstore_py._chunked import modify, read
+from tensorstore_py._net.pool import close_pool
+from tensorstore_py._runtime import executors, fan_out
+from tensorstore_py._runtime.limiters import RateLimiter, _Ledger
+from tensorstore_py._spec import registry
+
+__all__ = [
+    "RateLimiter",
+    "close_pool",
+    "count_helpers",
+    "do_computations_at_once",
+    "leave_to_callers",
+    "looks_for_packages_again",
+    "set_block_bytes",
+    "set_transfer_piece_bytes",
+    "unfinished_continuations",
+    "watch_releases",
+    "windows_allows",
+]
+
+
+def set_block_bytes(monkeypatch, least, most):
+    """How much an operation with a progress report reads or writes at a time."""
+    monkeypatch.setattr(blockwise, "_LEAST_BYTES", least)
+    monkeypatch.setattr(blockwise, "_MOST_BYTES", most)
+
+
+def set_transfer_piece_bytes(monkeypatch, size):
+    """How much of a value `ts.download` reads at a time."""
+    monkeypatch.setattr(transfer, "_PIECE_BYTES", size)
+
+
+def windows_allows(part):
+    """Whether a part of a key can be the name of a file on Windows."""
+    return transfer._windows_allows(part)
+
+
+def leave_to_callers(monkeypatch):
+    """Inline work is done by the thread that asks for its result, never by another one."""
+    monkeypatch.setattr("tensorstore_py._runtime.execution.enqueue", lambda _: None)
+
+
+def do_computations_at_once(monkeypatch):
+    """Computations of the loop take one turn of it, and no thread."""
+
+    async def offload(_inline, function):
+        await asyncio.sleep(0)
+        return function()
+
+    for module in (read, modify, fan_out):
+        monkeypatch.setattr(module, "offload", offload)
+
+
+def count_helpers(monkeypatch):
+    """The list, growing, of calls to other threads for help with one operation."""
+    invited = []
+
+    def watch(work):
+        invited.append(work)
+        executors.operations.submit(work)
+
+    monkeypatch.setattr(fan_out, "operations", SimpleNamespace(submit=watch))
+    return invited
+
+
+def watch_releases(monkeypatch):
+    """The list, growing, of how many bytes were in flight each time some were given back."""
+    held = []
+    plain = _Ledger.release
+
+    def watched(self, kind, size):
+        held.append(sum(self.held))
+        plain(self, kind, size)
+
+    monkeypatch.setattr(_Ledger, "release", watched)
+    return held
+
+
+def unfinished_continuations():
+    """How many operations that an interrupt left are still being continued by other threads."""
+    return executors.continuations.unfinished
+
+
+def looks_for_packages_again(monkeypatch, family):
+    """The registries that installed packages add to, as if nothing had been looked for so far.
+
+    Returns:
+        The names that each knows, to be forgotten again.
+    """
+    found = (registry.codecs[family], registry.chunk_key_encodings, registry.chunk_grids)
+    for each in found:
+        monkeypatch.setattr(each, "_discovered", False)
+    return [each._classes for each in found]
