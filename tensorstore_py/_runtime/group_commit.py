@@ -1,15 +1,15 @@
 """Group commit: what several writers want of one thing is done together, by one of them.
 
 For what is replaced as a whole by each change, such as an archive or the manifest of a database. A
-writer adds its change to those that wait and takes a turn; who has the turn commits all that wait by
-then, the others find theirs done. So under load one replacement serves many writers, and a
+writer adds its change to those that wait and takes a turn; who has the turn commits all that wait
+by then, the others find theirs done. So under load one replacement serves many writers, and a
 single writer waits for nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from abc import abstractmethod
 from typing import Generic, TypeVar
 
 from tensorstore_py._runtime.fork import Forkable
@@ -35,15 +35,13 @@ C = TypeVar("C", bound=PendingChange)
 
 
 class GroupCommit(Forkable, Generic[C]):
-    """All writers of one thing in this process.
+    """All writers of one thing in this process; subclasses say how a commit is made.
 
     Args:
-        commit: makes several changes at once, in their order; an error is each writer's.
         inline: the execution mode.
     """
 
-    def __init__(self, commit: Callable[[list[C]], Awaitable[None]], *, inline: bool) -> None:
-        self._commit = commit
+    def __init__(self, *, inline: bool) -> None:
         self._inline = inline
         self._gate = KeyedLock(inline=inline)
         self._mutex = Mutex()
@@ -55,11 +53,15 @@ class GroupCommit(Forkable, Generic[C]):
         # they would undo what was stored since.
         self._waiting = []
 
+    @abstractmethod
+    async def commit(self, batch: list[C]) -> None:
+        """Make several changes at once, in their order; an error is each writer's."""
+
     async def make(self, change: C) -> None:
         """Make a change, together with all others that are wanted by then.
 
         Raises:
-            Exception: what `commit` raised.
+            Exception: whatever `commit` raises.
         """
         with self._mutex:
             self._waiting.append(change)
@@ -85,8 +87,8 @@ class GroupCommit(Forkable, Generic[C]):
             with self._mutex:
                 batch, self._waiting = self._waiting, []
             try:
-                await self._commit(batch)
-            except Exception as error:  # noqa: BLE001 - raised again, by each writer
+                await self.commit(batch)
+            except Exception as error:
                 for each in batch:
                     each.error = error
             except BaseException:

@@ -80,7 +80,6 @@ from tensorstore_py._spec.held import (
     kvstore_object,
 )
 from tensorstore_py._spec.json_value import (
-    Unset,
     describe,
 )
 from tensorstore_py._spec.limits import (
@@ -89,7 +88,6 @@ from tensorstore_py._spec.limits import (
 )
 from tensorstore_py._spec.model import (
     JsonForm,
-    Model,
     NonNegativeInt,
     PlainValidator,
     PositiveInt,
@@ -145,7 +143,6 @@ __all__ = [
     "KvStoreField",
     "KvStoreSpec",
     "ListEntry",
-    "Model",
     "Mutex",
     "NonNegativeInt",
     "OptionsModel",
@@ -165,7 +162,6 @@ __all__ = [
     "Splice",
     "ThreadLimiter",
     "TimestampedStorageGeneration",
-    "Unset",
     "WholeRewrite",
     "adapter_url_rest",
     "check_authority",

@@ -83,6 +83,7 @@ class AutoSpec(TypedDict, total=False):
     memory_key_value_store: ResourceSpec
     memory_limit: ResourceSpec
     obstore_config: ResourceSpec
+    ocdbt_coordinator: ResourceSpec
     s3_request_concurrency: ResourceSpec
     s3_request_retries: ResourceSpec
     unpacking_limit: ResourceSpec
@@ -162,6 +163,7 @@ class N5Spec(TypedDict, total=False):
     rank: int
     transform: IndexTransform | Mapping[str, object]
     schema: SchemaSpec | Schema
+    metadata: N5Metadata
     kvstore: "KvStoreSpec | KvStore | KvStore.Spec | str | PathLike[str]"
     path: str
     open: bool
@@ -178,7 +180,6 @@ class N5Spec(TypedDict, total=False):
     recheck_cached_data: bool | Literal["open"] | float
     fill_missing_data_reads: bool
     store_data_equal_to_fill_value: bool
-    metadata: N5Metadata
     driver: Required[Literal["n5"]]
 
 
@@ -217,6 +218,7 @@ class ZarrSpec(TypedDict, total=False):
     rank: int
     transform: IndexTransform | Mapping[str, object]
     schema: SchemaSpec | Schema
+    metadata: ZarrMetadata
     kvstore: "KvStoreSpec | KvStore | KvStore.Spec | str | PathLike[str]"
     path: str
     open: bool
@@ -235,7 +237,6 @@ class ZarrSpec(TypedDict, total=False):
     store_data_equal_to_fill_value: bool
     field: str
     open_as_void: bool
-    metadata: ZarrMetadata
     metadata_key: str
     array_dimensions: bool
     allow_pickle: bool
@@ -267,6 +268,7 @@ class Zarr3Spec(TypedDict, total=False):
     rank: int
     transform: IndexTransform | Mapping[str, object]
     schema: SchemaSpec | Schema
+    metadata: Zarr3Metadata
     kvstore: "KvStoreSpec | KvStore | KvStore.Spec | str | PathLike[str]"
     path: str
     open: bool
@@ -285,7 +287,6 @@ class Zarr3Spec(TypedDict, total=False):
     store_data_equal_to_fill_value: bool
     field: str
     open_as_void: bool
-    metadata: Zarr3Metadata
     driver: Required[Literal["zarr3"]]
 
 

@@ -19,6 +19,8 @@ __all__ = [
     "KvStoreSpec",
     "MemoryStoreSpec",
     "ObstoreStoreSpec",
+    "OcdbtStoreConfig",
+    "OcdbtStoreSpec",
     "S3StoreSpec",
     "ZarrStoreStoreSpec",
     "ZipStoreSpec",
@@ -99,6 +101,40 @@ class ObstoreStoreSpec(TypedDict, total=False):
     driver: Required[Literal["obstore"]]
 
 
+class OcdbtStoreConfig(TypedDict, total=False):
+    """Constraints of the configuration."""
+
+    uuid: str
+    manifest_kind: Literal["single", "numbered"]
+    max_inline_value_bytes: int
+    max_decoded_node_bytes: int
+    version_tree_arity_log2: int
+    compression: Mapping[str, object] | None
+
+
+class OcdbtStoreSpec(TypedDict, total=False):
+    """The key-value store `ocdbt`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    base: "Required[KvStoreSpec | KvStore | KvStore.Spec | str | PathLike[str]]"
+    manifest: "KvStoreSpec | KvStore | KvStore.Spec | str | PathLike[str]"
+    config: OcdbtStoreConfig
+    assume_config: bool
+    value_data_prefix: str
+    btree_node_data_prefix: str
+    version_tree_node_data_prefix: str
+    target_data_file_size: int
+    version: int | str
+    experimental_read_coalescing_threshold_bytes: int
+    experimental_read_coalescing_merged_bytes: int
+    experimental_read_coalescing_interval: str
+    coordinator: ResourceSpec
+    cache_pool: ResourceSpec
+    data_copy_concurrency: ResourceSpec
+    driver: Required[Literal["ocdbt"]]
+
+
 class S3StoreSpec(TypedDict, total=False):
     """The key-value store `s3`."""
 
@@ -146,6 +182,7 @@ KvStoreSpec: TypeAlias = (
     | HttpStoreSpec
     | MemoryStoreSpec
     | ObstoreStoreSpec
+    | OcdbtStoreSpec
     | S3StoreSpec
     | ZarrStoreStoreSpec
     | ZipStoreSpec

@@ -66,6 +66,10 @@ GUARDED = {
     "kvstore driver http": {"path", "base_url", "headers"},
     "kvstore driver memory": {"path"},
     "kvstore driver obstore": {"path", "url", "store", "config", "use_conditional_write"},
+    "kvstore driver ocdbt": {
+        "path", "assume_config", "coordinator", "value_data_prefix", "btree_node_data_prefix",
+        "version_tree_node_data_prefix", "target_data_file_size",
+    },
     "kvstore driver zarr_store": {"path", "store"},
     "kvstore driver s3": {
         "path", "bucket", "aws_region", "endpoint", "host_header", "requester_pays",
@@ -77,6 +81,7 @@ GUARDED = {
     },
     "context resource fsspec_storage_options": {"values"},
     "context resource gcs_user_project": {"project_id"},
+    "context resource ocdbt_coordinator": {"address", "lease_duration", "security"},
     "context resource unpacking_limit": {"limit_bytes"},
     "context resource obstore_config": {"values"},
 }  # fmt: skip

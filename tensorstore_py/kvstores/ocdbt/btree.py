@@ -1,9 +1,9 @@
 """The nodes of the tree of keys, from bytes and to bytes.
 
 Keys are in the order of their bytes. A leaf has keys with values, or references to values in data
-files. An interior node has, of each child, the first key that may be in it, and how many first bytes
-of that key all keys below have in common. These bytes are left out everywhere below: the keys of a
-node are relative to what led to it, so that the same node may stand below several prefixes.
+files. An interior node has, of each child, the first key that may be in it, and how many first
+bytes of that key all keys below have in common. These bytes are left out everywhere below: the keys
+of a node are relative to what led to it, so that the same node may stand below several prefixes.
 
 Specification: "B+tree node format" of https://google.github.io/tensorstore/kvstore/ocdbt/
 """
@@ -95,7 +95,10 @@ class Leaf(NamedTuple):
     keys: list[bytes]
     values: list[Value]
 
-    height = 0
+    @property
+    def height(self) -> int:
+        """Always 0."""
+        return 0
 
     def find(self, key: bytes) -> Value | None:
         """The value of a key, or None."""
@@ -126,7 +129,7 @@ class Interior(NamedTuple):
         return bisect_right(self.keys, key) - 1
 
     def within(self, first: bytes, end: bytes) -> range:
-        """The places of children that keys from `first` to before `end` (empty: no end) may be in."""
+        """The places of children that may have keys from `first` to before `end`, if any."""
         last = bisect_left(self.keys, end) if end else len(self.keys)
         return range(max(0, bisect_right(self.keys, first) - 1), last)
 
@@ -178,9 +181,7 @@ def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int) -> Leaf:
     return Leaf(keys, values)
 
 
-def _read_interior(
-    reader: Reader, height: int, files: Sequence[DataFile], count: int
-) -> Interior:
+def _read_interior(reader: Reader, height: int, files: Sequence[DataFile], count: int) -> Interior:
     shared = [0, *reader.varints(count - 1, LONGEST_KEY)]
     suffixes = reader.varints(count, LONGEST_KEY)
     common = reader.varints(count, LONGEST_KEY)

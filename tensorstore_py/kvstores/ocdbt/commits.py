@@ -1,8 +1,8 @@
 """Changing a database: whatever waits becomes one new version.
 
-Values and new nodes are written to new data files, and then the manifest is replaced on the condition
-that it is still the one that the change was made to. If another process was first, the change is
-made again to what that one stored; values that are stored already stay where they are.
+Values and new nodes are written to new data files, and then the manifest is replaced on the
+condition that it is still the one that the change was made to. If another process was first, the
+change is made again to what that one stored; values that are stored already stay where they are.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
@@ -23,18 +24,19 @@ from tensorstore_py.kvstores.ocdbt.references import Reference
 from tensorstore_py.kvstores.ocdbt.tree import Edits, Tree, TreeReader, TreeWriter
 from tensorstore_py.kvstores.ocdbt.versions import Version, VersionNode, encode_version_node
 from tensorstore_py.plugin.kvstore import (
-    CONFLICTS,
     NO_VALUE,
     Buffer,
+    GroupCommit,
     KeyRange,
     PendingChange,
+    RetryPolicy,
     content_generation,
     holds,
 )
 
-__all__ = ["Change", "Committer", "generation_of"]
+__all__ = ["Change", "Commits", "generation_of"]
 
-_NS: Final = 10**9
+_CONFLICTS: Final = RetryPolicy()
 
 
 def generation_of(value: Value | None) -> bytes:
@@ -52,11 +54,12 @@ class Change(PendingChange):
     """What a writer wants: all of it at once, or nothing.
 
     Args:
-        values: by key; None deletes.
+        given: by key; None deletes.
         conditions: generations that must be the stored ones.
         removed: a range to delete.
 
     Attributes:
+        values: as leaves have them, once large ones have a place in a data file.
         failed: a key whose condition did not hold; then nothing of it was done.
         generations: of what was stored.
         time: when that was current, in s since 1970.
@@ -64,18 +67,19 @@ class Change(PendingChange):
 
     def __init__(
         self,
-        values: Mapping[bytes, Buffer | Reference | None],
+        given: Mapping[bytes, Buffer | None],
         conditions: Mapping[bytes, bytes],
         removed: KeyRange | None = None,
     ) -> None:
         super().__init__()
-        for key in values:
+        for key in given:
             if len(key) > LONGEST_KEY:
                 raise SpecError(
                     f"a key of {len(key)} bytes cannot be stored in an OCDBT database, whose keys "
                     f"have {LONGEST_KEY} bytes at most"
                 )
-        self.values = dict(values)
+        self.given = given
+        self.values: dict[bytes, Value | None] | None = None
         self.conditions = conditions
         self.removed = removed
         self.failed: bytes | None = None
@@ -86,9 +90,7 @@ class Change(PendingChange):
 class _Draft:
     """What several changes amount to, made to one tree in their order."""
 
-    def __init__(
-        self, reader: TreeReader, tree: Tree, place: Callable[[Buffer], Value]
-    ) -> None:
+    def __init__(self, reader: TreeReader, tree: Tree, place: Callable[[Buffer], Value]) -> None:
         self._reader = reader
         self._tree = tree
         self._place = place
@@ -103,9 +105,11 @@ class _Draft:
                 return
         if change.removed is not None and not change.removed.empty:
             self._remove(change.removed.inclusive_min, change.removed.exclusive_max)
-        for key, value in change.values.items():
-            if value is not None and not isinstance(value, Reference):
-                change.values[key] = self._place(value)
+        if change.values is None:
+            change.values = {
+                key: None if value is None else self._place(value)
+                for key, value in change.given.items()
+            }
         self._points.update(change.values)
 
     async def _current(self, key: bytes) -> Value | None:
@@ -138,8 +142,8 @@ def _covered(ranges: list[tuple[bytes, bytes]], key: bytes) -> bool:
     return place >= 0 and (not ranges[place][1] or key < ranges[place][1])
 
 
-class Committer:
-    """Makes new versions.
+class Commits(GroupCommit[Change]):
+    """All writers of one database in this process.
 
     Args:
         database: which.
@@ -163,26 +167,20 @@ class Committer:
         self._prefixes = prefixes
         self._target = target_bytes
         self._assumes = assumes
-        self._fresh: dict[Reference, Node] = {}
+        super().__init__(inline=database.inline)
 
     async def commit(self, batch: list[Change]) -> None:
         """Make changes in their order, as one version."""
         database = self._database
         began = time.time()
         known = await database.latest()
-        attempts = CONFLICTS.begin("change", database.describe, inline=database.inline)
+        attempts = _CONFLICTS.begin("change", database.describe, inline=database.inline)
         files = NewDataFiles(database.data.store, database.data.root, self._target)
         while True:
             if known.manifest is None and not self._assumes:
                 known = await database.create(self._new_config())
             manifest = known.manifest or Manifest(self._new_config(), [], [])
-            most_inline = manifest.config.max_inline_value_bytes
-
-            def place(value: Buffer) -> Value:
-                if len(value) <= most_inline:
-                    return bytes(value)
-                return files.append(self._prefixes.values, value)
-
+            place = partial(self._place, files, manifest.config.max_inline_value_bytes)
             draft = _Draft(TreeReader(database.node), known.tree, place)
             for change in batch:
                 await draft.apply(change)
@@ -199,15 +197,21 @@ class Committer:
         now = time.time()
         for change in batch:
             change.time = now
-            if change.failed is None:
+            if change.failed is None and change.values is not None:
                 change.generations = {
                     key: generation_of(value) for key, value in change.values.items()
                 }
 
+    def _place(self, files: NewDataFiles, most_inline: int, value: Buffer) -> Value:
+        """A value as a leaf has it: itself, or where it is going to be."""
+        if len(value) <= most_inline:
+            return bytes(value)
+        return files.append(self._prefixes.values, value)
+
     async def _store(
         self, known: Snapshot, manifest: Manifest, edits: Edits, files: NewDataFiles
     ) -> Snapshot | None:
-        """One more version; `known` itself if there is nothing to change, None if it was replaced."""
+        """One more version; `known` itself if nothing changes, None if it was replaced."""
         database, config = self._database, manifest.config
         fresh: dict[Reference, Node] = {}
 

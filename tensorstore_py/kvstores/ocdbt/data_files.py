@@ -69,6 +69,4 @@ class NewDataFiles:
             value = new.pieces[0] if len(new.pieces) == 1 else joined(new.pieces)
             await self._base.write(self._root + new.file.path.decode(), value)
 
-        await fan_out(
-            self._base.inline, files, store, count=len(files), width=self._base.width
-        )
+        await fan_out(self._base.inline, files, store, count=len(files), width=self._base.width)

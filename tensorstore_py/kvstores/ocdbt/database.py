@@ -1,9 +1,9 @@
 """A database as it is stored now: its manifest, looked up and kept, and its nodes and values.
 
-A `Snapshot` is what was found by one look: the manifest, and the generation on whose condition it is
-replaced. Nodes and values are in data files that never change; so they are read without asking
-whether they are current, and nodes are kept by where they are. All who have a database open share one
-such object.
+A `Snapshot` is what was found by one look: the manifest, and the generation on whose condition it
+is replaced. Nodes and values are in data files that never change; so they are read without asking
+whether they are current, and nodes are kept by where they are. All who have a database open share
+one such object.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Final, NamedTuple, TypeVar
 
 from tensorstore_py.errors import (
     DataLossError,
-    FailedPreconditionError,
     NotFoundError,
     OutOfRangeError,
 )
@@ -36,7 +35,6 @@ from tensorstore_py.kvstores.ocdbt.versions import (
     decode_version_node,
 )
 from tensorstore_py.plugin.kvstore import (
-    CONFLICTS,
     NO_VALUE,
     UNKNOWN,
     Buffer,
@@ -44,6 +42,7 @@ from tensorstore_py.plugin.kvstore import (
     KeyedLock,
     KeyRange,
     KvStore,
+    RetryPolicy,
     offload,
 )
 
@@ -51,6 +50,7 @@ T = TypeVar("T")
 
 __all__ = ["Database", "Place", "Snapshot", "tree_of"]
 
+_CONFLICTS: Final = RetryPolicy()
 _NUMBERED: Final = re.compile(r"manifest\.([0-9a-f]{16})")
 #: How many numbered manifests stay, the latest included.
 _KEPT: Final = 128
@@ -162,7 +162,7 @@ class Database:
     async def _look_up(self, known: Snapshot | None) -> Snapshot:
         """The database as it is now; the known snapshot again, if it is still current."""
         now = time.time()
-        if known is not None and known.numbers:
+        if known is not None and known.manifest is not None and known.numbers:
             return await self._look_up_numbered(known, known.manifest.config, now)
         store, root = self.manifests
         key = f"{root}manifest.ocdbt"
@@ -183,7 +183,7 @@ class Database:
     async def _look_up_numbered(
         self, known: Snapshot | None, config: Config, now: float
     ) -> Snapshot:
-        attempts = CONFLICTS.begin("read", self.describe, inline=self.inline)
+        attempts = _CONFLICTS.begin("read", self.describe, inline=self.inline)
         store, root = self.manifests
         while True:
             numbers = await self._numbers()
@@ -210,13 +210,9 @@ class Database:
 
     async def _decoded(self, key: str, value: Buffer) -> Manifest:
         try:
-            return await offload(
-                self.manifests.store.inline, lambda: decode_manifest(bytes(value))
-            )
+            return await offload(self.manifests.store.inline, lambda: decode_manifest(bytes(value)))
         except DataLossError as error:
-            raise DataLossError(
-                f"{self.manifests.store.describe_key(key)}: {error}"
-            ) from error
+            raise DataLossError(f"{self.manifests.store.describe_key(key)}: {error}") from error
 
     async def create(self, config: Config) -> Snapshot:
         """Store the first manifest, with an empty version, unless somebody else does."""

@@ -20,8 +20,8 @@ from typing import Final, cast
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
 from tensorstore_py.plugin.codec import BytesToBytes, BytesToBytesSpec
+from tensorstore_py.plugin.driver import OPAQUE, parse_codec_json
 from tensorstore_py.plugin.http import crc32c
-from tensorstore_py.plugin.kvstore import OPAQUE, parse_codec_json
 
 __all__ = ["Record", "open_envelope", "seal_envelope"]
 
@@ -30,8 +30,6 @@ _CHECKSUM: Final = 4
 _VERSION: Final = 0
 _PLAIN: Final = 0
 _ZSTD: Final = 1
-#: The longest version and compression can be: both are one byte as long as they are below 128.
-_NAMES: Final = {_PLAIN: "none", _ZSTD: "zstd"}
 
 
 class Record(Enum):

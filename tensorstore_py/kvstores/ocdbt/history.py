@@ -1,10 +1,10 @@
 """A manifest that has one version more: how the tree of versions grows.
 
 The manifest has the versions of the latest group of arity^1 generations itself. When the next group
-begins, these become a leaf of the tree. The manifest refers to at most one subtree of each height from
-1 on, the oldest versions in the highest one: a new leaf becomes a child of the subtree of height 1,
-unless that one's group of arity^2 generations is complete, too; then it is the first child of a new
-one, and the complete one becomes a child of the subtree of height 2, and so on.
+begins, these become a leaf of the tree. The manifest refers to at most one subtree of each height
+from 1 on, the oldest versions in the highest one: a new leaf becomes a child of the subtree of
+height 1, unless that one's group of arity^2 generations is complete, too; then it is the first
+child of a new one, and the complete one becomes a child of the subtree of height 2, and so on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The manifest: the configuration of a database, and its latest versions.
 
-A database of the kind "single" has one manifest, which each commit replaces. Of the kind "numbered",
-that one has only the configuration, and each commit makes a new manifest whose name has its generation.
+A database of the kind "single" has one manifest, which each commit replaces. Of the kind
+"numbered", that one has only the configuration, and each commit makes a new manifest whose name has
+its generation.
 
 Specification: "Manifest format" of https://google.github.io/tensorstore/kvstore/ocdbt/
 """

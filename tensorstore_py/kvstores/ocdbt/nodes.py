@@ -1,7 +1,7 @@
 """Nodes that are kept: in the cache pool, and the latest few of a database besides.
 
-A node never changes, so what is kept is never out of date. The root and what is on the way to a leaf
-are needed by every read; without these few, each would be read and decoded for every key.
+A node never changes, so what is kept is never out of date. The root and what is on the way to a
+leaf are needed by every read; without these few, each would be read and decoded for every key.
 """
 
 from __future__ import annotations

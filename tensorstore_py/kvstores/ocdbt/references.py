@@ -1,8 +1,8 @@
 """Where in which data file something is, and the tables of data files of manifests and nodes.
 
 A data file's path has two parts. The base path also leads to everything that is reached through
-the file: a database that was copied below another one by reference stays as it is, and the base path
-of what refers to it says where it now is.
+the file: a database that was copied below another one by reference stays as it is, and the base
+path of what refers to it says where it now is.
 
 Specification: "Data file table format" of https://google.github.io/tensorstore/kvstore/ocdbt/
 """
@@ -84,7 +84,9 @@ def read_data_files(reader: Reader, base: bytes) -> list[DataFile]:
     bases = reader.varints(count, _LONGEST_PATH)
     files: list[DataFile] = []
     path = b""
-    for number, (common, suffix, base_length) in enumerate(zip(shared, suffixes, bases, strict=True)):
+    for number, (common, suffix, base_length) in enumerate(
+        zip(shared, suffixes, bases, strict=True)
+    ):
         if common > len(path):
             raise DataLossError(f"path {number} shares {common} bytes with one of {len(path)}")
         path = path[:common] + reader.take(suffix)
@@ -92,6 +94,8 @@ def read_data_files(reader: Reader, base: bytes) -> list[DataFile]:
             raise DataLossError(f"path {number} of {len(path)} bytes has a base of {base_length}")
         if len(base) + len(path) > _LONGEST_PATH:
             raise DataLossError(f"path {number} has more than {_LONGEST_PATH} bytes")
+        if b".." in path.split(b"/"):
+            raise DataLossError(f"path {number} leads out of the database: {path!r}")
         files.append(DataFile(base + path[:base_length], path[base_length:]))
     return files
 

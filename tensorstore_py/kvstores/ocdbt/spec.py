@@ -9,32 +9,28 @@ import calendar
 import re
 import secrets
 import time
-from collections.abc import Callable
-from typing import Annotated, ClassVar, Final, Literal
-
-from pydantic import Field
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from tensorstore_py.errors import FailedPreconditionError, SpecError, UnsupportedError
-from tensorstore_py.kvstores.ocdbt.commits import Change, Committer
+from tensorstore_py.kvstores.ocdbt.commits import Commits
 from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes
 from tensorstore_py.kvstores.ocdbt.database import Database, Place
 from tensorstore_py.kvstores.ocdbt.manifest import Config, ManifestKind
 from tensorstore_py.kvstores.ocdbt.nodes import NodeCache
 from tensorstore_py.kvstores.ocdbt.store import OcdbtStore, VersionSpec
+from tensorstore_py.plugin.codec import Field, Model
+from tensorstore_py.plugin.driver import Unset
 from tensorstore_py.plugin.kvstore import (
     ChunkCache,
     Duration,
-    GroupCommit,
     JsonForm,
     KvStoreField,
     KvStoreSpec,
-    Model,
     PlainValidator,
     Resource,
     ResourceField,
     ResourceModel,
     ThreadLimiter,
-    Unset,
     adapter_url_rest,
     context_resource,
     describe,
@@ -46,9 +42,7 @@ from tensorstore_py.plugin.kvstore import (
 __all__ = ["OcdbtSpec"]
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{32}")
-_TIME: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII
-)
+_TIME: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
 _LARGEST_GENERATION: Final = 2**64 - 1
 _DATA_FILE_BYTES: Final = 2**31
 
@@ -72,7 +66,7 @@ def parse_version(json: object) -> VersionSpec:
     found = _TIME.fullmatch(json) if isinstance(json, str) else None
     if found is None:
         raise SpecError(
-            'expected a generation such as 3, or the time of a commit in UTC such as '
+            "expected a generation such as 3, or the time of a commit in UTC such as "
             f'"2025-01-01T01:23:45.678Z", but found {describe(json)}'
         )
     *parts, fraction = found.groups()
@@ -102,12 +96,29 @@ class Zstd(Model):
     level: Annotated[int, Field(ge=-131072, le=22)] = 0
 
 
+_COMPRESSION_FORM: Final = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {"id": {"const": "zstd"}, "level": {"type": "integer"}},
+            "required": ["id"],
+        },
+        {"type": "null"},
+    ]
+}
+
+
+def _compression(json: object) -> Zstd | Unset | None:
+    return json if json is None or json is Unset.UNSET else Zstd.parse(json)
+
+
 class OcdbtConfig(Model):
     """What is asked of the configuration: a new database gets it, an old one must have it.
 
     Attributes:
         uuid: 32 hexadecimal digits; random by default.
-        manifest_kind: `"single"`, the default: one manifest, which is replaced; or `"numbered"`: a new
+        manifest_kind: `"single"`, the default: one manifest, which is replaced; or `"numbered"`: a
+            new
             one for each version, for stores that can create a key once, but not replace a value
             on a condition.
         max_inline_value_bytes: larger values are not stored in the leaves of the tree; 100 by
@@ -128,7 +139,9 @@ class OcdbtConfig(Model):
     max_inline_value_bytes: Annotated[int, Field(ge=0, le=2**20)] | None = None
     max_decoded_node_bytes: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
     version_tree_arity_log2: Annotated[int, Field(ge=1, le=16)] | None = None
-    compression: Zstd | Unset | None = Unset.UNSET
+    compression: Annotated[
+        Zstd | Unset | None, PlainValidator(_compression), JsonForm(_COMPRESSION_FORM)
+    ] = Unset.UNSET
 
     @field_validator("uuid")
     @classmethod
@@ -142,9 +155,9 @@ class OcdbtConfig(Model):
         said = {name: value for name, value in self._stated().items() if value is not None}
         if self.compression is None:
             said["zstd_level"] = None
-        return Config(**{"uuid": secrets.token_bytes(16), **said})
+        return Config(secrets.token_bytes(16))._replace(**said)
 
-    def _stated(self) -> dict[str, object]:
+    def _stated(self) -> dict[str, Any]:
         """By field of `Config`; None where nothing is said, or no compression is asked for."""
         kind = self.manifest_kind
         return {
@@ -224,15 +237,12 @@ class SharedDatabase:
             spec.version_tree_node_data_prefix.encode(),
         )
         target = spec.target_data_file_size
-        committer = Committer(
+        self.commits = Commits(
             self.database,
             spec.config.new,
             prefixes,
             _DATA_FILE_BYTES if target is None else target,
             assumes=spec.assume_config,
-        )
-        self.commits: GroupCommit[Change] = GroupCommit(
-            committer.commit, inline=self.database.inline
         )
 
 
@@ -287,9 +297,12 @@ class OcdbtSpec(KvStoreSpec):
     btree_node_data_prefix: str = "d/"
     version_tree_node_data_prefix: str = "d/"
     target_data_file_size: Annotated[int, Field(ge=0, le=2**64 - 1)] | None = None
-    version: Annotated[
-        VersionSpec, PlainValidator(parse_version), JsonForm({"type": ["integer", "string"]})
-    ] | None = None
+    version: (
+        Annotated[
+            VersionSpec, PlainValidator(parse_version), JsonForm({"type": ["integer", "string"]})
+        ]
+        | None
+    ) = None
     experimental_read_coalescing_threshold_bytes: Annotated[int, Field(ge=0)] | None = None
     experimental_read_coalescing_merged_bytes: Annotated[int, Field(ge=0)] | None = None
     experimental_read_coalescing_interval: Duration | None = None
@@ -326,10 +339,8 @@ class OcdbtSpec(KvStoreSpec):
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:
         path = adapter_url_rest(url, "ocdbt")
-        members: dict[str, object] = {"driver": "ocdbt"}
+        version: dict[str, object] = {}
         if url.startswith("ocdbt:@"):
             at, _, path = path[1:].partition("/")
-            members["version"] = int(at[1:]) if re.fullmatch(r"v\d+", at) else at
-        if path:
-            members["path"] = path
-        return members
+            version = {"version": int(at[1:]) if re.fullmatch(r"v\d+", at) else at}
+        return {"driver": "ocdbt", **({"path": path} if path else {}), **version}

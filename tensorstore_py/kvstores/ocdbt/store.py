@@ -1,9 +1,10 @@
 """The ocdbt store: a versioned tree of keys in files of another store.
 
-Each commit, of one write or of any number, makes a version, and older versions stay readable. What it
-answers is what the database has at that time: whether its manifest was replaced is asked before each
-answer that has to be current; nodes and values are in files that never change. All who open one
-database through one cache pool share what is known of it. `auto` knows a database by its manifest.
+Each commit, of one write or of any number, makes a version, and older versions stay readable. What
+it answers is what the database has at that time: whether its manifest was replaced is asked before
+each answer that has to be current; nodes and values are in files that never change. All who open
+one database through one cache pool share what is known of it. `auto` knows a database by its
+manifest.
 """
 
 from __future__ import annotations
@@ -12,23 +13,21 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tensorstore_py.errors import NotFoundError, UnsupportedError
-from tensorstore_py.kvstores.ocdbt.btree import Node, Value
-from tensorstore_py.kvstores.ocdbt.commits import Change, Committer, generation_of
-from tensorstore_py.kvstores.ocdbt.database import Database, Snapshot, tree_of
+from tensorstore_py.errors import UnsupportedError
+from tensorstore_py.kvstores.ocdbt.btree import Value
+from tensorstore_py.kvstores.ocdbt.commits import Change, Commits, generation_of
+from tensorstore_py.kvstores.ocdbt.database import Database, tree_of
 from tensorstore_py.kvstores.ocdbt.references import Reference
-from tensorstore_py.kvstores.ocdbt.tree import EMPTY, Tree, TreeReader
+from tensorstore_py.kvstores.ocdbt.tree import Tree, TreeReader
 from tensorstore_py.kvstores.ocdbt.versions import Version
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    NO_VALUE,
     UNKNOWN,
     WHOLE,
     AtomicBatch,
     Buffer,
     ByteRange,
     CachedRead,
-    GroupCommit,
     KeyRange,
     KvStore,
     ListEntry,
@@ -36,7 +35,6 @@ from tensorstore_py.plugin.kvstore import (
     ReadResult,
     TimestampedStorageGeneration,
     encode_key,
-    fan_out,
     holds,
 )
 
@@ -56,7 +54,7 @@ class VersionSpec(NamedTuple):
     time_ns: int
     text: str
 
-    def spec_json(self, include_defaults: bool) -> object:  # noqa: ARG002 - it has no members
+    def spec_json(self, include_defaults: bool) -> object:
         """As specs have it."""
         return self.text if self.generation is None else self.generation
 
@@ -71,7 +69,7 @@ class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
     """
 
     def __init__(
-        self, database: Database, commits: GroupCommit[Change], version: VersionSpec | None = None
+        self, database: Database, commits: Commits, version: VersionSpec | None = None
     ) -> None:
         self._database = database
         self._commits = commits
@@ -82,7 +80,9 @@ class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
         self.width = database.data.store.width
         if database.manifests.store.identity is not None:
             at = "" if version is None else f"@{version.text}"
-            self.identity = f"{database.manifests.store.identity}|{database.manifests.root}|ocdbt{at}"
+            self.identity = (
+                f"{database.manifests.store.identity}|{database.manifests.root}|ocdbt{at}"
+            )
 
     # ------------------------------------------------------------------------------------- reading
 

@@ -294,9 +294,7 @@ class TreeWriter(TreeReader):
             height += 1
 
     def _divided(self, height: int, entries: list[Any]) -> list[Branch]:
-        return [
-            self._grown(height, part, None) for part in _parts(entries, height, self._most)
-        ]
+        return [self._grown(height, part, None) for part in _parts(entries, height, self._most)]
 
     def _grown(self, height: int, entries: list[Any], shared: int | None) -> Branch:
         """A new node; `shared` is how many bytes are left out, as many as can be by default."""
@@ -349,7 +347,7 @@ def _parts(entries: Sequence[Any], height: int, most: int) -> Iterator[list[Any]
         begin = end
 
 
-def _size(entry: Any, height: int) -> int:
+def _size(entry: Any, height: int) -> int:  # noqa: ANN401 - an `Item`, or a `Branch`
     if height:
         return len(entry.key) + _INTERIOR_ENTRY + _PATH
     key, value = entry

@@ -1,7 +1,8 @@
 """Numbers and columns as OCDBT files have them.
 
-Records are stored by column: all generations, then all heights, and so on. Most columns are unsigned
-LEB128 ("varint"): seven bits a byte, the lowest first, the highest bit set in all bytes but the last.
+Records are stored by column: all generations, then all heights, and so on. Most columns are
+unsigned LEB128 ("varint"): seven bits a byte, the lowest first, the highest bit set in all bytes
+but the last.
 
 Specification: "Storage format" of https://google.github.io/tensorstore/kvstore/ocdbt/
 """
@@ -49,7 +50,8 @@ class Reader:
         end = self.position + count
         if end > len(self.data):
             raise DataLossError(
-                f"truncated: {count} bytes are expected at byte {self.position}, {self.left} are left"
+                f"truncated: {count} bytes are expected at byte {self.position}, "
+                f"{self.left} are left"
             )
         taken = self.data[self.position : end]
         self.position = end
@@ -80,9 +82,7 @@ class Reader:
         if count < _FEW:
             return [self.varint(most) for _ in range(count)]
         self.expect(count)
-        raw = np.frombuffer(
-            self.data, np.uint8, min(self.left, count * _LONGEST), self.position
-        )
+        raw = np.frombuffer(self.data, np.uint8, min(self.left, count * _LONGEST), self.position)
         last = np.flatnonzero(raw < 0x80)[:count]
         if len(last) < count:
             raise DataLossError(
@@ -94,7 +94,9 @@ class Reader:
         first[1:] = last[:-1] + 1
         lengths = last - first
         longest = int(lengths.max())
-        if longest >= _LONGEST or (longest == _LONGEST - 1 and (raw[last[lengths == longest]] > 1).any()):
+        if longest >= _LONGEST or (
+            longest == _LONGEST - 1 and (raw[last[lengths == longest]] > 1).any()
+        ):
             raise DataLossError(f"a number at or after byte {self.position} has more than 64 bits")
         values = (raw[first] & 0x7F).astype(np.uint64)
         for place in range(1, longest + 1):
@@ -103,7 +105,8 @@ class Reader:
             values[there] |= part << np.uint64(7 * place)
         if most < 2**64 - 1 and int(values.max()) > most:
             raise DataLossError(
-                f"a number at or after byte {self.position} is {int(values.max())}, more than {most}"
+                f"a number at or after byte {self.position} is {int(values.max())}, more than "
+                f"{most}"
             )
         self.position += int(last[-1]) + 1
         return values.tolist()  # type: ignore[no-any-return]

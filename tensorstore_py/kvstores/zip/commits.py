@@ -8,7 +8,6 @@ any number of processes may write, and none undoes what another one did.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from typing import Final
@@ -21,10 +20,9 @@ from tensorstore_py.plugin.kvstore import (
     UNKNOWN,
     ByteRange,
     CopiedRange,
-    Forkable,
-    KeyedLock,
+    GroupCommit,
     KeyRange,
-    Mutex,
+    PendingChange,
     RetryPolicy,
     holds,
     splice,
@@ -39,7 +37,7 @@ _WASTEFUL: Final = 4
 _LONGEST_DESCRIPTION: Final = 24
 
 
-class Change:
+class Change(PendingChange):
     """What a writer wants: all of it at once, or nothing.
 
     Args:
@@ -48,9 +46,7 @@ class Change:
         removed: a range to delete.
 
     Attributes:
-        done: whether it was decided.
         failed: a key whose condition did not hold; then nothing of it was done.
-        error: what went wrong.
         generations: of what was stored.
         time: when that was current, in s since 1970.
     """
@@ -61,12 +57,11 @@ class Change:
         conditions: Mapping[str, bytes],
         removed: KeyRange | None = None,
     ) -> None:
+        super().__init__()
         self.values = values
         self.conditions = conditions
         self.removed = removed
-        self.done = False
         self.failed: str | None = None
-        self.error: Exception | None = None
         self.generations: dict[str, bytes] = {}
         self.time = 0.0
 
@@ -128,68 +123,22 @@ class _Draft:
         ]
 
 
-class Commits(Forkable):
-    """All writers of one archive in this process."""
+class Commits(GroupCommit[Change]):
+    """All writers of one archive in this process.
+
+    Args:
+        archive: which.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._inline = archive.base.inline
-        self._gate = KeyedLock(inline=self._inline)
-        self._mutex = Mutex()
-        self._waiting: list[Change] = []
-        super().__init__()
+        super().__init__(inline=archive.base.inline)
 
-    def after_fork(self) -> None:
-        # Those who wait are in the parent, which makes their changes; made here as well, and later,
-        # they would undo what was stored since.
-        self._waiting = []
-
-    async def make(self, change: Change) -> None:
-        """Make a change, together with all others that are wanted by then.
-
-        Raises:
-            Whatever the store of the archive raises; DataLossError if there is no archive.
-        """
-        with self._mutex:
-            self._waiting.append(change)
-        if self._inline:
-            await self._take_turn(change)
-        else:
-            # Others may have put their changes with ours: a cancelled writer leaves them be.
-            turn = asyncio.ensure_future(self._take_turn(change))
-            try:
-                await asyncio.shield(turn)
-            except asyncio.CancelledError:
-                with self._mutex:
-                    if change in self._waiting:
-                        self._waiting.remove(change)
-                raise
-        if change.error is not None:
-            raise change.error
-
-    async def _take_turn(self, change: Change) -> None:
-        async with self._gate.acquire(None):
-            if change.done:
-                return
-            with self._mutex:
-                batch, self._waiting = self._waiting, []
-            try:
-                await self._commit(batch)
-            except Exception as error:  # noqa: BLE001 - raised again, by each writer
-                for each in batch:
-                    each.error = error
-            except BaseException:
-                # An interrupted writer does not take the others' changes along.
-                with self._mutex:
-                    self._waiting[:0] = [each for each in batch if each is not change]
-                raise
-            for each in batch:
-                each.done = True
-
-    async def _commit(self, batch: list[Change]) -> None:
+    async def commit(self, batch: list[Change]) -> None:
         began = time.time()
         directory = await self._archive.latest()
-        attempts = RetryPolicy().begin("change", self._archive.describe, inline=self._inline)
+        archive = self._archive
+        attempts = RetryPolicy().begin("change", archive.describe, inline=archive.base.inline)
         while True:
             now = time.time()
             draft = _Draft(directory, now)

@@ -4,7 +4,7 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.plugin.kvstore import KvStore
-from tensorstore_py.testing import KvStoreSuite, LoopStore
+from tensorstore_py.testing import KvStoreSuite
 
 SMALL_NODES = {"max_decoded_node_bytes": 400, "max_inline_value_bytes": 3}
 
