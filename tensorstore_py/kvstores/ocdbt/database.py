@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 from tensorstore_py.errors import (
@@ -365,7 +365,7 @@ class Database:
         found = await self._latest_where(
             snapshot,
             lambda version: version.generation <= generation,
-            lambda subtree: subtree.generation >= generation,
+            lambda subtrees: (each for each in subtrees if each.generation >= generation),
         )
         return found if found is not None and found.generation == generation else None
 
@@ -374,15 +374,16 @@ class Database:
         return await self._latest_where(
             snapshot,
             lambda version: version.time_ns <= time_ns,
-            lambda subtree: subtree.time_ns <= time_ns,
+            lambda subtrees: (each for each in reversed(subtrees) if each.time_ns <= time_ns),
         )
 
     async def _latest_where(
         self,
         snapshot: Snapshot,
         holds: Callable[[Version], bool],
-        may_hold: Callable[[VersionSubtree], bool],
+        candidates: Callable[[list[VersionSubtree]], Iterator[VersionSubtree]],
     ) -> Version | None:
+        """The latest version that `holds`, in the first of the `candidates` at each height."""
         manifest = snapshot.manifest
         if manifest is None:
             return None
@@ -391,7 +392,7 @@ class Database:
             for version in reversed(versions):
                 if holds(version):
                     return version
-            subtree = next(filter(may_hold, reversed(subtrees)), None)
+            subtree = next(candidates(subtrees), None)
             if subtree is None:
                 return None
             node = await self.subtree(subtree)
