@@ -7,6 +7,7 @@ builds one. Stores that speak HTTP find the client behind the door `plugin.http`
 from tensorstore_py._chunked.pool import (
     ChunkCache,
 )
+from tensorstore_py._interface.bridged import in_one_mode
 from tensorstore_py._interface.byte_range import (
     WHOLE,
     ByteRange,
@@ -176,6 +177,7 @@ __all__ = [
     "fan_out",
     "field_validator",
     "holds",
+    "in_one_mode",
     "in_other_loop",
     "joined",
     "kvstore",

@@ -17,6 +17,7 @@ __all__ = [
     "GcsStoreSpec",
     "HttpStoreSpec",
     "KvStoreSpec",
+    "KvstackStoreSpec",
     "MemoryStoreSpec",
     "ObstoreStoreSpec",
     "OcdbtStoreConfig",
@@ -77,6 +78,15 @@ class HttpStoreSpec(TypedDict, total=False):
     http_request_retries: ResourceSpec
     data_copy_concurrency: ResourceSpec
     driver: Required[Literal["http"]]
+
+
+class KvstackStoreSpec(TypedDict, total=False):
+    """The key-value store `kvstack`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    layers: Required[Sequence[Mapping[str, object]]]
+    driver: Required[Literal["kvstack"]]
 
 
 class MemoryStoreSpec(TypedDict, total=False):
@@ -180,6 +190,7 @@ KvStoreSpec: TypeAlias = (
     | FsspecStoreSpec
     | GcsStoreSpec
     | HttpStoreSpec
+    | KvstackStoreSpec
     | MemoryStoreSpec
     | ObstoreStoreSpec
     | OcdbtStoreSpec

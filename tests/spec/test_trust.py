@@ -64,6 +64,7 @@ GUARDED = {
     },
     "kvstore driver gcs": {"path", "bucket", "gcs_user_project"},
     "kvstore driver http": {"path", "base_url", "headers"},
+    "kvstore driver kvstack": {"path"},
     "kvstore driver memory": {"path"},
     "kvstore driver obstore": {"path", "url", "store", "config", "use_conditional_write"},
     "kvstore driver ocdbt": {

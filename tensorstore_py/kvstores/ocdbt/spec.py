@@ -36,6 +36,7 @@ from tensorstore_py.plugin.kvstore import (
     describe,
     encode_path,
     field_validator,
+    in_one_mode,
     kvstore,
 )
 
@@ -228,9 +229,10 @@ class SharedDatabase:
 
     def __init__(self, spec: OcdbtSpec, name: object) -> None:
         nodes = NodeCache(spec.cache_pool.value, (name, "node"))
-        data = _place(spec.base)
-        manifests = data if spec.manifest is None else _place(spec.manifest)
-        self.database = Database(data, manifests, spec.config.accept, nodes.get, nodes.put)
+        where = [spec.base] if spec.manifest is None else [spec.base, spec.manifest]
+        stores = in_one_mode(*(each.open() for each in where))
+        places = [Place(store, each.path) for store, each in zip(stores, where, strict=True)]
+        self.database = Database(places[0], places[-1], spec.config.accept, nodes.get, nodes.put)
         prefixes = DataFilePrefixes(
             spec.value_data_prefix.encode(),
             spec.btree_node_data_prefix.encode(),
@@ -244,10 +246,6 @@ class SharedDatabase:
             _DATA_FILE_BYTES if target is None else target,
             assumes=spec.assume_config,
         )
-
-
-def _place(spec: KvStoreSpec) -> Place:
-    return Place(spec.open(), spec.path)
 
 
 def _as_directory(spec: KvStoreSpec) -> KvStoreSpec:

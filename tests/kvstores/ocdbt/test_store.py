@@ -3,8 +3,9 @@
 import pytest
 
 import tensorstore_py as ts
+from tensorstore_py.kvstores.memory import MemorySpec
 from tensorstore_py.plugin.kvstore import KvStore
-from tensorstore_py.testing import KvStoreSuite
+from tensorstore_py.testing import KvStoreSuite, LoopStore
 
 SMALL_NODES = {"max_decoded_node_bytes": 400, "max_inline_value_bytes": 3}
 
@@ -37,3 +38,13 @@ class TestInAnArchive(KvStoreSuite):
     @pytest.fixture
     def store(self):
         return database("memory://a.zip|zip:db/", assume_config=True)
+
+
+class TestManifestElsewhere(KvStoreSuite):
+    """The manifest in a store of the other execution mode."""
+
+    @pytest.fixture
+    def store(self, tmp_path, monkeypatch):
+        opened = MemorySpec.open
+        monkeypatch.setattr(MemorySpec, "open", lambda spec: LoopStore(opened(spec)))
+        return database(f"file://{tmp_path}/", manifest="memory://m/", config=SMALL_NODES)
