@@ -57,8 +57,9 @@ class StackLayer(Model):
             all keys of the layer have in common.
 
     Example:
-        >>> StackLayer.parse({"base": "memory://", "inclusive_min": "a", "exclusive_max": "b"})
-        StackLayer(base=MemorySpec(path=''), prefix='a')
+        >>> layer = {"base": "memory://", "inclusive_min": "a", "exclusive_max": "b"}
+        >>> StackLayer.parse(layer).to_json()
+        {'base': {'driver': 'memory'}, 'prefix': 'a'}
     """
 
     data_members: ClassVar[frozenset[str] | None] = frozenset({
