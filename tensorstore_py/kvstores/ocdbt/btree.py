@@ -105,11 +105,6 @@ class Leaf(NamedTuple):
         place = bisect_left(self.keys, key)
         return self.values[place] if self.keys[place : place + 1] == [key] else None
 
-    def within(self, first: bytes, end: bytes) -> range:
-        """The places of keys that are at least `first` and less than `end` (empty: no end)."""
-        last = bisect_left(self.keys, end) if end else len(self.keys)
-        return range(bisect_left(self.keys, first), last)
-
 
 class Interior(NamedTuple):
     """A node of height 1 or more.
@@ -127,11 +122,6 @@ class Interior(NamedTuple):
     def find(self, key: bytes) -> int:
         """The place of the child that a key would be in, or -1."""
         return bisect_right(self.keys, key) - 1
-
-    def within(self, first: bytes, end: bytes) -> range:
-        """The places of children that may have keys from `first` to before `end`, if any."""
-        last = bisect_left(self.keys, end) if end else len(self.keys)
-        return range(max(0, bisect_right(self.keys, first) - 1), last)
 
 
 Node = Leaf | Interior

@@ -8,10 +8,11 @@ change is made again to what that one stored; values that are stored already sta
 from __future__ import annotations
 
 import time
-from bisect import bisect_left, insort
+from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Final
 
 from tensorstore_py.errors import SpecError
@@ -19,7 +20,7 @@ from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY, Node, Value, encode
 from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes, NewDataFiles
 from tensorstore_py.kvstores.ocdbt.database import Database, Snapshot
 from tensorstore_py.kvstores.ocdbt.history import with_version
-from tensorstore_py.kvstores.ocdbt.manifest import Config, Manifest
+from tensorstore_py.kvstores.ocdbt.manifest import Config, Manifest, ManifestKind
 from tensorstore_py.kvstores.ocdbt.references import Reference
 from tensorstore_py.kvstores.ocdbt.tree import Edits, Tree, TreeReader, TreeWriter
 from tensorstore_py.kvstores.ocdbt.versions import Version, VersionNode, encode_version_node
@@ -138,7 +139,7 @@ class _Draft:
 
 
 def _covered(ranges: list[tuple[bytes, bytes]], key: bytes) -> bool:
-    place = bisect_left(ranges, (key, b"\xff" * 8)) - 1
+    place = bisect_right(ranges, key, key=itemgetter(0)) - 1
     return place >= 0 and (not ranges[place][1] or key < ranges[place][1])
 
 
@@ -177,9 +178,11 @@ class Commits(GroupCommit[Change]):
         attempts = _CONFLICTS.begin("change", database.describe, inline=database.inline)
         files = NewDataFiles(database.data.store, database.data.root, self._target)
         while True:
-            if known.manifest is None and not self._assumes:
-                known = await database.create(self._new_config())
             manifest = known.manifest or Manifest(self._new_config(), [], [])
+            numbered = manifest.config.kind is ManifestKind.NUMBERED
+            if known.manifest is None and (numbered or not self._assumes):
+                known = await database.create(manifest.config)
+                manifest = known.manifest or manifest
             place = partial(self._place, files, manifest.config.max_inline_value_bytes)
             draft = _Draft(TreeReader(database.node), known.tree, place)
             for change in batch:
@@ -187,9 +190,11 @@ class Commits(GroupCommit[Change]):
             edits = draft.edits()
             if edits and (known.time >= began or not any(change.failed for change in batch)):
                 new = await self._store(known, manifest, edits, files)
-                if new is not None:
+                # That nothing changes is only so of the database as it is now.
+                if new is not None and (new is not known or known.time >= began):
                     break
-                await attempts.lost(known.generation)
+                if new is None:
+                    await attempts.lost(known.generation)
             elif known.time >= began:
                 break
             began = time.time()
@@ -230,9 +235,9 @@ class Commits(GroupCommit[Change]):
 
         writer = TreeWriter(load, add, config.max_decoded_node_bytes)
         tree = await writer.changed(known.tree, edits)
-        if tree is known.tree and known.manifest is not None and known.manifest.latest:
-            return known
         latest = manifest.latest
+        if tree == known.tree and latest is not None:
+            return known
         now = time.time_ns()
         version = Version(
             1 if latest is None else latest.generation + 1,

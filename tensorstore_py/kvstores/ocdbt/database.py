@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 from tensorstore_py.errors import (
@@ -322,20 +322,6 @@ class Database:
         return result.value
 
     # ----------------------------------------------------------------------------------- versions
-
-    async def versions(self, snapshot: Snapshot) -> AsyncIterator[Version]:
-        """All versions, the latest first."""
-        manifest = snapshot.manifest
-        if manifest is None:
-            return
-        for version in reversed(manifest.versions):
-            yield version
-        waiting = list(manifest.subtrees)
-        while waiting:
-            node = await self.subtree(waiting.pop())
-            waiting += node.subtrees
-            for version in reversed(node.versions):
-                yield version
 
     async def sought(self, generation: int | None, time_ns: int, said: str) -> Version:
         """A version that is asked for.

@@ -268,13 +268,12 @@ class OcdbtSpec(KvStoreSpec):
         target_data_file_size: a data file that has so many bytes is followed by another one; 0 for
             no limit, 2147483648 by default.
         version: the generation or time of the version to read; the latest one by default.
-        experimental_read_coalescing_threshold_bytes: read what lies between two wanted parts of a
-            file, too, if it has no more bytes.
-        experimental_read_coalescing_merged_bytes: how much one such request reads at most.
-        experimental_read_coalescing_interval: how long to wait for others to read along.
+        experimental_read_coalescing_threshold_bytes: understood; without effect.
+        experimental_read_coalescing_merged_bytes: understood; without effect.
+        experimental_read_coalescing_interval: understood; without effect.
         coordinator: refused if it has an address.
         cache_pool: where nodes are kept.
-        data_copy_concurrency: how many threads encode and decode.
+        data_copy_concurrency: understood; without effect.
 
     Example:
         >>> OcdbtSpec.from_url("ocdbt:@v3/a/")

@@ -3,8 +3,7 @@
 Each commit, of one write or of any number, makes a version, and older versions stay readable. What
 it answers is what the database has at that time: whether its manifest was replaced is asked before
 each answer that has to be current; nodes and values are in files that never change. All who open
-one database through one cache pool share what is known of it. `auto` knows a database by its
-manifest.
+one database through one cache pool share what is known of it.
 """
 
 from __future__ import annotations

@@ -70,6 +70,30 @@ def test_writers_of_both_libraries_take_turns(tmp_path, config, seed):
         assert contents(open_anew(reference, spec_of(tmp_path))) == model
 
 
+@pytest.mark.parametrize("kind", ["single", "numbered"])
+def test_an_assumed_configuration_makes_a_database_for_both(tmp_path, kind):
+    spec = spec_of(tmp_path, assume_config=True, config={"manifest_kind": kind})
+
+    open_anew(ts, spec)["a"] = b"1"
+
+    for library in (ts, reference):
+        assert contents(open_anew(library, spec_of(tmp_path))) == {b"a": b"1"}
+
+
+def test_what_changes_nothing_makes_no_version_but_is_decided_by_what_is_stored_now(tmp_path):
+    ours, other = (open_anew(ts, spec_of(tmp_path)) for _ in range(2))
+    ours["a"] = b"1"
+    before = (tmp_path / "manifest.ocdbt").read_bytes()
+
+    ours.write("nothing", None).result()
+    ours.delete_range(ts.KvStore.KeyRange("x", "y")).result()
+    assert (tmp_path / "manifest.ocdbt").read_bytes() == before
+
+    other["b"] = b"2"
+    ours.write("b", None).result()
+    assert contents(open_anew(ts, spec_of(tmp_path))) == {b"a": b"1"}
+
+
 def test_versions_of_both_are_the_same_ones(tmp_path):
     config = {"version_tree_arity_log2": 1}
     for number in range(40):
