@@ -225,7 +225,7 @@ class TreeWriter(TreeReader):
     def __init__(self, load: Load, add: Callable[[Node], Reference], most: int) -> None:
         super().__init__(load)
         self._add = add
-        self._most = most
+        self._most = max(1, most)
 
     async def changed(self, tree: Tree, edits: Edits) -> Tree:
         """The tree after a change; the same one if nothing changes."""
