@@ -194,7 +194,7 @@ class Commits(GroupCommit[Change]):
                 if new is not None and (new is not known or known.time >= began):
                     break
                 if new is None:
-                    await attempts.lost(known.generation)
+                    await attempts.lost((known.generation, known.numbers[-1:]))
             elif known.time >= began:
                 break
             began = time.time()

@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from tensorstore_py.errors import (
     DataLossError,
     NotFoundError,
     OutOfRangeError,
+    TensorStoreError,
 )
 from tensorstore_py.kvstores.ocdbt.btree import Node, decode_node
 from tensorstore_py.kvstores.ocdbt.manifest import (
@@ -87,6 +89,13 @@ class Snapshot:
         self.time = time
         self.numbers = numbers
 
+    def follows(self, other: Snapshot) -> bool:
+        """Whether it has later versions of the same database."""
+        mine, its = self.manifest, other.manifest
+        if mine is None or its is None or mine.config.uuid != its.config.uuid:
+            return False
+        return mine.latest is not None and (its.latest is None or mine.latest[:2] > its.latest[:2])
+
     @property
     def tree(self) -> Tree:
         """Of the latest version."""
@@ -155,7 +164,7 @@ class Database:
     def learn(self, snapshot: Snapshot) -> Snapshot:
         """Use a snapshot from now on, unless a later one is known."""
         known = self._known
-        if known is None or known.time <= snapshot.time:
+        if known is None or known.time <= snapshot.time or snapshot.follows(known):
             self._known = snapshot
         return snapshot
 
@@ -217,40 +226,55 @@ class Database:
     async def create(self, config: Config) -> Snapshot:
         """Store the first manifest, with an empty version, unless somebody else does."""
         store, root = self.manifests
-        numbered = config.kind is ManifestKind.NUMBERED
         first = Version(1, time.time_ns(), EMPTY.height, EMPTY.root, EMPTY.statistics)
         manifest = Manifest(config, [first], [])
+        sent = time.time()
         stamp = await store.write(
             f"{root}manifest.ocdbt", encode_manifest(manifest), if_equal=NO_VALUE
         )
-        now = time.time()
         if stamp.generation == UNKNOWN:
-            return await self.since(now)
-        if numbered:
-            nothing = Snapshot(Manifest(config, [], []), NO_VALUE, now)
-            return await self.replace(nothing, manifest) or await self.since(now)
-        return self.learn(Snapshot(manifest, stamp.generation, now))
+            return await self.since(time.time())
+        if config.kind is ManifestKind.NUMBERED:
+            nothing = Snapshot(Manifest(config, [], []), NO_VALUE, sent)
+            return await self.replace(nothing, manifest) or await self.since(time.time())
+        return self.learn(Snapshot(manifest, stamp.generation, sent))
 
     async def replace(self, old: Snapshot, manifest: Manifest) -> Snapshot | None:
         """Store a manifest; None if the old one is not the latest any more."""
+        if manifest.config.kind is ManifestKind.NUMBERED:
+            return await self._add_numbered(old, manifest)
         store, root = self.manifests
-        config, generation, numbers = manifest.config, old.generation, old.numbers
-        key = f"{root}manifest.ocdbt"
-        if config.kind is ManifestKind.NUMBERED:
-            assert manifest.latest is not None
-            number = manifest.latest.generation
-            key, generation = f"{root}manifest.{number:016x}", NO_VALUE
-            numbers = (*numbers, number)
-            manifest = manifest._replace(config=config._replace(kind=ManifestKind.SINGLE))
-        stamp = await store.write(key, encode_manifest(manifest), if_equal=generation)
+        # Others may be next before the answer is here: it was current when it was sent.
+        sent = time.time()
+        stamp = await store.write(
+            f"{root}manifest.ocdbt", encode_manifest(manifest), if_equal=old.generation
+        )
         if stamp.generation == UNKNOWN:
             return None
-        if config.kind is ManifestKind.NUMBERED:
-            for number in numbers[:-_KEPT]:
+        return self.learn(Snapshot(manifest, stamp.generation, sent))
+
+    async def _add_numbered(self, old: Snapshot, manifest: Manifest) -> Snapshot | None:
+        """Store the manifest of one more version; None if another one has its number."""
+        store, root = self.manifests
+        version = manifest.latest
+        assert version is not None
+        key = f"{root}manifest.{version.generation:016x}"
+        single = manifest._replace(config=manifest.config._replace(kind=ManifestKind.SINGLE))
+        sent = time.time()
+        stamp = await store.write(key, encode_manifest(single), if_equal=NO_VALUE)
+        if stamp.generation == UNKNOWN:
+            return None
+        new = Snapshot(manifest, NO_VALUE, sent, (*old.numbers, version.generation))
+        latest = await self._look_up_numbered(new, manifest.config, time.time())
+        if latest is not new and await self.by_generation(latest, version.generation) != version:
+            # There was one of that number, so long ago that it was removed since.
+            await store.write(key, None, if_equal=stamp.generation)
+            return None
+        with suppress(TensorStoreError):  # the commit is done, and the next one removes them, too
+            for number in latest.numbers[:-_KEPT]:
                 await store.write(f"{root}manifest.{number:016x}", None)
-            numbers = numbers[-_KEPT:]
-        manifest = manifest._replace(config=config)
-        return self.learn(Snapshot(manifest, stamp.generation, time.time(), numbers))
+        latest.numbers = latest.numbers[-_KEPT:]
+        return self.learn(latest)
 
     # ---------------------------------------------------------------------------- nodes and values
 
