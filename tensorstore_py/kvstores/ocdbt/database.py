@@ -18,6 +18,7 @@ from tensorstore_py.errors import (
     DataLossError,
     NotFoundError,
     OutOfRangeError,
+    SpecError,
     TensorStoreError,
 )
 from tensorstore_py.kvstores.ocdbt.btree import Node, decode_node
@@ -341,6 +342,8 @@ class Database:
             result = await self.data.store.read(self._key_of(reference), wanted)
         except OutOfRangeError as error:
             raise DataLossError(f"{self.place_of(reference)}: the file is shorter") from error
+        except SpecError as error:
+            raise DataLossError(f"{self.place_of(reference)}: {error}") from error
         if result.state != "value":
             raise DataLossError(f"{self.place_of(reference)}: the file is missing")
         return result.value

@@ -60,6 +60,11 @@ class Reference(NamedTuple):
     offset: int
     length: int
 
+    def __str__(self) -> str:
+        """For messages."""
+        path = self.file.path.decode("utf-8", "backslashreplace")
+        return f'data file "{path}", bytes {self.offset} to {self.offset + self.length}'
+
 
 #: Stands for the root of a tree that has no key.
 MISSING: Final = Reference(DataFile(b"", b""), _MOST, _MOST)
@@ -94,9 +99,10 @@ def read_data_files(reader: Reader, base: bytes) -> list[DataFile]:
             raise DataLossError(f"path {number} of {len(path)} bytes has a base of {base_length}")
         if len(base) + len(path) > _LONGEST_PATH:
             raise DataLossError(f"path {number} has more than {_LONGEST_PATH} bytes")
-        if b".." in path.split(b"/"):
-            raise DataLossError(f"path {number} leads out of the database: {path!r}")
-        files.append(DataFile(base + path[:base_length], path[base_length:]))
+        file = DataFile(base + path[:base_length], path[base_length:])
+        if b".." in file.path.split(b"/"):
+            raise DataLossError(f"path {number} leads out of the database: {file.path!r}")
+        files.append(file)
     return files
 
 

@@ -12,7 +12,15 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from typing import Any, Final, NamedTuple
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.kvstores.ocdbt.btree import Child, Interior, Leaf, Node, Statistics, Value
+from tensorstore_py.kvstores.ocdbt.btree import (
+    LONGEST_KEY,
+    Child,
+    Interior,
+    Leaf,
+    Node,
+    Statistics,
+    Value,
+)
 from tensorstore_py.kvstores.ocdbt.references import MISSING, Reference, common_length
 
 __all__ = ["EMPTY", "Edits", "Tree", "TreeReader", "TreeWriter"]
@@ -137,19 +145,24 @@ class TreeReader:
     def __init__(self, load: Load) -> None:
         self._load = load
 
-    async def node(self, branch: Branch, height: int) -> Node:
-        """The node of a subtree.
+    async def node(self, branch: Branch, height: int, end: bytes = b"") -> Node:
+        """The node of a subtree whose keys are before `end`; empty: nothing is known of that.
 
         Raises:
-            DataLossError: it is not of that height, or begins before its parent says.
+            DataLossError: it is not of that height, or not about these keys.
         """
         node = await self._load(branch.reference)
+        wrong = None
         if node.height != height:
-            raise DataLossError(
-                f"a B+tree node has the height {node.height}, its parent says {height}"
-            )
-        if branch.prefix + node.keys[0] < branch.key:
-            raise DataLossError("a B+tree node begins before its parent says")
+            wrong = f"has the height {node.height}, its parent says {height}"
+        elif branch.shared > LONGEST_KEY:
+            wrong = f"is about keys of more than {LONGEST_KEY} bytes"
+        elif branch.prefix + node.keys[0] < branch.key:
+            wrong = "begins before its parent says"
+        elif end and branch.prefix + node.keys[-1] >= end:
+            wrong = "ends behind the beginning of the next one"
+        if wrong is not None:
+            raise DataLossError(f"{branch.reference}: a B+tree node {wrong}")
         return node
 
     def branches(self, branch: Branch, node: Interior) -> list[Branch]:
@@ -189,11 +202,19 @@ class TreeReader:
         """Keys from `first` to before `end` (empty: no end) and their values, ascending."""
         if tree.root is MISSING:
             return
-        waiting = [(_trunk(tree), tree.height)]
+        waiting = [(_trunk(tree), tree.height, b"")]
+        left = tree.statistics.keys
         while waiting:
-            branch, height = waiting.pop()
-            node = await self.node(branch, height)
+            branch, height, stop = waiting.pop()
+            node = await self.node(branch, height, stop)
             if isinstance(node, Leaf):
+                # The same node may be reached on any number of ways: few bytes have no end of keys.
+                left -= len(node.keys)
+                if left < 0:
+                    raise DataLossError(
+                        f"{tree.root}: there are more keys than the {tree.statistics.keys} that "
+                        "the tree is said to have"
+                    )
                 prefix = branch.prefix
                 for place, key in enumerate(node.keys):
                     whole = prefix + key
@@ -201,11 +222,11 @@ class TreeReader:
                         yield whole, node.values[place]
             else:
                 found = self.branches(branch, node)
-                ends = [*(each.key for each in found[1:]), b""]
+                ends = [*(each.key for each in found[1:]), stop]
                 waiting += [
-                    (each, height - 1)
-                    for each, stop in zip(reversed(found), reversed(ends), strict=True)
-                    if (not end or each.key < end) and (not stop or stop > first)
+                    (each, height - 1, bound)
+                    for each, bound in zip(reversed(found), reversed(ends), strict=True)
+                    if (not end or each.key < end) and (not bound or bound > first)
                 ]
 
 
@@ -253,7 +274,7 @@ class TreeWriter(TreeReader):
         self, branch: Branch, height: int, edits: Edits, first: bytes, end: bytes
     ) -> list[Any] | None:
         """What a node is going to have: items of a leaf, else branches; None if nothing changes."""
-        node = await self.node(branch, height)
+        node = await self.node(branch, height, end)
         if isinstance(node, Leaf):
             items = self._entries(branch, node)
             after = list(edits.applied(items))
