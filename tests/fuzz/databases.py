@@ -431,6 +431,7 @@ def _varint(number: int) -> bytes:
 
 
 def _edited(rng: Random, body: bytes) -> bytes:
+    body = body or b"\0"
     place = rng.randrange(len(body) + 1)
     kind = rng.randrange(7)
     if kind == 0:

@@ -206,6 +206,12 @@ class Database:
             result = await store.read(key)
             if result.state == "value":
                 manifest = (await self._decoded(key, result.value))._replace(config=config)
+                latest = manifest.latest
+                if latest is None or latest.generation != numbers[-1]:
+                    raise DataLossError(
+                        f"{store.describe_key(key)}: corrupt manifest: its latest version is not "
+                        f"the one of its number, {numbers[-1]}"
+                    )
                 return Snapshot(manifest, NO_VALUE, now, numbers)
             await attempts.lost()  # many commits later: it was removed meanwhile
 
