@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from operator import itemgetter
@@ -37,6 +38,9 @@ from tensorstore_py.plugin.kvstore import (
 
 __all__ = ["Change", "Commits", "generation_of"]
 
+#: How many times as long as an attempt takes the wait after it is at most. Who has the latest
+#: version at hand is faster than who lost: those that waited longer would lose again and again.
+_LONGEST_WAIT: Final = 8
 _CONFLICTS: Final = RetryPolicy()
 
 
@@ -143,6 +147,12 @@ def _covered(ranges: list[tuple[bytes, bytes]], key: bytes) -> bool:
     return place >= 0 and (not ranges[place][1] or key < ranges[place][1])
 
 
+def _patience(took_s: float) -> RetryPolicy:
+    """How attempts are made again of which the first one took so long."""
+    longest = max(_CONFLICTS.initial_s, min(_CONFLICTS.longest_s, _LONGEST_WAIT * took_s))
+    return replace(_CONFLICTS, longest_s=longest)
+
+
 class Commits(GroupCommit[Change]):
     """All writers of one database in this process.
 
@@ -175,7 +185,7 @@ class Commits(GroupCommit[Change]):
         database = self._database
         began = time.time()
         known = await database.latest()
-        attempts = _CONFLICTS.begin("change", database.describe, inline=database.inline)
+        attempts = None
         files = NewDataFiles(database.data.store, database.data.root, self._target)
         while True:
             manifest = known.manifest or Manifest(self._new_config(), [], [])
@@ -194,6 +204,9 @@ class Commits(GroupCommit[Change]):
                 if new is not None and (new is not known or known.time >= began):
                     break
                 if new is None:
+                    attempts = attempts or _patience(time.time() - began).begin(
+                        "change", database.describe, inline=database.inline
+                    )
                     await attempts.lost((known.generation, known.numbers[-1:]))
             elif known.time >= began:
                 break

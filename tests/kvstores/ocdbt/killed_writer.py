@@ -108,12 +108,12 @@ def killed(spec, turn, number):
 def main(spec, template, folder, turn):
     number = 0
     while True:
-        copy = os.path.join(folder, str(number))
+        copy = f"{folder}/{number}"
         shutil.copytree(template, copy)
         if not killed({**spec, "base": f"file://{copy}/"}, turn, number):
             break
         number += 1
-    print(number)
+    sys.stdout.write(str(number))
 
 
 if __name__ == "__main__":
