@@ -17,7 +17,7 @@ from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes
 from tensorstore_py.kvstores.ocdbt.database import Database, Place
 from tensorstore_py.kvstores.ocdbt.manifest import Config, ManifestKind
 from tensorstore_py.kvstores.ocdbt.nodes import NodeCache
-from tensorstore_py.kvstores.ocdbt.store import OcdbtStore, VersionSpec
+from tensorstore_py.kvstores.ocdbt.store import OcdbtStore, SharedDatabase, VersionSpec
 from tensorstore_py.plugin.codec import Field, Model
 from tensorstore_py.plugin.driver import Unset
 from tensorstore_py.plugin.kvstore import (
@@ -219,33 +219,27 @@ class OcdbtCoordinator(ResourceModel):
     security: dict[str, object] | None = None
 
 
-class SharedDatabase:
-    """What all stores of one database share: what is known of it, and who waits to change it.
-
-    Args:
-        spec: of the first who opened it.
-        name: what nodes are kept under.
-    """
-
-    def __init__(self, spec: OcdbtSpec, name: object) -> None:
-        nodes = NodeCache(spec.cache_pool.value, (name, "node"))
-        where = [spec.base] if spec.manifest is None else [spec.base, spec.manifest]
-        stores = in_one_mode(*(each.open() for each in where))
-        places = [Place(store, each.path) for store, each in zip(stores, where, strict=True)]
-        self.database = Database(places[0], places[-1], spec.config.accept, nodes.get, nodes.put)
-        prefixes = DataFilePrefixes(
-            spec.value_data_prefix.encode(),
-            spec.btree_node_data_prefix.encode(),
-            spec.version_tree_node_data_prefix.encode(),
-        )
-        target = spec.target_data_file_size
-        self.commits = Commits(
-            self.database,
-            spec.config.new,
-            prefixes,
-            _DATA_FILE_BYTES if target is None else target,
-            assumes=spec.assume_config,
-        )
+def _shared_database(spec: OcdbtSpec, name: object) -> SharedDatabase:
+    """What all stores of one database share, as the first who opened it says; nodes have a name."""
+    nodes = NodeCache(spec.cache_pool.value, (name, "node"))
+    where = [spec.base] if spec.manifest is None else [spec.base, spec.manifest]
+    stores = in_one_mode(*(each.open() for each in where))
+    places = [Place(store, each.path) for store, each in zip(stores, where, strict=True)]
+    database = Database(places[0], places[-1], spec.config.accept, nodes.get, nodes.put)
+    prefixes = DataFilePrefixes(
+        spec.value_data_prefix.encode(),
+        spec.btree_node_data_prefix.encode(),
+        spec.version_tree_node_data_prefix.encode(),
+    )
+    target = spec.target_data_file_size
+    commits = Commits(
+        database,
+        spec.config.new,
+        prefixes,
+        _DATA_FILE_BYTES if target is None else target,
+        assumes=spec.assume_config,
+    )
+    return SharedDatabase(database, commits)
 
 
 def _as_directory(spec: KvStoreSpec) -> KvStoreSpec:
@@ -322,8 +316,8 @@ class OcdbtSpec(KvStoreSpec):
         cache = self.cache_pool.value
         form = self.replace(path="", version=None)
         scope = cache.scope(self.base.path, form, "ocdbt")
-        shared = cache.companion(scope, lambda: SharedDatabase(self, scope))
-        return OcdbtStore(shared.database, shared.commits, self.version)
+        shared = cache.companion(scope, lambda: _shared_database(self, scope))
+        return OcdbtStore(shared, self.version)
 
     def to_url(self) -> str:
         if self.manifest is not None:

@@ -37,7 +37,7 @@ from tensorstore_py.plugin.kvstore import (
     holds,
 )
 
-__all__ = ["OcdbtStore", "VersionSpec"]
+__all__ = ["OcdbtStore", "SharedDatabase", "VersionSpec"]
 
 
 class VersionSpec(NamedTuple):
@@ -58,20 +58,26 @@ class VersionSpec(NamedTuple):
         return self.text if self.generation is None else self.generation
 
 
+class SharedDatabase:
+    """What all stores of one database share: what is known of it, and who waits to change it."""
+
+    def __init__(self, database: Database, commits: Commits) -> None:
+        self.database = database
+        self.commits = commits
+
+
 class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
     """See the head of this file.
 
     Args:
-        database: which.
-        commits: who changes it.
+        shared: the database.
         version: the one that is read; None for the latest.
     """
 
-    def __init__(
-        self, database: Database, commits: Commits, version: VersionSpec | None = None
-    ) -> None:
-        self._database = database
-        self._commits = commits
+    def __init__(self, shared: SharedDatabase, version: VersionSpec | None = None) -> None:
+        self._shared = shared  # as long as one store has it, others find it
+        self._database = database = shared.database
+        self._commits = shared.commits
         self._version = version
         self._found: Version | None = None
         self._reader = TreeReader(database.node)
