@@ -319,7 +319,7 @@ class KvStore(Closable, Located):
         if strip < 0:
             raise TypeError(f"strip_prefix_length must not be negative, but is {strip}")
         dropped = len(encode_key(self.path)) + strip
-        return Keys(self._begin, self._store.inline, lambda: self._store.list(wanted), dropped)
+        return Keys(self._begin, self._store, wanted, dropped)
 
     def delete_range(self, range: KeyRange) -> Future[None]:
         """Delete the keys of a range; not atomic over keys.

@@ -42,6 +42,7 @@ from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyW
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
+    BulkListing,
     BulkRead,
     BulkWrite,
     CachedRead,
@@ -123,6 +124,7 @@ __all__ = [
     "AtomicBatch",
     "AtomicUpdate",
     "Buffer",
+    "BulkListing",
     "BulkRead",
     "BulkWrite",
     "ByteRange",

@@ -196,7 +196,7 @@ def read_keys(reader: Reader, shared: Column, suffixes: Column, most: int) -> Ke
     Raises:
         DataLossError: truncated, or not ascending.
     """
-    shared, suffixes = shared.astype(np.int64), suffixes.astype(np.int64)
+    shared, suffixes = shared.astype(np.int32), suffixes.astype(np.int32)
     lengths = shared + suffixes
     wrong = np.flatnonzero(shared[1:] > lengths[:-1])
     if len(wrong):
@@ -208,11 +208,11 @@ def read_keys(reader: Reader, shared: Column, suffixes: Column, most: int) -> Ke
     if len(wrong):
         raise DataLossError(f"key {wrong[0]} has {lengths[wrong[0]]} bytes")
     ends = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=ends[1:])
+    np.cumsum(lengths, dtype=np.int64, out=ends[1:])
     if ends[-1] > most:
         raise DataLossError(f"its keys have {ends[-1]} bytes, more than {most}")
-    rest = reader.take(int(suffixes.sum()))
-    places = np.cumsum(suffixes) - suffixes
+    rest = reader.take(int(suffixes.sum(dtype=np.int64)))
+    places = np.cumsum(suffixes, dtype=np.int64) - suffixes
     if len(lengths) < _FEW or int(lengths.max()) > _LONG:
         data = _joined_one_by_one(rest, shared.tolist(), places.tolist(), suffixes.tolist())
     else:
@@ -234,20 +234,27 @@ def _joined_one_by_one(
 
 def _joined_byte_by_byte(rest: bytes, shared: Column, places: Column, lengths: Column) -> bytes:
     """The same for the first byte of all keys, then for the second, and so on."""
-    count, longest = len(lengths), int(lengths.max())
+    count, longest, shortest = len(lengths), int(lengths.max()), int(lengths.min())
     stored = np.frombuffer(rest, np.uint8)
     columns = np.zeros((longest, count), np.uint8)
+    begins, stops = shared.astype(np.uint8), lengths.astype(np.uint8)
     for position in range(longest):
         # A key that has no such byte, or that one of the key before, goes on with that.
-        own = np.flatnonzero((shared <= position) & (lengths > position))
-        if not len(own):
+        own = begins <= position
+        if position >= shortest:
+            own &= stops > position
+        places_of = np.flatnonzero(own)
+        if not len(places_of):
             continue
-        values = stored[places[own] + (position - shared[own])]
-        columns[position, own[0] :] = np.repeat(values, np.diff(own, append=count))
-    rows = columns.T
-    if int(lengths.min()) == longest:
-        return rows.tobytes()
-    return rows[np.arange(longest) < lengths[:, None]].tobytes()
+        values = stored[places[places_of] + (position - shared[places_of])]
+        if len(places_of) == count:
+            columns[position] = values
+        else:
+            first = places_of[0]
+            columns[position, first:] = np.repeat(values, np.diff(places_of, append=count))
+    if shortest == longest:
+        return columns.T.tobytes()
+    return columns.T[np.arange(longest, dtype=np.uint8) < stops[:, None]].tobytes()
 
 
 def _check_ascending(
@@ -255,14 +262,13 @@ def _check_ascending(
 ) -> None:
     """Refuse a key that is not above the one before."""
     common, before = shared[1:], lengths[:-1]
-    longer = lengths[1:] > common
-    wrong = ~longer  # it is what the one before begins with
-    decided = np.flatnonzero(longer & (before > common))  # by the bytes after what is shared
-    ours = data[ends[1:-1][decided] + common[decided]]
-    theirs = data[ends[:-2][decided] + common[decided]]
-    wrong[decided[ours < theirs]] = True
-    for place in decided[ours == theirs].tolist():  # more is shared than is said
-        wrong[place] = keys[place + 1] <= keys[place]
-    found = np.flatnonzero(wrong)
-    if len(found):
-        raise DataLossError(f"key {found[0] + 1} is not above the one before")
+    if not len(common):
+        return
+    # By the bytes after what is shared; where the one before has none, it is shorter.
+    last = len(data) - 1
+    ours = data[np.minimum(ends[1:-1] + common, last)]
+    theirs = data[np.minimum(ends[:-2] + common, last)]
+    right = (lengths[1:] > common) & ((ours > theirs) | (before == common))
+    for place in np.flatnonzero(~right).tolist():
+        if keys[place + 1] <= keys[place]:  # else more is shared than is said
+            raise DataLossError(f"key {place + 1} is not above the one before")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tensorstore_py.errors import UnsupportedError
 from tensorstore_py.kvstores.ocdbt.btree import Value
@@ -25,6 +25,7 @@ from tensorstore_py.plugin.kvstore import (
     WHOLE,
     AtomicBatch,
     Buffer,
+    BulkListing,
     ByteRange,
     CachedRead,
     KeyRange,
@@ -38,6 +39,9 @@ from tensorstore_py.plugin.kvstore import (
 )
 
 __all__ = ["OcdbtStore", "SharedDatabase", "VersionSpec"]
+
+#: How many keys of a listing are made at a time.
+_PAGE: Final = 1000
 
 
 class VersionSpec(NamedTuple):
@@ -66,7 +70,7 @@ class SharedDatabase:
         self.commits = commits
 
 
-class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
+class OcdbtStore(RangeRead, BulkListing, CachedRead, AtomicBatch, KvStore):
     """See the head of this file.
 
     Args:
@@ -80,7 +84,7 @@ class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
         self._commits = shared.commits
         self._version = version
         self._found: Version | None = None
-        self._reader = TreeReader(database.node)
+        self._reader = TreeReader(database.node, inline=database.inline)
         self.inline = database.inline
         self.width = database.data.store.width
         if database.manifests.store.identity is not None:
@@ -157,9 +161,18 @@ class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
         first, end = key_range.inclusive_min, key_range.exclusive_max
         if key_range.empty:
             return
-        async for key, value in self._reader.items(tree, first, end):
-            size = value.length if isinstance(value, Reference) else len(value)
-            yield ListEntry(key.decode("utf-8", "surrogateescape"), size)
+        async for prefix, leaf, low, high in self._reader.leaves(tree, first, end):
+            for key, size in zip(leaf.keys[low:high], leaf.sizes(low, high), strict=True):
+                yield ListEntry((prefix + key).decode("utf-8", "surrogateescape"), size)
+
+    async def list_keys(self, key_range: KeyRange, skipped: int) -> AsyncIterator[Sequence[bytes]]:
+        tree, _ = await self._tree(time.time())
+        if key_range.empty:
+            return
+        first, end = key_range.inclusive_min, key_range.exclusive_max
+        async for stretch in self._reader.leaves(tree, first, end):
+            for low in range(stretch.low, stretch.high, _PAGE):
+                yield stretch.keys(low, min(low + _PAGE, stretch.high), skipped)
 
     # ------------------------------------------------------------------------------------- writing
 
