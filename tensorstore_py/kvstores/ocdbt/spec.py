@@ -306,6 +306,10 @@ class OcdbtSpec(KvStoreSpec):
     def _directory(cls, spec: KvStoreSpec) -> KvStoreSpec:
         return _as_directory(spec)
 
+    @property
+    def inline(self) -> bool:
+        return self.base.inline and (self.manifest is None or self.manifest.inline)
+
     def open(self) -> OcdbtStore:
         if self.coordinator.value.address is not None:
             raise UnsupportedError(
