@@ -42,9 +42,9 @@ __all__ = [
     "Context",
     "ContextSpec",
     "Resource",
+    "alike",
     "bind",
     "is_bound",
-    "alike",
     "likeness",
     "places",
     "same_spec",
@@ -343,7 +343,8 @@ def alike(one: object, other: object) -> bool:
 
     Example:
         >>> from tensorstore_py.kvstores.file.spec import FileSpec
-        >>> one, other = (bind(FileSpec.parse({"path": "/a"}), Context()) for _ in range(2))
+        >>> spec, context = FileSpec.parse({"path": "/a"}), Context()
+        >>> one, other = bind(spec, context), bind(spec, context)
         >>> alike(one, other), alike(one, other.replace(path="/b"))
         (True, False)
     """

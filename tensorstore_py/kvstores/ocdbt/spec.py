@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from tensorstore_py.errors import FailedPreconditionError, SpecError, UnsupportedError
 from tensorstore_py.kvstores.ocdbt.commits import Commits
 from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes
+from tensorstore_py.kvstores.ocdbt.data_reads import AS_USUAL, Coalescing
 from tensorstore_py.kvstores.ocdbt.database import Database, Place
 from tensorstore_py.kvstores.ocdbt.manifest import Config, ManifestKind
 from tensorstore_py.kvstores.ocdbt.nodes import NodeCache
@@ -46,6 +47,7 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{32}")
 _TIME: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
 _LARGEST_GENERATION: Final = 2**64 - 1
 _DATA_FILE_BYTES: Final = 2**31
+_NO_LIMIT: Final = 2**63
 
 
 def parse_version(json: object) -> VersionSpec:
@@ -219,13 +221,26 @@ class OcdbtCoordinator(ResourceModel):
     security: dict[str, object] | None = None
 
 
+def _coalescing(spec: OcdbtSpec) -> Coalescing:
+    """Which reads are made together."""
+    gap = spec.experimental_read_coalescing_threshold_bytes
+    limit = spec.experimental_read_coalescing_merged_bytes
+    interval = spec.experimental_read_coalescing_interval
+    if gap is None and limit is None and interval is None:
+        return AS_USUAL
+    seconds = 0.0 if interval is None else interval.seconds
+    return Coalescing(gap or 0, limit or _NO_LIMIT, seconds)
+
+
 def _shared_database(spec: OcdbtSpec, name: object) -> SharedDatabase:
     """What all stores of one database share, as the first who opened it says; nodes have a name."""
     nodes = NodeCache(spec.cache_pool.value, (name, "node"))
     where = [spec.base] if spec.manifest is None else [spec.base, spec.manifest]
     stores = in_one_mode(*(each.open() for each in where))
     places = [Place(store, each.path) for store, each in zip(stores, where, strict=True)]
-    database = Database(places[0], places[-1], spec.config.accept, nodes.get, nodes.put)
+    database = Database(
+        places[0], places[-1], spec.config.accept, nodes.get, nodes.put, _coalescing(spec)
+    )
     prefixes = DataFilePrefixes(
         spec.value_data_prefix.encode(),
         spec.btree_node_data_prefix.encode(),
@@ -262,9 +277,13 @@ class OcdbtSpec(KvStoreSpec):
         target_data_file_size: a data file that has so many bytes is followed by another one; 0 for
             no limit, 2147483648 by default.
         version: the generation or time of the version to read; the latest one by default.
-        experimental_read_coalescing_threshold_bytes: understood; without effect.
-        experimental_read_coalescing_merged_bytes: understood; without effect.
-        experimental_read_coalescing_interval: understood; without effect.
+        experimental_read_coalescing_threshold_bytes: how many bytes may lie between two values of
+            a data file that are read by one request; by default 4095, or 0 if one of the next two
+            is given.
+        experimental_read_coalescing_merged_bytes: how many bytes are read at once by merging; 0 for
+            no limit. By default 1 MiB, or no limit if one of the others is given.
+        experimental_read_coalescing_interval: how long a reader of a remote store waits for others;
+            by default for those that ask in the same moment.
         coordinator: refused if it has an address.
         cache_pool: where nodes are kept.
         data_copy_concurrency: understood; without effect.

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tensorstore_py.errors import UnsupportedError
-from tensorstore_py.kvstores.ocdbt.btree import Value
 from tensorstore_py.kvstores.ocdbt.commits import Change, Commits, generation_of
 from tensorstore_py.kvstores.ocdbt.database import Database, tree_of
 from tensorstore_py.kvstores.ocdbt.references import Reference
@@ -26,6 +25,7 @@ from tensorstore_py.plugin.kvstore import (
     AtomicBatch,
     Buffer,
     BulkListing,
+    BulkRead,
     ByteRange,
     CachedRead,
     KeyRange,
@@ -70,7 +70,7 @@ class SharedDatabase:
         self.commits = commits
 
 
-class OcdbtStore(RangeRead, BulkListing, CachedRead, AtomicBatch, KvStore):
+class OcdbtStore(RangeRead, BulkRead, BulkListing, CachedRead, AtomicBatch, KvStore):
     """See the head of this file.
 
     Args:
@@ -144,17 +144,28 @@ class OcdbtStore(RangeRead, BulkListing, CachedRead, AtomicBatch, KvStore):
             return [ReadResult("missing", b"", stamp.copy()) for _ in ranges]
         if generation == if_not_equal or not holds(if_equal, generation):
             return [ReadResult("unspecified", b"", stamp.copy()) for _ in ranges]
-        found = []
-        for byte_range in ranges:
-            part = await self._part(value, byte_range)
-            found.append(ReadResult("value", part, stamp.copy()))
-        return found
+        wanted = [(value, byte_range) for byte_range in ranges]
+        parts = await self._database.bytes_of_several(wanted)
+        return [ReadResult("value", part, stamp.copy()) for part in parts]
 
-    async def _part(self, value: Value, byte_range: ByteRange) -> Buffer:
-        if isinstance(value, Reference):
-            return await self._database.bytes_of(value, byte_range)
-        start, stop = byte_range.resolve(len(value))
-        return value[start:stop]
+    async def read_values(self, keys: Sequence[str], room: memoryview) -> list[Buffer | None]:
+        tree, _ = await self._tree(time.time())
+        names = [encode_key(key) for key in keys]
+        there = await self._reader.find_several(tree, names)
+        wanted = [(there[name], WHOLE) for name in names if name in there]
+        values = iter(await self._database.bytes_of_several(wanted))
+        return [next(values) if name in there else None for name in names]
+
+    async def read_parts(
+        self, key: str, ranges: Sequence[ByteRange], size: int
+    ) -> Sequence[Buffer | None] | None:
+        tree, _ = await self._tree(time.time())
+        value = await self._reader.find(tree, encode_key(key))
+        if value is None:
+            return [None] * len(ranges)
+        if size != (value.length if isinstance(value, Reference) else len(value)):
+            return None
+        return await self._database.bytes_of_several([(value, wanted) for wanted in ranges])
 
     async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
         tree, _ = await self._tree(time.time())

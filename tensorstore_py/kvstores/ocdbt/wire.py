@@ -84,7 +84,7 @@ class Reader:
         """A column of numbers of variable length, each at most `most`."""
         if count < _FEW:
             return [self.varint(most) for _ in range(count)]
-        return self.column(count, most).tolist()  # type: ignore[no-any-return]
+        return self.column(count, most).tolist()
 
     def column(self, count: int, most: int = 2**64 - 1) -> Column:
         """`varints` as an array, for many."""
