@@ -176,8 +176,10 @@ class StoredChunks(ChunkSource):
     ) -> ReadResult:
         key = self.prefix + self._keys.encode(cell)
         store, since = self.store, self._since
-        if since is not None and if_equal is None:
-            return await read_as_of(store, key, byte_range, since, if_not_equal=if_not_equal)
+        if since is not None:
+            return await read_as_of(
+                store, key, byte_range, since, if_equal=if_equal, if_not_equal=if_not_equal
+            )
         return await store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
 
     async def parts(

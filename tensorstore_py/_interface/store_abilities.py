@@ -109,6 +109,7 @@ class CachedRead(_Store):
         byte_range: ByteRange,
         staleness_bound: float,
         *,
+        if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         """See the function `read_as_of`."""
@@ -255,6 +256,7 @@ async def read_as_of(
     byte_range: ByteRange,
     staleness_bound: float,
     *,
+    if_equal: bytes | None = None,
     if_not_equal: bytes | None = None,
 ) -> ReadResult:
     """`read` where an answer will do that was true at `staleness_bound` or later.
@@ -262,8 +264,10 @@ async def read_as_of(
     That is a time in seconds since the epoch.
     """
     if isinstance(store, CachedRead):
-        return await store.read_as_of(key, byte_range, staleness_bound, if_not_equal=if_not_equal)
-    return await store.read(key, byte_range, if_not_equal=if_not_equal)
+        return await store.read_as_of(
+            key, byte_range, staleness_bound, if_equal=if_equal, if_not_equal=if_not_equal
+        )
+    return await store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
 
 
 async def write_values(

@@ -77,6 +77,7 @@ from tensorstore_py._runtime.retry import RetryPolicy
 from tensorstore_py._runtime.signals import (
     pause,
 )
+from tensorstore_py._runtime.single_flight import SingleFlights
 from tensorstore_py._spec.held import (
     Held,
     kvstore_object,
@@ -162,6 +163,7 @@ __all__ = [
     "SegmentedWrite",
     "Semaphore",
     "ServerCopy",
+    "SingleFlights",
     "Splice",
     "ThreadLimiter",
     "TimestampedStorageGeneration",

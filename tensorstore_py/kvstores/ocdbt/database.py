@@ -37,10 +37,10 @@ from tensorstore_py.plugin.kvstore import (
     WHOLE,
     Buffer,
     ByteRange,
-    KeyedLock,
     KeyRange,
     KvStore,
     RetryPolicy,
+    SingleFlights,
     offload,
 )
 
@@ -125,8 +125,8 @@ class Database:
         self._recall = recall
         self.keep = keep
         self._known: Snapshot | None = None
-        self._gate = KeyedLock(inline=self.inline)
-        self._loading = KeyedLock(inline=self.inline)
+        self._looks = SingleFlights[Snapshot](inline=self.inline)
+        self._loads = SingleFlights[Node](inline=self.inline)
         self._reads = DataReads(data.store, coalescing)
 
     def describe(self) -> str:
@@ -148,14 +148,18 @@ class Database:
             DataLossError: its manifest is damaged; names it.
             FailedPreconditionError: its configuration is not what was asked for.
         """
-        known = self._known
-        if known is not None and known.time >= time_s:
-            return known
-        async with self._gate.acquire(None):
+
+        def kept() -> Snapshot | None:
             known = self._known
-            if known is None or known.time < time_s:
-                known = self.learn(await self._look_up(known))
+            return known if known is not None and known.time >= time_s else None
+
+        async def look() -> Snapshot:
+            return self.learn(await self._look_up(self._known))
+
+        known = kept()
+        if known is not None:
             return known
+        return await self._looks.get(None, kept, look, lambda found: found.time >= time_s)
 
     def learn(self, snapshot: Snapshot) -> Snapshot:
         """Use a snapshot from now on, unless a later one is known."""
@@ -268,15 +272,16 @@ class Database:
         node = self._recall(reference)
         if node is not None:
             return node
-        async with self._loading.acquire(reference):
-            node = self._recall(reference)
-            if node is None:
-                most = await self._most_bytes()
-                node = await self._decode(
-                    reference, lambda data: decode_node(data, reference.file.base, most)
-                )
-                self.keep(reference, node)
+
+        async def load() -> Node:
+            most = await self._most_bytes()
+            node = await self._decode(
+                reference, lambda data: decode_node(data, reference.file.base, most)
+            )
+            self.keep(reference, node)
             return node
+
+        return await self._loads.get(reference, lambda: self._recall(reference), load)
 
     async def version_node(self, reference: Reference) -> VersionNode:
         """A node of the tree of versions.

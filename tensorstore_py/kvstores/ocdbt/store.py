@@ -121,9 +121,11 @@ class OcdbtStore(RangeRead, BulkRead, BulkListing, CachedRead, AtomicBatch, KvSt
         byte_range: ByteRange,
         staleness_bound: float,
         *,
+        if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        return (await self._read(key, (byte_range,), staleness_bound, None, if_not_equal))[0]
+        ranges = (byte_range,)
+        return (await self._read(key, ranges, staleness_bound, if_equal, if_not_equal))[0]
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
         return await self._read(key, ranges, time.time()) if ranges else []
