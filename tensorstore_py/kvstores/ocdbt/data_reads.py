@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from tensorstore_py.errors import DataLossError, OutOfRangeError
+from tensorstore_py.errors import DataLossError, OutOfRangeError, SpecError
 from tensorstore_py.plugin.http import RangeGroup, coalesce
 from tensorstore_py.plugin.kvstore import (
     Buffer,
@@ -172,13 +172,15 @@ class DataReads(Forkable):
         try:
             result = await self._store.read(extent.key, ByteRange(extent.start, extent.stop))
         except OutOfRangeError as error:
-            raise self._too_short(extent) from error
+            raise DataLossError(f"{self.describe(extent)}: the file is shorter") from error
+        except SpecError as error:  # no key of the store
+            raise DataLossError(f"{self.describe(extent)}: {error}") from error
         return self._value(extent, result)
 
     async def _fetch_all(self, key: str, groups: Sequence[RangeGroup]) -> list[Buffer]:
         try:
             results = await read_ranges(self._store, key, [group.byte_range for group in groups])
-        except OutOfRangeError:
+        except (OutOfRangeError, SpecError):
             return [await self._fetch(_extent(key, group)) for group in groups]  # says which
         return [
             self._value(_extent(key, group), result)
@@ -189,9 +191,6 @@ class DataReads(Forkable):
         if result.state != "value":
             raise DataLossError(f"{self.describe(extent)}: the file is missing")
         return result.value
-
-    def _too_short(self, extent: Extent) -> DataLossError:
-        return DataLossError(f"{self.describe(extent)}: the file is shorter")
 
 
 def _given_up(task: asyncio.Task[None], readers: Sequence[_Waiting], _: object) -> None:

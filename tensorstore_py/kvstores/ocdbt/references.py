@@ -64,6 +64,11 @@ class Reference(NamedTuple):
     offset: int
     length: int
 
+    def __str__(self) -> str:
+        """For messages."""
+        path = self.file.path.decode("utf-8", "backslashreplace")
+        return f'data file "{path}", bytes {self.offset} to {self.offset + self.length}'
+
 
 #: Stands for the root of a tree that has no key.
 MISSING: Final = Reference(DataFile(b"", b""), _MOST, _MOST)

@@ -12,7 +12,15 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.kvstores.ocdbt.btree import Child, Interior, Leaf, Node, Statistics, Value
+from tensorstore_py.kvstores.ocdbt.btree import (
+    LONGEST_KEY,
+    Child,
+    Interior,
+    Leaf,
+    Node,
+    Statistics,
+    Value,
+)
 from tensorstore_py.kvstores.ocdbt.columns import KeyColumn
 from tensorstore_py.kvstores.ocdbt.references import MISSING, Reference, common_length
 from tensorstore_py.plugin.kvstore import fan_out
@@ -177,19 +185,24 @@ class TreeReader:
         self._load = load
         self._inline = inline
 
-    async def node(self, branch: Branch, height: int) -> Node:
-        """The node of a subtree.
+    async def node(self, branch: Branch, height: int, end: bytes = b"") -> Node:
+        """The node of a subtree whose keys are before `end`; empty: nothing is known of that.
 
         Raises:
-            DataLossError: it is not of that height, or begins before its parent says.
+            DataLossError: it is not of that height, or not about these keys.
         """
         node = await self._load(branch.reference)
+        wrong = None
         if node.height != height:
-            raise DataLossError(
-                f"a B+tree node has the height {node.height}, its parent says {height}"
-            )
-        if branch.prefix + node.keys[0] < branch.key:
-            raise DataLossError("a B+tree node begins before its parent says")
+            wrong = f"has the height {node.height}, its parent says {height}"
+        elif branch.shared > LONGEST_KEY:
+            wrong = f"is about keys of more than {LONGEST_KEY} bytes"
+        elif branch.prefix + node.keys[0] < branch.key:
+            wrong = "begins before its parent says"
+        elif end and branch.prefix + node.keys[-1] >= end:
+            wrong = "ends behind the beginning of the next one"
+        if wrong is not None:
+            raise DataLossError(f"{branch.reference}: a B+tree node {wrong}")
         return node
 
     def branches(self, branch: Branch, node: Interior) -> list[Branch]:
@@ -263,33 +276,50 @@ class TreeReader:
     async def leaves(
         self, tree: Tree, first: bytes = b"", end: bytes = b""
     ) -> AsyncIterator[Stretch]:
-        """Leaves with keys from `first` to before `end` (empty: no end), ascending."""
-        if tree.root is not MISSING:
-            async for stretch in self._leaves([_trunk(tree)], tree.height, first, end):
+        """Leaves with keys from `first` to before `end` (empty: no end), ascending.
+
+        Raises:
+            DataLossError: a node is damaged or gone, or there are more keys than the tree says.
+        """
+        if tree.root is MISSING:
+            return
+        left = tree.statistics.keys
+        async for stretch in self._leaves([(_trunk(tree), b"")], tree.height, first, end):
+            # The same node may be reached on any number of ways: few bytes have no end of keys.
+            left -= len(stretch.leaf.keys)
+            if left < 0:
+                raise DataLossError(
+                    f"{tree.root}: there are more keys than the {tree.statistics.keys} that "
+                    "the tree is said to have"
+                )
+            if stretch.low < stretch.high:
                 yield stretch
 
     async def _leaves(
-        self, branches: Sequence[Branch], height: int, first: bytes, end: bytes
+        self, bounded: Sequence[tuple[Branch, bytes]], height: int, first: bytes, end: bytes
     ) -> AsyncIterator[Stretch]:
-        for begin in range(0, len(branches), _TOGETHER):
-            group = branches[begin : begin + _TOGETHER]
-            nodes: dict[Branch, Node] = {}
+        """The leaves of subtrees, each of which is given with the end of its keys."""
+        for begin in range(0, len(bounded), _TOGETHER):
+            group = bounded[begin : begin + _TOGETHER]
+            nodes: dict[int, Node] = {}
 
-            async def load(branch: Branch, nodes: dict[Branch, Node] = nodes) -> None:
-                nodes[branch] = await self.node(branch, height)
+            async def load(
+                numbered: tuple[int, tuple[Branch, bytes]], nodes: dict[int, Node] = nodes
+            ) -> None:
+                number, (branch, stop) = numbered
+                nodes[number] = await self.node(branch, height, stop)
 
-            await self._each(group, load)
-            for branch in group:
-                node = nodes.pop(branch)
+            await self._each(list(enumerate(group)), load)
+            for number, (branch, bound) in enumerate(group):
+                node = nodes.pop(number)
                 if isinstance(node, Leaf):
                     low, high = _bounds(node.keys, branch.prefix, first, end)
-                    if low < high:
-                        yield Stretch(branch.prefix, node, low, high)
+                    yield Stretch(branch.prefix, node, low, high)
                     continue
                 found = self.branches(branch, node)
-                ends = [*(each.key for each in found[1:]), b""]
+                ends = [*(each.key for each in found[1:]), bound]
                 wanted = [
-                    each
+                    (each, stop)
                     for each, stop in zip(found, ends, strict=True)
                     if (not end or each.key < end) and (not stop or stop > first)
                 ]
