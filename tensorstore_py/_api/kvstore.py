@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from operator import index
+from time import time
 from typing import Any, TypeAlias, TypeVar
 
 from tensorstore_py._api import kvstore_arguments, kvstore_spec
@@ -27,7 +28,7 @@ from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.key_range import ALL, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
 from tensorstore_py._interface.overlay import Overlay
-from tensorstore_py._interface.store_abilities import read_as_of
+from tensorstore_py._interface.store_abilities import CachedRead, read_as_of
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
@@ -248,14 +249,16 @@ class KvStore(Closable, Located):
         wanted = as_byte_range(byte_range)
         unlike = None if if_not_equal is None else as_generation(if_not_equal, "if_not_equal")
         store = self._store if batch is None else as_batch(batch).store(self._store)
+        since = staleness_bound
+        if since is None and store.inline and isinstance(store, CachedRead):
+            # It may begin long after it is asked for: those that wait by then share one look.
+            since = time()
 
         async def body() -> promise.ReadResult:
-            if staleness_bound is None:
+            if since is None:
                 result = await store.read(whole, wanted, if_not_equal=unlike)
             else:
-                result = await read_as_of(
-                    store, whole, wanted, staleness_bound, if_not_equal=unlike
-                )
+                result = await read_as_of(store, whole, wanted, since, if_not_equal=unlike)
             return promise.ReadResult(result.state, bytes(result.value), result.stamp)
 
         return self._begin(body, batch=batch)
@@ -319,7 +322,7 @@ class KvStore(Closable, Located):
         if strip < 0:
             raise TypeError(f"strip_prefix_length must not be negative, but is {strip}")
         dropped = len(encode_key(self.path)) + strip
-        return Keys(self._begin, self._store.inline, lambda: self._store.list(wanted), dropped)
+        return Keys(self._begin, self._store, wanted, dropped)
 
     def delete_range(self, range: KeyRange) -> Future[None]:
         """Delete the keys of a range; not atomic over keys.

@@ -42,6 +42,7 @@ from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyW
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
+    BulkListing,
     BulkRead,
     BulkWrite,
     CachedRead,
@@ -76,6 +77,7 @@ from tensorstore_py._runtime.retry import RetryPolicy
 from tensorstore_py._runtime.signals import (
     pause,
 )
+from tensorstore_py._runtime.single_flight import SingleFlights
 from tensorstore_py._spec.held import (
     Held,
     kvstore_object,
@@ -123,6 +125,7 @@ __all__ = [
     "AtomicBatch",
     "AtomicUpdate",
     "Buffer",
+    "BulkListing",
     "BulkRead",
     "BulkWrite",
     "ByteRange",
@@ -160,6 +163,7 @@ __all__ = [
     "SegmentedWrite",
     "Semaphore",
     "ServerCopy",
+    "SingleFlights",
     "Splice",
     "ThreadLimiter",
     "TimestampedStorageGeneration",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.ocdbt.btree import (
@@ -21,9 +21,11 @@ from tensorstore_py.kvstores.ocdbt.btree import (
     Statistics,
     Value,
 )
+from tensorstore_py.kvstores.ocdbt.columns import KeyColumn
 from tensorstore_py.kvstores.ocdbt.references import MISSING, Reference, common_length
+from tensorstore_py.plugin.kvstore import fan_out
 
-__all__ = ["EMPTY", "Edits", "Tree", "TreeReader", "TreeWriter"]
+__all__ = ["EMPTY", "Edits", "Stretch", "Tree", "TreeReader", "TreeWriter"]
 
 #: What an entry takes in a node beside its key and value, at most, in bytes: lengths, places.
 _LEAF_ENTRY: Final = 24
@@ -32,9 +34,12 @@ _INTERIOR_ENTRY: Final = 64
 _PATH: Final = 64
 _NODE: Final = 64
 _MOST_ENTRIES: Final = 1 << 20
+#: How many nodes are loaded at a time, and held until it is their turn.
+_TOGETHER: Final = 16
 
 Load = Callable[[Reference], Coroutine[Any, Any, Node]]
 Item = tuple[bytes, Value]
+T = TypeVar("T")
 
 
 class Tree(NamedTuple):
@@ -73,6 +78,39 @@ class Branch(NamedTuple):
     def prefix(self) -> bytes:
         """What the keys of its node are relative to."""
         return self.key[: self.shared]
+
+
+class Stretch(NamedTuple):
+    """Neighbouring keys of a leaf.
+
+    Attributes:
+        prefix: what its keys are relative to.
+        leaf: the node.
+        low: the place of the first.
+        high: the place after the last.
+    """
+
+    prefix: bytes
+    leaf: Leaf
+    low: int
+    high: int
+
+    def keys(self, low: int, high: int, skipped: int) -> list[bytes]:
+        """Whole keys from one place to before another, without so many first bytes."""
+        keys, prefix = self.leaf.keys, self.prefix[skipped:]
+        left_out = max(0, skipped - len(self.prefix))
+        if isinstance(keys, KeyColumn):
+            found = keys.cut(low, high, left_out)
+        else:
+            found = [key[left_out:] for key in keys[low:high]]
+        return [prefix + key for key in found] if prefix else found
+
+
+class _Part(NamedTuple):
+    """A subtree, and keys that are looked for in it."""
+
+    branch: Branch
+    keys: list[bytes]
 
 
 class Edits(NamedTuple):
@@ -140,10 +178,12 @@ class TreeReader:
 
     Args:
         load: gives a node.
+        inline: its execution mode, for several at a time; None: one after the other.
     """
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, *, inline: bool | None = None) -> None:
         self._load = load
+        self._inline = inline
 
     async def node(self, branch: Branch, height: int, end: bytes = b"") -> Node:
         """The node of a subtree whose keys are before `end`; empty: nothing is known of that.
@@ -198,36 +238,123 @@ class TreeReader:
             )
             height -= 1
 
-    async def items(self, tree: Tree, first: bytes = b"", end: bytes = b"") -> AsyncIterator[Item]:
-        """Keys from `first` to before `end` (empty: no end) and their values, ascending."""
+    async def find_several(self, tree: Tree, keys: Sequence[bytes]) -> dict[bytes, Value]:
+        """The values of those keys that there are; each node is loaded once."""
+        found: dict[bytes, Value] = {}
+        if tree.root is not MISSING:
+            await self._find_in([_Part(_trunk(tree), list(keys))], tree.height, found)
+        return found
+
+    async def _find_in(
+        self, parts: Sequence[_Part], height: int, found: dict[bytes, Value]
+    ) -> None:
+        """Look keys up in subtrees of one height."""
+        below: list[_Part] = []
+
+        async def look(part: _Part) -> None:
+            branch, node = part.branch, await self.node(part.branch, height)
+            skipped = len(branch.prefix)
+            keys = [key for key in part.keys if key.startswith(branch.prefix)]
+            if isinstance(node, Leaf):
+                for key in keys:
+                    value = node.find(key[skipped:])
+                    if value is not None:
+                        found[key] = value
+                return
+            by_child: dict[int, list[bytes]] = {}
+            for key in keys:
+                by_child.setdefault(node.find(key[skipped:]), []).append(key)
+            children = self.branches(branch, node) if by_child else []
+            below.extend(
+                _Part(children[place], inside) for place, inside in by_child.items() if place >= 0
+            )
+
+        await self._each(parts, look)
+        if below:
+            await self._find_in(below, height - 1, found)
+
+    async def leaves(
+        self, tree: Tree, first: bytes = b"", end: bytes = b""
+    ) -> AsyncIterator[Stretch]:
+        """Leaves with keys from `first` to before `end` (empty: no end), ascending.
+
+        Raises:
+            DataLossError: a node is damaged or gone, or there are more keys than the tree says.
+        """
         if tree.root is MISSING:
             return
-        waiting = [(_trunk(tree), tree.height, b"")]
         left = tree.statistics.keys
-        while waiting:
-            branch, height, stop = waiting.pop()
-            node = await self.node(branch, height, stop)
-            if isinstance(node, Leaf):
-                # The same node may be reached on any number of ways: few bytes have no end of keys.
-                left -= len(node.keys)
-                if left < 0:
-                    raise DataLossError(
-                        f"{tree.root}: there are more keys than the {tree.statistics.keys} that "
-                        "the tree is said to have"
-                    )
-                prefix = branch.prefix
-                for place, key in enumerate(node.keys):
-                    whole = prefix + key
-                    if whole >= first and (not end or whole < end):
-                        yield whole, node.values[place]
-            else:
+        async for stretch in self._leaves([(_trunk(tree), b"")], tree.height, first, end):
+            # The same node may be reached on any number of ways: few bytes have no end of keys.
+            left -= len(stretch.leaf.keys)
+            if left < 0:
+                raise DataLossError(
+                    f"{tree.root}: there are more keys than the {tree.statistics.keys} that "
+                    "the tree is said to have"
+                )
+            if stretch.low < stretch.high:
+                yield stretch
+
+    async def _leaves(
+        self, bounded: Sequence[tuple[Branch, bytes]], height: int, first: bytes, end: bytes
+    ) -> AsyncIterator[Stretch]:
+        """The leaves of subtrees, each of which is given with the end of its keys."""
+        for begin in range(0, len(bounded), _TOGETHER):
+            group = bounded[begin : begin + _TOGETHER]
+            nodes: dict[int, Node] = {}
+
+            async def load(
+                numbered: tuple[int, tuple[Branch, bytes]], nodes: dict[int, Node] = nodes
+            ) -> None:
+                number, (branch, stop) = numbered
+                nodes[number] = await self.node(branch, height, stop)
+
+            await self._each(list(enumerate(group)), load)
+            for number, (branch, bound) in enumerate(group):
+                node = nodes.pop(number)
+                if isinstance(node, Leaf):
+                    low, high = _bounds(node.keys, branch.prefix, first, end)
+                    yield Stretch(branch.prefix, node, low, high)
+                    continue
                 found = self.branches(branch, node)
-                ends = [*(each.key for each in found[1:]), stop]
-                waiting += [
-                    (each, height - 1, bound)
-                    for each, bound in zip(reversed(found), reversed(ends), strict=True)
-                    if (not end or each.key < end) and (not bound or bound > first)
+                ends = [*(each.key for each in found[1:]), bound]
+                wanted = [
+                    (each, stop)
+                    for each, stop in zip(found, ends, strict=True)
+                    if (not end or each.key < end) and (not stop or stop > first)
                 ]
+                async for stretch in self._leaves(wanted, height - 1, first, end):
+                    yield stretch
+
+    async def items(self, tree: Tree, first: bytes = b"", end: bytes = b"") -> AsyncIterator[Item]:
+        """Keys from `first` to before `end` (empty: no end) and their values, ascending."""
+        async for prefix, leaf, low, high in self.leaves(tree, first, end):
+            for key, value in zip(leaf.keys[low:high], leaf.values[low:high], strict=True):
+                yield prefix + key, value
+
+    async def _each(
+        self, steps: Sequence[T], work: Callable[[T], Coroutine[Any, Any, None]]
+    ) -> None:
+        if self._inline is None or len(steps) == 1:
+            for step in steps:
+                await work(step)
+        else:
+            await fan_out(self._inline, steps, work, count=len(steps), width=_TOGETHER)
+
+
+def _bounds(keys: Sequence[bytes], prefix: bytes, first: bytes, end: bytes) -> tuple[int, int]:
+    """Places of the keys from `first` to before `end`, of keys that `prefix` stands before."""
+    if first.startswith(prefix):
+        low = bisect_left(keys, first[len(prefix) :])
+    else:
+        low = 0 if first <= prefix else len(keys)
+    if not end:
+        high = len(keys)
+    elif end.startswith(prefix):
+        high = bisect_left(keys, end[len(prefix) :])
+    else:
+        high = len(keys) if end > prefix else 0
+    return low, high
 
 
 def _trunk(tree: Tree) -> Branch:

@@ -10,13 +10,16 @@ Specification: "Storage format" of https://google.github.io/tensorstore/kvstore/
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tensorstore_py.errors import DataLossError
 
-__all__ = ["Reader", "Writer"]
+__all__ = ["Column", "Reader", "Writer"]
+
+#: Numbers of one kind, one of each record.
+Column: TypeAlias = "np.ndarray[tuple[int], np.dtype[Any]]"
 
 #: The bytes of the longest varint: 64 bits.
 _LONGEST: Final = 10
@@ -81,7 +84,28 @@ class Reader:
         """A column of numbers of variable length, each at most `most`."""
         if count < _FEW:
             return [self.varint(most) for _ in range(count)]
+        return self.column(count, most).tolist()
+
+    def column(self, count: int, most: int = 2**64 - 1) -> Column:
+        """`varints` as an array, for many."""
+        if count < _FEW:
+            return np.array(self.varints(count, most), np.uint64)
         self.expect(count)
+        raw = np.frombuffer(self.data, np.uint8, count, self.position)
+        if raw.max() < 0x80:  # a byte each
+            values, taken = raw.astype(np.uint64), count
+        else:
+            values, taken = self._longer(count)
+        if most < 2**64 - 1 and int(values.max()) > most:
+            raise DataLossError(
+                f"a number at or after byte {self.position} is {int(values.max())}, more than "
+                f"{most}"
+            )
+        self.position += taken
+        return values
+
+    def _longer(self, count: int) -> tuple[Column, int]:
+        """Numbers of which some have several bytes, and how many bytes all of them have."""
         raw = np.frombuffer(self.data, np.uint8, min(self.left, count * _LONGEST), self.position)
         last = np.flatnonzero(raw < 0x80)[:count]
         if len(last) < count:
@@ -103,13 +127,7 @@ class Reader:
             there = np.flatnonzero(lengths >= place)
             part = (raw[first[there] + place] & 0x7F).astype(np.uint64)
             values[there] |= part << np.uint64(7 * place)
-        if most < 2**64 - 1 and int(values.max()) > most:
-            raise DataLossError(
-                f"a number at or after byte {self.position} is {int(values.max())}, more than "
-                f"{most}"
-            )
-        self.position += int(last[-1]) + 1
-        return values.tolist()  # type: ignore[no-any-return]
+        return values, int(last[-1]) + 1
 
     def unsigned(self, count: int) -> list[int]:
         """A column of numbers of eight bytes, little-endian."""
