@@ -34,7 +34,7 @@ from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._spec.context import Context, bind, spec_json
 from tensorstore_py._spec.held import kvstore_object
 from tensorstore_py._spec.pretty import pretty
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import FailedPreconditionError, SpecError
 
 __all__ = ["KvStore"]
 
@@ -186,6 +186,18 @@ class KvStore(Closable, Located):
         plain = self._store.base if isinstance(self._store, Overlay) else self._store
         return KvStore.of(self._model, plain, staged, self._life)
 
+    def _stage(self, key: str, value: bytes | None) -> TimestampedStorageGeneration | None:
+        """A write that is staged is done; None if it cannot be, which the operation then tells."""
+        store, transaction = self._store, self._transaction
+        if transaction is None or not isinstance(store, Overlay) or transaction.changing:
+            return None
+        self._life.check()
+        transaction.check_open()
+        try:
+            return store.stage(key, value)
+        except FailedPreconditionError:
+            return None
+
     def _begin(
         self,
         body: Callable[[], Coroutine[Any, Any, T]],
@@ -282,9 +294,11 @@ class KvStore(Closable, Located):
             TypeError: a key, a value or a generation is of another type.
             UnsupportedError: (by the Future) the store is read-only.
         """
-        whole = self.path + as_key(key)
+        whole = self._model.path + as_key(key)
         data = as_value(value)
         like = None if if_equal is None else as_generation(if_equal, "if_equal")
+        if like is None and (stamp := self._stage(whole, data)) is not None:
+            return Future(stamp)
         return self._begin(lambda: self._store.write(whole, data, if_equal=like), changes=True)
 
     def list(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Future[Listed]:

@@ -53,22 +53,32 @@ class _Value(NamedTuple):
 class _Staged:
     """What the transaction does to one key."""
 
-    __slots__ = ("change", "number", "value")
+    __slots__ = ("_found", "change", "number")
 
     def __init__(self, change: ReadModifyWrite, number: int) -> None:
         self.change = change
         self.number = number  # another one after every change
-        self.value: _Value | None = None
-        if isinstance(change, Replace):
-            self.value = _Value(change.value, None)
+        self._found: _Value | None = None
+
+    @property
+    def value(self) -> _Value | None:
+        """What came of the change, as far as that is known."""
+        change = self.change
+        return _Value(change.value, None) if isinstance(change, Replace) else self._found
+
+    @value.setter
+    def value(self, value: _Value) -> None:
+        self._found = value
 
     @property
     def generation(self) -> bytes:
         """What stands for the changed value within the transaction."""
-        if self.value is not None and self.value.value is None:
-            return NO_VALUE
-        before = None if self.value is None else self.value.before
-        return b"\x7f" + self.number.to_bytes(8, "little") + (before or b"")
+        change, found, number = self.change, self._found, self.number.to_bytes(8, "little")
+        if isinstance(change, Replace):
+            return NO_VALUE if change.value is None else b"\x7f" + number
+        if found is None:
+            return b"\x7f" + number
+        return NO_VALUE if found.value is None else b"\x7f" + number + (found.before or b"")
 
 
 class Overlay(AtomicUpdate, DirectoryListing, KvStore):
@@ -98,9 +108,10 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
         self._mutex = Mutex()
 
     @property
-    def changed(self) -> list[str]:
-        """The keys that the transaction changes, for a person to read."""
-        return [self.base.describe_key(key) for key in self._staged]
+    def first_changed(self) -> str | None:
+        """A key that the transaction changes, for a person to read; None if it changes none."""
+        key = next(iter(self._staged), None)
+        return None if key is None else self.base.describe_key(key)
 
     def changing(self, step: Callable[[], None]) -> None:
         """Have `step()` called when anything of this may have been stored, however that ended."""
@@ -167,6 +178,17 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
         kept = change.kept()
         with self._mutex:
             return self._stage(key, kept)
+
+    def stage(self, key: str, value: bytes | None) -> TimestampedStorageGeneration:
+        """`write` without a condition, which needs no more than this: there is nothing to wait for.
+
+        Raises:
+            FailedPreconditionError: the transaction is over, or the store changes one key at a
+                time and the transaction is atomic.
+        """
+        self._check()
+        with self._mutex:
+            return self._stage(key, Replace(value))
 
     def _stage(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
         """Keep a change on top of what is kept of its key. Call with the mutex held."""
@@ -266,8 +288,12 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
         attempts: Attempts | None = None
         while True:
             conditions = dict(self._conditions)
-            values = {}
+            values: dict[str, Buffer | None] = {}
             for key, staged in self._staged.items():
+                change = staged.change
+                if isinstance(change, Replace):
+                    values[key] = change.value
+                    continue
                 values[key] = await self._value(key, staged)
                 if staged.value is not None and staged.value.before is not None:
                     conditions.setdefault(key, staged.value.before)

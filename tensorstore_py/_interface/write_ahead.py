@@ -88,7 +88,10 @@ class _Checked(ReadModifyWrite):
 
 
 class _Ahead(Overlay):
-    """A store of which only what is written on a condition first is staged: the metadata."""
+    """A store of which only what is written on a condition first is staged: the metadata.
+
+    Drivers write to it, and users do not; so nobody calls `stage`.
+    """
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
