@@ -13,7 +13,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
+
+import numpy as np
 
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.ocdbt.envelope import Record, open_envelope, seal_envelope
@@ -39,11 +41,16 @@ __all__ = [
     "Value",
     "decode_node",
     "encode_node",
+    "references_in",
 ]
 
 #: In bytes.
 LONGEST_KEY: Final = 65535
 _MOST_ENTRIES: Final = 1 << 20
+#: As many keys are compared with NumPy, if they are no longer than that, and so many at a time.
+_FEW_KEYS: Final = 16
+_WIDE_KEY: Final = 1000
+_ROWS: Final = 4096
 _INLINE: Final = 0
 _INDIRECT: Final = 1
 
@@ -233,11 +240,16 @@ def encode_node(node: Node, zstd_level: int | None) -> bytes:
 
 def _write_leaf(writer: Writer, leaf: Leaf) -> None:
     values = leaf.values
-    indirect = [value for value in values if isinstance(value, Reference)]
+    indirect = references_in(values)
     table = DataFileTable(indirect)
     table.write(writer)
     writer.varint(len(values))
     _write_keys(writer, leaf.keys, lambda: None)
+    if not indirect:
+        writer.varints(list(map(len, values)))
+        writer.data += bytes(len(values))  # all of them `_INLINE`
+        writer.data += b"".join(cast("list[bytes]", values))
+        return
     writer.varints(
         [value.length if isinstance(value, Reference) else len(value) for value in values]
     )
@@ -260,9 +272,36 @@ def _write_interior(writer: Writer, node: Interior) -> None:
 
 def _write_keys(writer: Writer, keys: Sequence[bytes], between: Callable[[], None]) -> None:
     """Write the lengths of keys, then what stands between, then the keys."""
-    shared = [common_length(one, following) for one, following in pairwise(keys)]
+    shared = _shared_lengths(keys)
     writer.varints(shared)
     starts = [0, *shared]
     writer.varints([len(key) - start for key, start in zip(keys, starts, strict=True)])
     between()
-    writer.data += b"".join(key[start:] for key, start in zip(keys, starts, strict=True))
+    writer.data += b"".join([key[start:] for key, start in zip(keys, starts, strict=True)])
+
+
+def _shared_lengths(keys: Sequence[bytes]) -> list[int]:
+    """How many first bytes each key but the first one has in common with the one before."""
+    if len(keys) < _FEW_KEYS:
+        return [common_length(one, following) for one, following in pairwise(keys)]
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    if int(lengths.max()) > _WIDE_KEY:
+        return [common_length(one, following) for one, following in pairwise(keys)]
+    found: list[int] = []
+    for begin in range(0, len(keys) - 1, _ROWS):
+        rows = slice(begin, begin + _ROWS + 1)
+        # Shorter keys are filled up with zeros, which may be bytes of keys, too.
+        table = np.array(keys[rows]).view(np.uint8).reshape(len(keys[rows]), -1)
+        differs = table[1:] != table[:-1]
+        first = np.where(differs.any(1), differs.argmax(1), table.shape[1])
+        shorter = np.minimum(lengths[rows][1:], lengths[rows][:-1])
+        found += np.minimum(first, shorter).tolist()
+    return found
+
+
+def references_in(values: Sequence[Value]) -> list[Reference]:
+    """The values that are not there, but somewhere else."""
+    if Reference not in set(map(type, values)):
+        return []
+    return [value for value in values if isinstance(value, Reference)]
+

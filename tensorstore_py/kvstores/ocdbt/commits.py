@@ -26,6 +26,7 @@ from tensorstore_py.kvstores.ocdbt.tree import Edits, Tree, TreeReader, TreeWrit
 from tensorstore_py.kvstores.ocdbt.versions import Version, VersionNode, encode_version_node
 from tensorstore_py.plugin.kvstore import (
     NO_VALUE,
+    UNKNOWN,
     Buffer,
     GroupCommit,
     KeyRange,
@@ -62,7 +63,6 @@ class Change(PendingChange):
     Attributes:
         values: as leaves have them, once large ones have a place in a data file.
         failed: a key whose condition did not hold; then nothing of it was done.
-        generations: of what was stored.
         time: when that was current, in s since 1970.
     """
 
@@ -73,19 +73,24 @@ class Change(PendingChange):
         removed: KeyRange | None = None,
     ) -> None:
         super().__init__()
-        for key in given:
-            if len(key) > LONGEST_KEY:
-                raise SpecError(
-                    f"a key of {len(key)} bytes cannot be stored in an OCDBT database, whose keys "
-                    f"have {LONGEST_KEY} bytes at most"
-                )
+        longest = max(map(len, given), default=0)
+        if longest > LONGEST_KEY:
+            raise SpecError(
+                f"a key of {longest} bytes cannot be stored in an OCDBT database, whose keys "
+                f"have {LONGEST_KEY} bytes at most"
+            )
         self.given = given
         self.values: dict[bytes, Value | None] | None = None
         self.conditions = conditions
         self.removed = removed
         self.failed: bytes | None = None
-        self.generations: dict[bytes, bytes] = {}
         self.time = 0.0
+
+    def generation(self, key: bytes) -> bytes:
+        """Of what was stored at a key; `UNKNOWN` if nothing was."""
+        if self.failed is not None or self.values is None:
+            return UNKNOWN
+        return generation_of(self.values[key])
 
 
 class _Draft:
@@ -135,7 +140,7 @@ class _Draft:
 
     def edits(self) -> Edits:
         keys = sorted(self._points)
-        return Edits(self._removed, keys, [self._points[key] for key in keys])
+        return Edits(self._removed, keys, list(map(self._points.__getitem__, keys)))
 
 
 def _covered(ranges: list[tuple[bytes, bytes]], key: bytes) -> bool:
@@ -202,10 +207,6 @@ class Commits(GroupCommit[Change]):
         now = time.time()
         for change in batch:
             change.time = now
-            if change.failed is None and change.values is not None:
-                change.generations = {
-                    key: generation_of(value) for key, value in change.values.items()
-                }
 
     def _place(self, files: NewDataFiles, most_inline: int, value: Buffer) -> Value:
         """A value as a leaf has it: itself, or where it is going to be."""

@@ -21,7 +21,6 @@ from tensorstore_py.kvstores.ocdbt.tree import Tree, TreeReader
 from tensorstore_py.kvstores.ocdbt.versions import Version
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    UNKNOWN,
     WHOLE,
     AtomicBatch,
     Buffer,
@@ -165,8 +164,7 @@ class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
         own = value if value is None or isinstance(value, bytes) else bytes(value)
         change = Change({name: own}, {} if if_equal is None else {name: if_equal})
         await self._make(change)
-        generation = UNKNOWN if change.failed is not None else change.generations[name]
-        return TimestampedStorageGeneration(generation, change.time)
+        return TimestampedStorageGeneration(change.generation(name), change.time)
 
     async def write_batch(
         self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]

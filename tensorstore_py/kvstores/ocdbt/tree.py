@@ -8,11 +8,19 @@ neither grow above the size that the database allows nor stay behind nearly empt
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.kvstores.ocdbt.btree import Child, Interior, Leaf, Node, Statistics, Value
+from tensorstore_py.kvstores.ocdbt.btree import (
+    Child,
+    Interior,
+    Leaf,
+    Node,
+    Statistics,
+    Value,
+    references_in,
+)
 from tensorstore_py.kvstores.ocdbt.references import MISSING, Reference, common_length
 
 __all__ = ["EMPTY", "Edits", "Tree", "TreeReader", "TreeWriter"]
@@ -101,30 +109,25 @@ class Edits(NamedTuple):
             for low, high in self.removed
         )
 
-    def applied(self, items: Iterable[Item]) -> Iterator[Item]:
+    def applied(self, items: list[Item]) -> list[Item]:
         """Keys and values after the change, ascending."""
-        keys, values = self.keys, self.values
-        place = 0
-        for key, value in self._left(items):
-            while place < len(keys) and keys[place] < key:
-                new = values[place]
-                if new is not None:
-                    yield keys[place], new
-                place += 1
-            if place < len(keys) and keys[place] == key:
-                continue  # the new value comes next
-            yield key, value
-        for key, new in zip(keys[place:], values[place:], strict=True):
-            if new is not None:
-                yield key, new
-
-    def _left(self, items: Iterable[Item]) -> Iterator[Item]:
-        if not self.removed:
-            yield from items
-            return
-        for key, value in items:
-            if not any(low <= key and (not high or key < high) for low, high in self.removed):
-                yield key, value
+        for low, high in self.removed:
+            # A key alone comes before the key with its value.
+            begin = bisect_left(items, (low,))
+            end = bisect_left(items, (high,)) if high else len(items)
+            items = items[:begin] + items[end:]
+        pairs = zip(self.keys, self.values, strict=True)
+        if not items:
+            return [(key, value) for key, value in pairs if value is not None]
+        found: list[Item] = []
+        begin, count = 0, len(items)
+        for key, value in pairs:
+            place = bisect_left(items, (key,), begin)
+            found += items[begin:place]
+            begin = place + 1 if place < count and items[place][0] == key else place
+            if value is not None:
+                found.append((key, value))
+        return found + items[begin:]
 
 
 class TreeReader:
@@ -230,7 +233,7 @@ class TreeWriter(TreeReader):
     async def changed(self, tree: Tree, edits: Edits) -> Tree:
         """The tree after a change; the same one if nothing changes."""
         if tree.root is MISSING:
-            return self._planted(0, list(edits.applied(())))
+            return self._planted(0, edits.applied([]))
         found = await self._contents(_trunk(tree), tree.height, edits, b"", b"")
         if found is None:
             return tree
@@ -247,6 +250,8 @@ class TreeWriter(TreeReader):
         if isinstance(node, Interior):
             return self.branches(branch, node)
         prefix = branch.prefix
+        if not prefix:
+            return list(zip(node.keys, node.values, strict=True))
         return [(prefix + key, value) for key, value in zip(node.keys, node.values, strict=True)]
 
     async def _contents(
@@ -256,10 +261,10 @@ class TreeWriter(TreeReader):
         node = await self.node(branch, height)
         if isinstance(node, Leaf):
             items = self._entries(branch, node)
-            after = list(edits.applied(items))
+            after = edits.applied(items)
             # Even what is set to what it is makes a version: who set it may look for that.
             new = any(value is not None for value in edits.values)
-            return None if after == items and not new else after
+            return after if new or after != items else None
         children = self.branches(branch, node)
         bounds = [first, *(child.key for child in children[1:]), end]
         found: list[Branch] = []
@@ -315,7 +320,7 @@ class TreeWriter(TreeReader):
         else:
             values = [value for _, value in entries]
             node = Leaf(keys, values)
-            indirect = sum(value.length for value in values if isinstance(value, Reference))
+            indirect = sum(value.length for value in references_in(values))
             below = Statistics(len(keys), 0, indirect)
         reference = self._add(node)
         return Branch(
@@ -325,9 +330,12 @@ class TreeWriter(TreeReader):
 
 def _parts(entries: Sequence[Any], height: int, most: int) -> Iterator[list[Any]]:
     """Entries of one node after the other, about alike in size."""
-    sizes = [_size(entry, height) for entry in entries]
+    sizes = _sizes(entries, height)
     fewest = 2 if height else 1
     total = sum(sizes)
+    if 0 < len(entries) <= _MOST_ENTRIES and total + _NODE <= most:
+        yield list(entries)
+        return
     begin = 0
     while begin < len(entries):
         nodes = max(-(-(total + _NODE) // most), -(-(len(entries) - begin) // _MOST_ENTRIES))
@@ -347,9 +355,11 @@ def _parts(entries: Sequence[Any], height: int, most: int) -> Iterator[list[Any]
         begin = end
 
 
-def _size(entry: Any, height: int) -> int:  # noqa: ANN401 - an `Item`, or a `Branch`
+def _sizes(entries: Sequence[Any], height: int) -> list[int]:
+    """What items, or branches, take in a node."""
     if height:
-        return len(entry.key) + _INTERIOR_ENTRY + _PATH
-    key, value = entry
-    held = _PATH if isinstance(value, Reference) else len(value)
-    return len(key) + held + _LEAF_ENTRY
+        return [len(branch.key) + _INTERIOR_ENTRY + _PATH for branch in entries]
+    return [
+        len(key) + (_PATH if isinstance(value, Reference) else len(value)) + _LEAF_ENTRY
+        for key, value in entries
+    ]
