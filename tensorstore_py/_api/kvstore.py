@@ -7,6 +7,7 @@ or `bytes`; listings give `bytes`. Nothing here knows what kind of store it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from operator import index
 from typing import Any, TypeAlias, TypeVar
 
@@ -27,10 +28,11 @@ from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.key_range import ALL, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
 from tensorstore_py._interface.overlay import Overlay
-from tensorstore_py._interface.store_abilities import read_as_of
+from tensorstore_py._interface.store_abilities import GroupedWrite, read_as_of
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._spec.context import Context, bind, spec_json
 from tensorstore_py._spec.held import kvstore_object
 from tensorstore_py._spec.pretty import pretty
@@ -198,6 +200,16 @@ class KvStore(Closable, Located):
         except FailedPreconditionError:
             return None
 
+    @uninterrupted
+    def _register(
+        self, store: GroupedWrite, key: str, value: bytes | None, if_equal: bytes | None
+    ) -> Future[TimestampedStorageGeneration]:
+        """Begin a write that is made together with all that were asked for by then."""
+        self._life.check()
+        body = store.register_write(key, value, if_equal)
+        alone = partial(store.write, key, value, if_equal=if_equal)
+        return self._begin(alone if body is None else body, changes=True)
+
     def _begin(
         self,
         body: Callable[[], Coroutine[Any, Any, T]],
@@ -299,7 +311,10 @@ class KvStore(Closable, Located):
         like = None if if_equal is None else as_generation(if_equal, "if_equal")
         if like is None and (stamp := self._stage(whole, data)) is not None:
             return Future(stamp)
-        return self._begin(lambda: self._store.write(whole, data, if_equal=like), changes=True)
+        store = self._store
+        if self._transaction is None and isinstance(store, GroupedWrite):
+            return self._register(store, whole, data, like)
+        return self._begin(lambda: store.write(whole, data, if_equal=like), changes=True)
 
     def list(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Future[Listed]:
         """The keys below `path`, without it, in no promised order.

@@ -20,11 +20,12 @@ from tensorstore_py._interface.generation import (
 )
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
-from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Replace, merged
+from tensorstore_py._interface.read_modify_write import Copied, ReadModifyWrite, Replace, merged
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
     DirectoryListing,
+    ReferenceCopy,
     WholeRewrite,
     list_directory,
     update,
@@ -218,6 +219,9 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
             if entry.key not in staged:
                 yield entry
         for key, each in staged.items():
+            if isinstance(each.change, Copied):
+                yield ListEntry(key, each.change.value.size)
+                continue
             value = await self._value(key, each, listing=True)
             if value is not None:
                 yield ListEntry(key, memoryview(value).nbytes)
@@ -240,7 +244,9 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
         """Whether anything is at a key, or below a directory, of which some keys are staged."""
         for key in keys:
             staged = self._staged.get(key)
-            if staged is None or await self._value(key, staged, listing=True) is not None:
+            if staged is None or isinstance(staged.change, Copied):
+                return True
+            if await self._value(key, staged, listing=True) is not None:
                 return True
         if start.endswith("/"):
             async for _ in self.list(KeyRange.prefix(start)):
@@ -286,12 +292,13 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
 
     async def _commit_together(self, base: AtomicBatch) -> None:
         attempts: Attempts | None = None
+        refers = isinstance(base, ReferenceCopy)
         while True:
             conditions = dict(self._conditions)
-            values: dict[str, Buffer | None] = {}
+            values: dict[str, Any] = {}  # stored values among them only if the store takes them
             for key, staged in self._staged.items():
                 change = staged.change
-                if isinstance(change, Replace):
+                if isinstance(change, Replace) or (refers and isinstance(change, Copied)):
                     values[key] = change.value
                     continue
                 values[key] = await self._value(key, staged)
@@ -365,6 +372,8 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
             return known.value
         if staged.change.replaces:
             value = await staged.change.apply(None)
+            if isinstance(staged.change, Copied):
+                return value  # and it stays a reference
             staged.value = _Value(value, None)
             staged.change = Replace(value)
             return value

@@ -38,7 +38,7 @@ from tensorstore_py._interface.kvstore import (
     ListEntry,
     ReadResult,
 )
-from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite
+from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite, StoredValue
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
@@ -46,7 +46,9 @@ from tensorstore_py._interface.store_abilities import (
     BulkWrite,
     CachedRead,
     DirectoryListing,
+    GroupedWrite,
     RangeRead,
+    ReferenceCopy,
     SegmentedWrite,
     ServerCopy,
     Splice,
@@ -55,6 +57,7 @@ from tensorstore_py._interface.store_abilities import (
     read_ranges,
     splice,
     update_each,
+    write_segments,
 )
 from tensorstore_py._runtime.awaitable_bridge import in_other_loop
 from tensorstore_py._runtime.buffers import joined
@@ -65,7 +68,7 @@ from tensorstore_py._runtime.fan_out import (
 from tensorstore_py._runtime.fork import (
     Forkable,
 )
-from tensorstore_py._runtime.group_commit import GroupCommit, PendingChange
+from tensorstore_py._runtime.group_commit import GroupCommit, PendingChange, Registered
 from tensorstore_py._runtime.interpreter_lock import IoLock
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py._runtime.limiters import Semaphore, ThreadLimiter
@@ -135,6 +138,7 @@ __all__ = [
     "ForeignErrors",
     "Forkable",
     "GroupCommit",
+    "GroupedWrite",
     "Held",
     "IoLock",
     "JsonForm",
@@ -153,6 +157,8 @@ __all__ = [
     "RangeRead",
     "ReadModifyWrite",
     "ReadResult",
+    "ReferenceCopy",
+    "Registered",
     "Resource",
     "ResourceField",
     "ResourceModel",
@@ -161,6 +167,7 @@ __all__ = [
     "Semaphore",
     "ServerCopy",
     "Splice",
+    "StoredValue",
     "ThreadLimiter",
     "TimestampedStorageGeneration",
     "WholeRewrite",
@@ -190,4 +197,5 @@ __all__ = [
     "root_url_rest",
     "splice",
     "update_each",
+    "write_segments",
 ]

@@ -304,4 +304,3 @@ def references_in(values: Sequence[Value]) -> list[Reference]:
     if Reference not in set(map(type, values)):
         return []
     return [value for value in values if isinstance(value, Reference)]
-

@@ -36,9 +36,12 @@ from tensorstore_py.plugin.kvstore import (
     holds,
 )
 
-__all__ = ["Change", "Commits", "generation_of"]
+__all__ = ["Change", "Commits", "Given", "generation_of"]
 
 _CONFLICTS: Final = RetryPolicy()
+
+#: A value that is to be stored.
+Given = Value | tuple[Buffer, ...]
 
 
 def generation_of(value: Value | None) -> bytes:
@@ -56,7 +59,7 @@ class Change(PendingChange):
     """What a writer wants: all of it at once, or nothing.
 
     Args:
-        given: by key; None deletes.
+        given: by key, in pieces of memory that never change, or as leaves have it; None deletes.
         conditions: generations that must be the stored ones.
         removed: a range to delete.
 
@@ -68,7 +71,7 @@ class Change(PendingChange):
 
     def __init__(
         self,
-        given: Mapping[bytes, Buffer | None],
+        given: Mapping[bytes, Given | None],
         conditions: Mapping[bytes, bytes],
         removed: KeyRange | None = None,
     ) -> None:
@@ -96,7 +99,7 @@ class Change(PendingChange):
 class _Draft:
     """What several changes amount to, made to one tree in their order."""
 
-    def __init__(self, reader: TreeReader, tree: Tree, place: Callable[[Buffer], Value]) -> None:
+    def __init__(self, reader: TreeReader, tree: Tree, place: Callable[[Given], Value]) -> None:
         self._reader = reader
         self._tree = tree
         self._place = place
@@ -208,11 +211,17 @@ class Commits(GroupCommit[Change]):
         for change in batch:
             change.time = now
 
-    def _place(self, files: NewDataFiles, most_inline: int, value: Buffer) -> Value:
+    def _place(self, files: NewDataFiles, most_inline: int, value: Given) -> Value:
         """A value as a leaf has it: itself, or where it is going to be."""
-        if len(value) <= most_inline:
-            return bytes(value)
-        return files.append(self._prefixes.values, value)
+        if isinstance(value, Reference):
+            return value
+        if isinstance(value, bytes):
+            if len(value) <= most_inline:
+                return value
+            return files.append(self._prefixes.values, value)
+        if sum(map(len, value)) <= most_inline:
+            return b"".join(value)
+        return files.append(self._prefixes.values, *value)
 
     async def _store(
         self, known: Snapshot, manifest: Manifest, edits: Edits, files: NewDataFiles
