@@ -1,5 +1,6 @@
 """What writing to OCDBT databases costs: counted in requests, bytes and copies, never in time."""
 
+import itertools
 import random
 import tracemalloc
 
@@ -217,7 +218,7 @@ class TestColumns:
         data = encode_node(leaf, None)
         assert decode_node(data, b"", len(data)) == leaf
         # The shortest form: each key has what the one before has in common with it only there.
-        shared = [_common(one, two) for one, two in zip(keys, keys[1:], strict=False)]
+        shared = [_common(one, two) for one, two in itertools.pairwise(keys)]
         assert len(b"".join(keys)) - sum(shared) <= len(data)
         assert sum(map(len, keys)) - sum(shared) == _suffix_bytes(data, len(keys))
 
