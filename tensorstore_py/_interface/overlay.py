@@ -9,7 +9,7 @@ stored when it is committed; else nothing of it is.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import (
@@ -20,16 +20,25 @@ from tensorstore_py._interface.generation import (
 )
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
-from tensorstore_py._interface.read_modify_write import Copied, ReadModifyWrite, Replace, merged
+from tensorstore_py._interface.read_modify_write import (
+    Copied,
+    ReadModifyWrite,
+    Replace,
+    ReplaceOwned,
+    merged,
+)
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
     DirectoryListing,
+    GroupedWrite,
     ReferenceCopy,
+    SegmentedWrite,
     WholeRewrite,
     list_directory,
     update,
 )
+from tensorstore_py._runtime.buffers import joined
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.retry import CONFLICTS
@@ -42,6 +51,12 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.retry import Attempts
 
 __all__ = ["Overlay", "generation_of", "write_group"]
+
+
+#: A group of writes is stored when it has so many bytes.
+_TOGETHER: Final = 64 << 20
+#: What is counted of a change whose value is not known yet.
+_ABOUT: Final = 1 << 20
 
 
 class _Value(NamedTuple):
@@ -82,7 +97,7 @@ class _Staged:
         return NO_VALUE if found.value is None else b"\x7f" + number + (found.before or b"")
 
 
-class Overlay(AtomicUpdate, DirectoryListing, KvStore):
+class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
     """See the head of this file.
 
     Args:
@@ -151,7 +166,24 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
-        change = Replace(value).kept()
+        return await self._replace(key, Replace(value).kept(), if_equal)
+
+    async def write_segments(
+        self,
+        key: str,
+        segments: Sequence[Buffer],
+        *,
+        if_equal: bytes | None = None,
+        owned: bool = False,
+    ) -> TimestampedStorageGeneration:
+        if not owned and len(segments) == 1:
+            return await self.write(key, segments[0], if_equal=if_equal)
+        value = segments[0] if len(segments) == 1 else joined(segments)
+        return await self._replace(key, ReplaceOwned(value), if_equal)
+
+    async def _replace(
+        self, key: str, change: ReadModifyWrite, if_equal: bytes | None
+    ) -> TimestampedStorageGeneration:
         if if_equal in (None, UNKNOWN):
             return await self.update(key, change)
         attempts = CONFLICTS.begin("write", partial(self.describe_key, key), inline=self.inline)
@@ -390,13 +422,40 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
 
 
 def write_group(store: KvStore) -> Overlay | None:
-    """What stages changes that belong together, if each alone costs as much as the whole store.
+    """What stages changes that belong together, if each alone costs as much as many.
 
     The caller writes to it and ends with `commit`. None: the caller writes to the store.
     """
-    if not isinstance(store, WholeRewrite):
-        return None
-    return Overlay(store, repeatable=False, atomic=False, check=lambda: None)
+    if isinstance(store, WholeRewrite):
+        return Overlay(store, repeatable=False, atomic=False, check=lambda: None)
+    if isinstance(store, AtomicBatch) and isinstance(store, GroupedWrite):
+        return _WriteGroup(store, repeatable=False, atomic=False, check=lambda: None)
+    return None
+
+
+class _WriteGroup(Overlay):
+    """What is stored together, as much of it at a time as memory should hold."""
+
+    _bytes = 0
+
+    def _stage(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
+        value = change.value if isinstance(change, Replace) else None
+        self._bytes += _ABOUT if value is None else memoryview(value).nbytes
+        return super()._stage(key, change)
+
+    async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
+        stamp = await super().update(key, change)
+        if self._bytes >= _TOGETHER:
+            await self._commit_staged()
+        return stamp
+
+    async def _commit_staged(self) -> None:
+        part = Overlay(self.base, repeatable=False, atomic=False, check=self._check)
+        with self._mutex:
+            part._staged, self._staged = self._staged, part._staged
+            part._conditions, self._conditions = self._conditions, part._conditions
+            self._bytes = 0
+        await part.commit()
 
 
 def generation_of(result: ReadResult, if_not_equal: bytes | None) -> bytes:

@@ -24,6 +24,7 @@ __all__ = [
     "CopiedRange",
     "ReadModifyWrite",
     "Replace",
+    "ReplaceOwned",
     "Segment",
     "StoredValue",
     "coalesced",
@@ -148,6 +149,15 @@ class Replace(ReadModifyWrite):
 
     def kept(self) -> Replace:
         return self if self.value is None else Replace(bytes(self.value))
+
+
+class ReplaceOwned(Replace):
+    """The same, by a value whose memory nobody changes."""
+
+    __slots__ = ()
+
+    def kept(self) -> Replace:
+        return self
 
 
 class StoredValue(ABC):

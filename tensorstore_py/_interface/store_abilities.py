@@ -161,7 +161,7 @@ class AtomicBatch(_Store):
         """Store several values: either all of them or, if a condition fails, none.
 
         Args:
-            values: by whole key; None deletes.
+            values: by whole key; None deletes. Their memory does not change any more.
             conditions: generations that must be the stored ones; of any keys.
 
         Returns:

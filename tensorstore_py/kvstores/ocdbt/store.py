@@ -256,4 +256,4 @@ def _given(value: Buffer | StoredValue | None) -> Given | None:
     if isinstance(value, StoredValue):
         assert isinstance(value, CopiedValue)  # `values_of` gives no others
         return value.value
-    return bytes(value)
+    return (value,)

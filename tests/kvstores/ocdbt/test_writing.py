@@ -4,6 +4,7 @@ import itertools
 import random
 import tracemalloc
 
+import numpy as np
 import pytest
 import tensorstore as reference
 
@@ -12,7 +13,9 @@ from tensorstore_py.kvstores.memory import MemorySpec
 from tensorstore_py.kvstores.ocdbt import commits
 from tensorstore_py.kvstores.ocdbt.btree import Leaf, decode_node, encode_node
 from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
+from tensorstore_py.plugin.kvstore import GroupedWrite
 from tensorstore_py.testing import CountingStore, LoopStore
+from tests.internals import set_group_bytes
 
 LARGE = b"large" * 1000
 MIB = 1 << 20
@@ -111,7 +114,11 @@ class TestCommitting:
 
     def test_what_was_asked_for_is_made_by_whoever_begins_unless_it_was_withdrawn(self):
         kv = ts.KvStore.open("memory://db/|ocdbt:").result()
-        wanted, unwanted = (kv.store.register_write(key, b"2", None) for key in "bc")
+        store = kv.store
+        assert isinstance(store, GroupedWrite)
+        wanted, unwanted = (store.register_write(key, b"2", None) for key in "bc")
+        assert wanted is not None
+        assert unwanted is not None
         unwanted.withdraw()
         kv["a"] = b"1"
         assert kv.list().result() == [b"a", b"b"]
@@ -120,9 +127,12 @@ class TestCommitting:
     def test_generations_are_made_for_who_asks(self, counted, monkeypatch):
         made = []
         original = commits.generation_of
-        monkeypatch.setattr(
-            commits, "generation_of", lambda value: made.append(value) or original(value)
-        )
+
+        def count(value):
+            made.append(value)
+            return original(value)
+
+        monkeypatch.setattr(commits, "generation_of", count)
         kv, _ = counted()
         with ts.Transaction() as transaction:
             staged = kv.with_transaction(transaction)
@@ -173,23 +183,57 @@ class TestLargeValues:
         read = open_anew(reference, tmp_path)
         assert [read[f"k{number}"][:1] for number in range(8)] == [b"%c" % n for n in range(8)]
 
-    def test_an_array_in_one_transaction_is_one_version(self, tmp_path):
-        spec = {
-            "driver": "zarr3",
-            "kvstore": {"driver": "ocdbt", "base": f"file://{tmp_path}/", "path": "a/"},
-            "metadata": {
-                "shape": [64, 64],
-                "data_type": "uint8",
-                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16, 16]}},
-            },
-        }
+
+def array_spec(folder):
+    return {
+        "driver": "zarr3",
+        "kvstore": {"driver": "ocdbt", "base": f"file://{folder}/", "path": "a/"},
+        "metadata": {
+            "shape": [64, 64],
+            "data_type": "uint8",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16, 16]}},
+        },
+    }
+
+
+def theirs(folder):
+    kvstore = {"driver": "ocdbt", "base": f"file://{folder}/", "path": "a/"}
+    return reference.open({"driver": "zarr3", "kvstore": kvstore}).result().read().result()
+
+
+class TestArrays:
+    def test_all_that_a_transaction_writes_is_one_version(self, tmp_path):
         with ts.Transaction() as transaction:
-            store = ts.open(spec, create=True, transaction=transaction).result()
+            store = ts.open(array_spec(tmp_path), create=True, transaction=transaction).result()
             store[...] = 7
-        kvstore = {"driver": "ocdbt", "base": f"file://{tmp_path}/", "path": "a/"}
-        theirs = reference.open({"driver": "zarr3", "kvstore": kvstore}).result()
-        assert (theirs.read().result() == 7).all()
+        assert (theirs(tmp_path) == 7).all()
         assert len(list((tmp_path / "d").iterdir())) == 1
+
+    def test_chunks_of_one_write_are_stored_together(self, tmp_path):
+        store = ts.open(array_spec(tmp_path), create=True).result()
+        store[...] = 7
+        assert len(list((tmp_path / "d").iterdir())) == 2, "one of the metadata, one of the chunks"
+        store[8:56, 8:56] = 9  # parts of chunks
+        assert len(list((tmp_path / "d").iterdir())) == 3
+        wanted = np.full((64, 64), 7, np.uint8)
+        wanted[8:56, 8:56] = 9
+        assert np.array_equal(theirs(tmp_path), wanted)
+
+    def test_but_only_so_many_bytes_of_them(self, tmp_path, monkeypatch):
+        set_group_bytes(monkeypatch, 1000)
+        store = ts.open(array_spec(tmp_path), create=True).result()
+        data = np.random.default_rng(0).integers(0, 255, (64, 64), np.uint8)
+        store[...] = data
+        # 16 chunks of 256 bytes: four at a time; the threads that store may find more or fewer.
+        assert 2 <= len(list((tmp_path / "d").iterdir())) - 1 <= 8
+        assert np.array_equal(theirs(tmp_path), data)
+
+    def test_parts_of_one_chunk_by_writers_at_once_are_all_kept(self, tmp_path):
+        store = ts.open(array_spec(tmp_path), create=True).result()
+        futures = [store[row, :].write(row + 1) for row in range(64)]
+        for future in futures:
+            future.result()
+        assert np.array_equal(theirs(tmp_path)[:, 0], np.arange(1, 65))
 
 
 class TestColumns:
