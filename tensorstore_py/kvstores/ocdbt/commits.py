@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import blake2b
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from tensorstore_py.errors import SpecError
 from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY, Node, Value, encode_node
@@ -32,13 +32,20 @@ from tensorstore_py.plugin.kvstore import (
     KeyRange,
     PendingChange,
     RetryPolicy,
+    ThreadLimiter,
     content_generation,
     holds,
+    offload,
 )
 
 __all__ = ["Change", "Commits", "Given", "generation_of"]
 
 _CONFLICTS: Final = RetryPolicy()
+
+#: Less than so many entries is done at once, wherever that is.
+_FEW: Final = 500
+
+T = TypeVar("T")
 
 #: A value that is to be stored.
 Given = Value | tuple[Buffer, ...]
@@ -141,6 +148,11 @@ class _Draft:
         insort(apart, (low, high))
         self._removed = apart
 
+    @property
+    def size(self) -> int:
+        """How many keys are set or removed."""
+        return len(self._points)
+
     def edits(self) -> Edits:
         keys = sorted(self._points)
         return Edits(self._removed, keys, list(map(self._points.__getitem__, keys)))
@@ -159,6 +171,7 @@ class Commits(GroupCommit[Change]):
         new_config: gives the configuration of a database that is not there yet.
         prefixes: of new data files.
         target_bytes: of a data file.
+        places: each holds one while it computes.
         assumes: whether data files are written before the first manifest is.
     """
 
@@ -168,6 +181,7 @@ class Commits(GroupCommit[Change]):
         new_config: Callable[[], Config],
         prefixes: DataFilePrefixes,
         target_bytes: int,
+        places: ThreadLimiter,
         *,
         assumes: bool = False,
     ) -> None:
@@ -175,6 +189,7 @@ class Commits(GroupCommit[Change]):
         self._new_config = new_config
         self._prefixes = prefixes
         self._target = target_bytes
+        self._places = places
         self._assumes = assumes
         super().__init__(inline=database.inline)
 
@@ -195,7 +210,7 @@ class Commits(GroupCommit[Change]):
             draft = _Draft(TreeReader(database.node), known.tree, place)
             for change in batch:
                 await draft.apply(change)
-            edits = draft.edits()
+            edits = await self._compute(draft.size, draft.edits)
             if edits and (known.time >= began or not any(change.failed for change in batch)):
                 new = await self._store(known, manifest, edits, files)
                 # That nothing changes is only so of the database as it is now.
@@ -210,6 +225,17 @@ class Commits(GroupCommit[Change]):
         now = time.time()
         for change in batch:
             change.time = now
+
+    async def _compute(self, entries: int, function: Callable[[], T]) -> T:
+        """Run a function of so many entries, and not on the loop if that takes long."""
+        if entries < _FEW:
+            return function()
+
+        def hold() -> T:
+            with self._places:
+                return function()
+
+        return await offload(self._inline, hold)
 
     def _place(self, files: NewDataFiles, most_inline: int, value: Given) -> Value:
         """A value as a leaf has it: itself, or where it is going to be."""
@@ -243,7 +269,7 @@ class Commits(GroupCommit[Change]):
             data = encode_version_node(node, config.zstd_level)
             return files.append(self._prefixes.version_nodes, data)
 
-        writer = TreeWriter(load, add, config.max_decoded_node_bytes)
+        writer = TreeWriter(load, add, config.max_decoded_node_bytes, self._compute)
         tree = await writer.changed(known.tree, edits)
         latest = manifest.latest
         if tree == known.tree and latest is not None:

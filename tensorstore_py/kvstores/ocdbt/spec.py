@@ -244,6 +244,7 @@ class SharedDatabase:
             spec.config.new,
             prefixes,
             _DATA_FILE_BYTES if target is None else target,
+            spec.data_copy_concurrency.value,
             assumes=spec.assume_config,
         )
 
@@ -273,7 +274,7 @@ class OcdbtSpec(KvStoreSpec):
         experimental_read_coalescing_interval: understood; without effect.
         coordinator: refused if it has an address.
         cache_pool: where nodes are kept.
-        data_copy_concurrency: understood; without effect.
+        data_copy_concurrency: how many threads change and encode large nodes at a time.
 
     Example:
         >>> OcdbtSpec.from_url("ocdbt:@v3/a/")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.ocdbt.btree import (
@@ -32,6 +32,8 @@ _INTERIOR_ENTRY: Final = 64
 _PATH: Final = 64
 _NODE: Final = 64
 _MOST_ENTRIES: Final = 1 << 20
+
+T = TypeVar("T")
 
 Load = Callable[[Reference], Coroutine[Any, Any, Node]]
 Item = tuple[bytes, Value]
@@ -216,6 +218,13 @@ def _trunk(tree: Tree) -> Branch:
     return Branch(b"", 0, tree.root, tree.statistics)
 
 
+class Compute(Protocol):
+    """Runs a function that computes something of so many entries, where such work is to be done."""
+
+    def __call__(self, entries: int, function: Callable[[], T]) -> Coroutine[Any, Any, T]:
+        """What the function returns."""
+
+
 class TreeWriter(TreeReader):
     """Changes trees.
 
@@ -223,17 +232,21 @@ class TreeWriter(TreeReader):
         load: gives a node.
         add: stores a node with its keys, and says where.
         most: what a node may have at most before it is compressed, in bytes.
+        compute: for what is more than looking up.
     """
 
-    def __init__(self, load: Load, add: Callable[[Node], Reference], most: int) -> None:
+    def __init__(
+        self, load: Load, add: Callable[[Node], Reference], most: int, compute: Compute
+    ) -> None:
         super().__init__(load)
         self._add = add
         self._most = most
+        self._compute = compute
 
     async def changed(self, tree: Tree, edits: Edits) -> Tree:
         """The tree after a change; the same one if nothing changes."""
         if tree.root is MISSING:
-            return self._planted(0, edits.applied([]))
+            return await self._compute(len(edits.keys), lambda: self._planted(0, edits.applied([])))
         found = await self._contents(_trunk(tree), tree.height, edits, b"", b"")
         if found is None:
             return tree
@@ -244,7 +257,8 @@ class TreeWriter(TreeReader):
             height -= 1
             node = await self.node(branch, height)
             found = self._entries(branch, node)
-        return self._planted(height, found)
+        entries = found
+        return await self._compute(len(entries), lambda: self._planted(height, entries))
 
     def _entries(self, branch: Branch, node: Node) -> list[Any]:
         if isinstance(node, Interior):
@@ -260,11 +274,10 @@ class TreeWriter(TreeReader):
         """What a node is going to have: items of a leaf, else branches; None if nothing changes."""
         node = await self.node(branch, height)
         if isinstance(node, Leaf):
-            items = self._entries(branch, node)
-            after = edits.applied(items)
-            # Even what is set to what it is makes a version: who set it may look for that.
-            new = any(value is not None for value in edits.values)
-            return after if new or after != items else None
+            leaf = node
+            return await self._compute(
+                len(leaf.keys) + len(edits.keys), lambda: self._edited(branch, leaf, edits)
+            )
         children = self.branches(branch, node)
         bounds = [first, *(child.key for child in children[1:]), end]
         found: list[Branch] = []
@@ -277,14 +290,21 @@ class TreeWriter(TreeReader):
                 continue
             contents = await self._contents(child, height - 1, part, low, high) if part else None
             if contents is None:
-                found += self._divided(height - 1, fresh)
+                found += await self._divided(height - 1, fresh)
                 fresh = []
                 found.append(child)
             else:
                 changed = True
                 fresh += contents
-        found += self._divided(height - 1, fresh)
+        found += await self._divided(height - 1, fresh)
         return found if changed else None
+
+    def _edited(self, branch: Branch, leaf: Leaf, edits: Edits) -> list[Any] | None:
+        items = self._entries(branch, leaf)
+        after = edits.applied(items)
+        # Even what is set to what it is makes a version: who set it may look for that.
+        new = any(value is not None for value in edits.values)
+        return after if new or after != items else None
 
     def _planted(self, height: int, entries: list[Any]) -> Tree:
         """A tree of these entries, whose nodes are to have this height."""
@@ -298,8 +318,13 @@ class TreeWriter(TreeReader):
             entries = [self._grown(height, part, None) for part in parts]
             height += 1
 
-    def _divided(self, height: int, entries: list[Any]) -> list[Branch]:
-        return [self._grown(height, part, None) for part in _parts(entries, height, self._most)]
+    async def _divided(self, height: int, entries: list[Any]) -> list[Branch]:
+        if not entries:
+            return []
+        parts = _parts(entries, height, self._most)
+        return await self._compute(
+            len(entries), lambda: [self._grown(height, part, None) for part in parts]
+        )
 
     def _grown(self, height: int, entries: list[Any], shared: int | None) -> Branch:
         """A new node; `shared` is how many bytes are left out, as many as can be by default."""
