@@ -13,7 +13,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from tensorstore_py._interface.byte_range import WHOLE
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.kvstore import KvStore, ListEntry, ReadResult
-from tensorstore_py._interface.store_abilities import copy_value, list_keys, read_as_of
+from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._interface.read_modify_write import Copied
+from tensorstore_py._interface.store_abilities import (
+    ReferenceCopy,
+    copy_value,
+    list_keys,
+    read_as_of,
+)
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.future import Future
@@ -145,6 +152,8 @@ class CopyRange(NamedTuple):
 
     async def run(self) -> None:
         """Copy all of it."""
+        if await self._refer():
+            return
         width = None if self.inline else max(self.source.width, self.sink.width)
         listing = self.source.list(self.wanted)
         first = await self._all(listing) if self._feeds_itself() else None
@@ -152,6 +161,27 @@ class CopyRange(NamedTuple):
             await fan_out(self.inline, keys, self._copy_one, count=len(keys), width=width)
             if first:
                 return
+
+    async def _refer(self) -> bool:
+        """Have the target refer to what is stored, if it can; whether that is all."""
+        sink = self.sink
+        base = sink.base if isinstance(sink, Overlay) else sink
+        if not isinstance(base, ReferenceCopy):
+            return False
+        asked = partial(base.values_of, self.source, self.wanted, self.staleness_bound)
+        found = await within(self.inline, base.inline, asked)
+        if found is None:
+            return False
+        copied = {self._target_key(key): value for key, value in found.items()}
+        if isinstance(sink, Overlay):
+            for key, value in copied.items():
+                await sink.update(key, Copied(value))
+        elif copied:
+            await within(self.inline, base.inline, lambda: base.write_batch(copied, {}))
+        return True
+
+    def _target_key(self, key: str) -> str:
+        return self.to_path + key.removeprefix(self.from_path)
 
     async def _read(self, key: str) -> ReadResult:
         if self.staleness_bound is None:
@@ -175,7 +205,7 @@ class CopyRange(NamedTuple):
         return await within(self.inline, self.source.inline, collect)
 
     async def _copy_one(self, key: str) -> None:
-        copied = self.to_path + key.removeprefix(self.from_path)
+        copied = self._target_key(key)
         await copy_key(self.source, key, self.sink, copied, lambda: self._read(key))
 
 

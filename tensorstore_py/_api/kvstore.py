@@ -7,6 +7,7 @@ or `bytes`; listings give `bytes`. Nothing here knows what kind of store it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from operator import index
 from time import time
 from typing import Any, TypeAlias, TypeVar
@@ -28,14 +29,15 @@ from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.key_range import ALL, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
 from tensorstore_py._interface.overlay import Overlay
-from tensorstore_py._interface.store_abilities import CachedRead, read_as_of
+from tensorstore_py._interface.store_abilities import CachedRead, GroupedWrite, read_as_of
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._spec.context import Context, bind, spec_json
 from tensorstore_py._spec.held import kvstore_object
 from tensorstore_py._spec.pretty import pretty
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import FailedPreconditionError, SpecError
 
 __all__ = ["KvStore"]
 
@@ -187,6 +189,28 @@ class KvStore(Closable, Located):
         plain = self._store.base if isinstance(self._store, Overlay) else self._store
         return KvStore.of(self._model, plain, staged, self._life)
 
+    def _stage(self, key: str, value: bytes | None) -> TimestampedStorageGeneration | None:
+        """A write that is staged is done; None if it cannot be, which the operation then tells."""
+        store, transaction = self._store, self._transaction
+        if transaction is None or not isinstance(store, Overlay) or transaction.changing:
+            return None
+        self._life.check()
+        transaction.check_open()
+        try:
+            return store.stage(key, value)
+        except FailedPreconditionError:
+            return None
+
+    @uninterrupted
+    def _register(
+        self, store: GroupedWrite, key: str, value: bytes | None, if_equal: bytes | None
+    ) -> Future[TimestampedStorageGeneration]:
+        """Begin a write that is made together with all that were asked for by then."""
+        self._life.check()
+        body = store.register_write(key, value, if_equal)
+        alone = partial(store.write, key, value, if_equal=if_equal)
+        return self._begin(alone if body is None else body, changes=True)
+
     def _begin(
         self,
         body: Callable[[], Coroutine[Any, Any, T]],
@@ -285,10 +309,15 @@ class KvStore(Closable, Located):
             TypeError: a key, a value or a generation is of another type.
             UnsupportedError: (by the Future) the store is read-only.
         """
-        whole = self.path + as_key(key)
+        whole = self._model.path + as_key(key)
         data = as_value(value)
         like = None if if_equal is None else as_generation(if_equal, "if_equal")
-        return self._begin(lambda: self._store.write(whole, data, if_equal=like), changes=True)
+        if like is None and (stamp := self._stage(whole, data)) is not None:
+            return Future(stamp)
+        store = self._store
+        if self._transaction is None and isinstance(store, GroupedWrite):
+            return self._register(store, whole, data, like)
+        return self._begin(lambda: store.write(whole, data, if_equal=like), changes=True)
 
     def list(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Future[Listed]:
         """The keys below `path`, without it, in no promised order.

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from tensorstore_py._interface.kvstore import Buffer, KvStore, ReadResult
-    from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Segment
+    from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Segment, StoredValue
+    from tensorstore_py._runtime.group_commit import Registered
     from tensorstore_py._runtime.retry import Attempts, RetryPolicy
 
     _Store = KvStore
@@ -49,7 +50,9 @@ __all__ = [
     "BulkWrite",
     "CachedRead",
     "DirectoryListing",
+    "GroupedWrite",
     "RangeRead",
+    "ReferenceCopy",
     "SegmentedWrite",
     "ServerCopy",
     "Splice",
@@ -164,11 +167,49 @@ class AtomicBatch(_Store):
         """Store several values: either all of them or, if a condition fails, none.
 
         Args:
-            values: by whole key; None deletes.
+            values: by whole key; None deletes. Their memory does not change any more.
             conditions: generations that must be the stored ones; of any keys.
 
         Returns:
             None when it is done; else the key of a condition that did not hold.
+        """
+
+
+class ReferenceCopy(AtomicBatch):
+    """Has values that are stored already under other keys, too, without storing them again."""
+
+    @abstractmethod
+    async def values_of(
+        self, source: KvStore, key_range: KeyRange, staleness_bound: float | None
+    ) -> Mapping[str, StoredValue] | None:
+        """The values of a store that `write_batch` takes as they are.
+
+        Args:
+            source: any store.
+            key_range: of whole keys there.
+            staleness_bound: as for `read_as_of`; None: as they are now.
+
+        Returns:
+            By whole key of the source; None if they cannot be had without moving their bytes.
+        """
+
+    @abstractmethod
+    async def write_batch(
+        self, values: Mapping[str, Buffer | StoredValue | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        """See `AtomicBatch`; stored values are those of `values_of`."""
+
+
+class GroupedWrite(_Store):
+    """Stores together what waits to be written, also what has only been asked for."""
+
+    @abstractmethod
+    def register_write(
+        self, key: str, value: bytes | None, if_equal: bytes | None
+    ) -> Registered[TimestampedStorageGeneration] | None:
+        """A write that the next commit makes, whoever begins it; called, the body waits for that.
+
+        Arguments are those of `write`. None: `write` is to be called, which says what is wrong.
         """
 
 

@@ -38,7 +38,7 @@ from tensorstore_py._interface.kvstore import (
     ListEntry,
     ReadResult,
 )
-from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite
+from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite, StoredValue
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
@@ -47,7 +47,9 @@ from tensorstore_py._interface.store_abilities import (
     BulkWrite,
     CachedRead,
     DirectoryListing,
+    GroupedWrite,
     RangeRead,
+    ReferenceCopy,
     SegmentedWrite,
     ServerCopy,
     Splice,
@@ -56,6 +58,7 @@ from tensorstore_py._interface.store_abilities import (
     read_ranges,
     splice,
     update_each,
+    write_segments,
 )
 from tensorstore_py._runtime.awaitable_bridge import in_other_loop
 from tensorstore_py._runtime.buffers import joined
@@ -66,7 +69,7 @@ from tensorstore_py._runtime.fan_out import (
 from tensorstore_py._runtime.fork import (
     Forkable,
 )
-from tensorstore_py._runtime.group_commit import GroupCommit, PendingChange
+from tensorstore_py._runtime.group_commit import GroupCommit, PendingChange, Registered
 from tensorstore_py._runtime.interpreter_lock import IoLock
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py._runtime.limiters import Semaphore, ThreadLimiter
@@ -138,6 +141,7 @@ __all__ = [
     "ForeignErrors",
     "Forkable",
     "GroupCommit",
+    "GroupedWrite",
     "Held",
     "IoLock",
     "JsonForm",
@@ -156,6 +160,8 @@ __all__ = [
     "RangeRead",
     "ReadModifyWrite",
     "ReadResult",
+    "ReferenceCopy",
+    "Registered",
     "Resource",
     "ResourceField",
     "ResourceModel",
@@ -165,6 +171,7 @@ __all__ = [
     "ServerCopy",
     "SingleFlights",
     "Splice",
+    "StoredValue",
     "ThreadLimiter",
     "TimestampedStorageGeneration",
     "WholeRewrite",
@@ -194,4 +201,5 @@ __all__ = [
     "root_url_rest",
     "splice",
     "update_each",
+    "write_segments",
 ]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -46,9 +46,14 @@ __all__ = [
     "Value",
     "decode_node",
     "encode_node",
+    "references_in",
 ]
 
 _MOST_ENTRIES: Final = 1 << 20
+#: As many keys are compared with NumPy, if they are no longer than that, and so many at a time.
+_FEW_KEYS: Final = 16
+_WIDE_KEY: Final = 1000
+_ROWS: Final = 4096
 _INLINE: Final = 0
 _INDIRECT: Final = 1
 #: What keys share with those before is stored once; they may have so many times the bytes of a
@@ -167,7 +172,7 @@ def decode_node(data: bytes, base: bytes, most: int) -> Node:
 
 
 def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int) -> Leaf:
-    shared = _shared_lengths(reader, count)
+    shared = _read_shared_lengths(reader, count)
     suffixes = reader.column(count, LONGEST_KEY)
     keys = read_keys(reader, shared, suffixes, most)
     return Leaf(keys, read_values(reader, files, count))
@@ -176,7 +181,7 @@ def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int)
 def _read_interior(
     reader: Reader, height: int, files: Sequence[DataFile], count: int, most: int
 ) -> Interior:
-    shared = _shared_lengths(reader, count)
+    shared = _read_shared_lengths(reader, count)
     suffixes = reader.column(count, LONGEST_KEY)
     common = reader.varints(count, LONGEST_KEY)
     keys = list(read_keys(reader, shared, suffixes, most))
@@ -188,7 +193,7 @@ def _read_interior(
     return Interior(height, keys, list(map(Child, common, references, statistics)))
 
 
-def _shared_lengths(reader: Reader, count: int) -> Column:
+def _read_shared_lengths(reader: Reader, count: int) -> Column:
     shared = np.zeros(count, np.uint64)
     shared[1:] = reader.column(count - 1, LONGEST_KEY)
     return shared
@@ -224,11 +229,16 @@ def encode_node(node: Node, zstd_level: int | None) -> bytes:
 
 def _write_leaf(writer: Writer, leaf: Leaf) -> None:
     values = list(leaf.values)
-    indirect = [value for value in values if isinstance(value, Reference)]
+    indirect = references_in(values)
     table = DataFileTable(indirect)
     table.write(writer)
     writer.varint(len(values))
     _write_keys(writer, list(leaf.keys), lambda: None)
+    if not indirect:
+        writer.varints(list(map(len, values)))
+        writer.data += bytes(len(values))  # all of them `_INLINE`
+        writer.data += b"".join(cast("list[bytes]", values))
+        return
     writer.varints(
         [value.length if isinstance(value, Reference) else len(value) for value in values]
     )
@@ -251,9 +261,35 @@ def _write_interior(writer: Writer, node: Interior) -> None:
 
 def _write_keys(writer: Writer, keys: Sequence[bytes], between: Callable[[], None]) -> None:
     """Write the lengths of keys, then what stands between, then the keys."""
-    shared = [common_length(one, following) for one, following in pairwise(keys)]
+    shared = _shared_lengths(keys)
     writer.varints(shared)
     starts = [0, *shared]
     writer.varints([len(key) - start for key, start in zip(keys, starts, strict=True)])
     between()
-    writer.data += b"".join(key[start:] for key, start in zip(keys, starts, strict=True))
+    writer.data += b"".join([key[start:] for key, start in zip(keys, starts, strict=True)])
+
+
+def _shared_lengths(keys: Sequence[bytes]) -> list[int]:
+    """How many first bytes each key but the first one has in common with the one before."""
+    if len(keys) < _FEW_KEYS:
+        return [common_length(one, following) for one, following in pairwise(keys)]
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    if int(lengths.max()) > _WIDE_KEY:
+        return [common_length(one, following) for one, following in pairwise(keys)]
+    found: list[int] = []
+    for begin in range(0, len(keys) - 1, _ROWS):
+        rows = slice(begin, begin + _ROWS + 1)
+        # Shorter keys are filled up with zeros, which may be bytes of keys, too.
+        table = np.array(keys[rows]).view(np.uint8).reshape(len(keys[rows]), -1)
+        differs = table[1:] != table[:-1]
+        first = np.where(differs.any(1), differs.argmax(1), table.shape[1])
+        shorter = np.minimum(lengths[rows][1:], lengths[rows][:-1])
+        found += np.minimum(first, shorter).tolist()
+    return found
+
+
+def references_in(values: Sequence[Value]) -> list[Reference]:
+    """The values that are not there, but somewhere else."""
+    if Reference not in set(map(type, values)):
+        return []
+    return [value for value in values if isinstance(value, Reference)]

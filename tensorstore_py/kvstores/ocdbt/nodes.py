@@ -79,5 +79,6 @@ def _size_of(node: Node) -> int:
         return node.keys.size_bytes + node.values.size_bytes
     size = _ENTRY_BYTES * len(node.keys) + sum(map(len, node.keys))
     if isinstance(node, Leaf):
-        size += sum(len(value) for value in node.values if isinstance(value, bytes))
+        # A reference is a tuple of three.
+        size += sum(map(len, node.values))
     return size

@@ -252,6 +252,7 @@ def _shared_database(spec: OcdbtSpec, name: object) -> SharedDatabase:
         spec.config.new,
         prefixes,
         _DATA_FILE_BYTES if target is None else target,
+        spec.data_copy_concurrency.value,
         assumes=spec.assume_config,
     )
     return SharedDatabase(database, commits)
@@ -286,7 +287,7 @@ class OcdbtSpec(KvStoreSpec):
             by default for those that ask in the same moment.
         coordinator: refused if it has an address.
         cache_pool: where nodes are kept.
-        data_copy_concurrency: understood; without effect.
+        data_copy_concurrency: how many threads change and encode large nodes at a time.
 
     Example:
         >>> OcdbtSpec.from_url("ocdbt:@v3/a/")

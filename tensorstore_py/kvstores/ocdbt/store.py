@@ -13,26 +13,31 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tensorstore_py.errors import UnsupportedError
-from tensorstore_py.kvstores.ocdbt.commits import Change, Commits, generation_of
+from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY
+from tensorstore_py.kvstores.ocdbt.commits import Change, Commits, Given, generation_of
+from tensorstore_py.kvstores.ocdbt.copies import CopiedValue, path_between
 from tensorstore_py.kvstores.ocdbt.database import Database, tree_of
 from tensorstore_py.kvstores.ocdbt.references import Reference
 from tensorstore_py.kvstores.ocdbt.tree import Tree, TreeReader
 from tensorstore_py.kvstores.ocdbt.versions import Version
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    UNKNOWN,
     WHOLE,
-    AtomicBatch,
     Buffer,
     BulkListing,
     BulkRead,
     ByteRange,
     CachedRead,
+    GroupedWrite,
     KeyRange,
     KvStore,
     ListEntry,
     RangeRead,
     ReadResult,
+    ReferenceCopy,
+    Registered,
+    SegmentedWrite,
+    StoredValue,
     TimestampedStorageGeneration,
     encode_key,
     holds,
@@ -70,7 +75,16 @@ class SharedDatabase:
         self.commits = commits
 
 
-class OcdbtStore(RangeRead, BulkRead, BulkListing, CachedRead, AtomicBatch, KvStore):
+class OcdbtStore(
+    RangeRead,
+    BulkRead,
+    BulkListing,
+    CachedRead,
+    SegmentedWrite,
+    GroupedWrite,
+    ReferenceCopy,
+    KvStore,
+):
     """See the head of this file.
 
     Args:
@@ -192,22 +206,66 @@ class OcdbtStore(RangeRead, BulkRead, BulkListing, CachedRead, AtomicBatch, KvSt
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
-        name = encode_key(key)
         # A writer may go before its change is made, and change its memory.
         own = value if value is None or isinstance(value, bytes) else bytes(value)
-        change = Change({name: own}, {} if if_equal is None else {name: if_equal})
+        return await self._write(key, own, if_equal)
+
+    async def write_segments(
+        self,
+        key: str,
+        segments: Sequence[Buffer],
+        *,
+        if_equal: bytes | None = None,
+        owned: bool = False,
+    ) -> TimestampedStorageGeneration:
+        pieces = (each if owned or isinstance(each, bytes) else bytes(each) for each in segments)
+        return await self._write(key, tuple(pieces), if_equal)
+
+    async def _write(
+        self, key: str, value: Given | None, if_equal: bytes | None
+    ) -> TimestampedStorageGeneration:
+        name = encode_key(key)
+        change = _one(name, value, if_equal)
         await self._make(change)
-        generation = UNKNOWN if change.failed is not None else change.generations[name]
-        return TimestampedStorageGeneration(generation, change.time)
+        return TimestampedStorageGeneration(change.generation(name), change.time)
+
+    def register_write(
+        self, key: str, value: bytes | None, if_equal: bytes | None
+    ) -> Registered[TimestampedStorageGeneration] | None:
+        name = encode_key(key)
+        if self._version is not None or len(name) > LONGEST_KEY:
+            return None
+        change = _one(name, value, if_equal)
+        self._commits.add(change)
+        return Registered(
+            self._commits,
+            change,
+            lambda: TimestampedStorageGeneration(change.generation(name), change.time),
+        )
+
+    async def values_of(
+        self, source: KvStore, key_range: KeyRange, staleness_bound: float | None
+    ) -> Mapping[str, StoredValue] | None:
+        if not isinstance(source, OcdbtStore):
+            return None
+        between = path_between(self._database, source._database)
+        if between is None:
+            return None
+        found: dict[str, StoredValue] = {}
+        if key_range.empty:
+            return found
+        tree, _ = await source._tree(time.time() if staleness_bound is None else staleness_bound)
+        first, end = key_range.inclusive_min, key_range.exclusive_max
+        async for key, value in source._reader.items(tree, first, end):
+            name = key.decode("utf-8", "surrogateescape")
+            found[name] = CopiedValue(self._database, value, between)
+        return found
 
     async def write_batch(
-        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+        self, values: Mapping[str, Buffer | StoredValue | None], conditions: Mapping[str, bytes]
     ) -> str | None:
         change = Change(
-            {
-                encode_key(key): None if value is None else bytes(value)
-                for key, value in values.items()
-            },
+            {encode_key(key): _given(value) for key, value in values.items()},
             {encode_key(key): generation for key, generation in conditions.items()},
         )
         await self._make(change)
@@ -228,3 +286,16 @@ class OcdbtStore(RangeRead, BulkRead, BulkListing, CachedRead, AtomicBatch, KvSt
     def describe_key(self, key: str) -> str:
         database = f"the OCDBT database {self._database.describe()}"
         return f"{super().describe_key(key)} in {database}" if key else database
+
+
+def _one(name: bytes, value: Given | None, if_equal: bytes | None) -> Change:
+    return Change({name: value}, {} if if_equal is None else {name: if_equal})
+
+
+def _given(value: Buffer | StoredValue | None) -> Given | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, StoredValue):
+        assert isinstance(value, CopiedValue)  # `values_of` gives no others
+        return value.value
+    return (value,)

@@ -8,8 +8,8 @@ neither grow above the size that the database allows nor stay behind nearly empt
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.ocdbt.btree import (
@@ -20,6 +20,7 @@ from tensorstore_py.kvstores.ocdbt.btree import (
     Node,
     Statistics,
     Value,
+    references_in,
 )
 from tensorstore_py.kvstores.ocdbt.columns import KeyColumn
 from tensorstore_py.kvstores.ocdbt.references import MISSING, Reference, common_length
@@ -36,6 +37,7 @@ _NODE: Final = 64
 _MOST_ENTRIES: Final = 1 << 20
 #: How many nodes are loaded at a time, and held until it is their turn.
 _TOGETHER: Final = 16
+
 
 Load = Callable[[Reference], Coroutine[Any, Any, Node]]
 Item = tuple[bytes, Value]
@@ -147,30 +149,25 @@ class Edits(NamedTuple):
             for low, high in self.removed
         )
 
-    def applied(self, items: Iterable[Item]) -> Iterator[Item]:
+    def applied(self, items: list[Item]) -> list[Item]:
         """Keys and values after the change, ascending."""
-        keys, values = self.keys, self.values
-        place = 0
-        for key, value in self._left(items):
-            while place < len(keys) and keys[place] < key:
-                new = values[place]
-                if new is not None:
-                    yield keys[place], new
-                place += 1
-            if place < len(keys) and keys[place] == key:
-                continue  # the new value comes next
-            yield key, value
-        for key, new in zip(keys[place:], values[place:], strict=True):
-            if new is not None:
-                yield key, new
-
-    def _left(self, items: Iterable[Item]) -> Iterator[Item]:
-        if not self.removed:
-            yield from items
-            return
-        for key, value in items:
-            if not any(low <= key and (not high or key < high) for low, high in self.removed):
-                yield key, value
+        for low, high in self.removed:
+            # A key alone comes before the key with its value.
+            begin = bisect_left(items, (low,))
+            end = bisect_left(items, (high,)) if high else len(items)
+            items = items[:begin] + items[end:]
+        pairs = zip(self.keys, self.values, strict=True)
+        if not items:
+            return [(key, value) for key, value in pairs if value is not None]
+        found: list[Item] = []
+        begin, count = 0, len(items)
+        for key, value in pairs:
+            place = bisect_left(items, (key,), begin)
+            found += items[begin:place]
+            begin = place + 1 if place < count and items[place][0] == key else place
+            if value is not None:
+                found.append((key, value))
+        return found + items[begin:]
 
 
 class TreeReader:
@@ -361,6 +358,13 @@ def _trunk(tree: Tree) -> Branch:
     return Branch(b"", 0, tree.root, tree.statistics)
 
 
+class Compute(Protocol):
+    """Runs a function that computes something of so many entries, where such work is to be done."""
+
+    def __call__(self, entries: int, function: Callable[[], T]) -> Coroutine[Any, Any, T]:
+        """What the function returns."""
+
+
 class TreeWriter(TreeReader):
     """Changes trees.
 
@@ -368,17 +372,21 @@ class TreeWriter(TreeReader):
         load: gives a node.
         add: stores a node with its keys, and says where.
         most: what a node may have at most before it is compressed, in bytes.
+        compute: for what is more than looking up.
     """
 
-    def __init__(self, load: Load, add: Callable[[Node], Reference], most: int) -> None:
+    def __init__(
+        self, load: Load, add: Callable[[Node], Reference], most: int, compute: Compute
+    ) -> None:
         super().__init__(load)
         self._add = add
         self._most = max(1, most)
+        self._compute = compute
 
     async def changed(self, tree: Tree, edits: Edits) -> Tree:
         """The tree after a change; the same one if nothing changes."""
         if tree.root is MISSING:
-            return self._planted(0, list(edits.applied(())))
+            return await self._compute(len(edits.keys), lambda: self._planted(0, edits.applied([])))
         found = await self._contents(_trunk(tree), tree.height, edits, b"", b"")
         if found is None:
             return tree
@@ -389,12 +397,15 @@ class TreeWriter(TreeReader):
             height -= 1
             node = await self.node(branch, height)
             found = self._entries(branch, node)
-        return self._planted(height, found)
+        entries = found
+        return await self._compute(len(entries), lambda: self._planted(height, entries))
 
     def _entries(self, branch: Branch, node: Node) -> list[Any]:
         if isinstance(node, Interior):
             return self.branches(branch, node)
         prefix = branch.prefix
+        if not prefix:
+            return list(zip(node.keys, node.values, strict=True))
         return [(prefix + key, value) for key, value in zip(node.keys, node.values, strict=True)]
 
     async def _contents(
@@ -403,11 +414,10 @@ class TreeWriter(TreeReader):
         """What a node is going to have: items of a leaf, else branches; None if nothing changes."""
         node = await self.node(branch, height, end)
         if isinstance(node, Leaf):
-            items = self._entries(branch, node)
-            after = list(edits.applied(items))
-            # Even what is set to what it is makes a version: who set it may look for that.
-            new = any(value is not None for value in edits.values)
-            return None if after == items and not new else after
+            leaf = node
+            return await self._compute(
+                len(leaf.keys) + len(edits.keys), lambda: self._edited(branch, leaf, edits)
+            )
         children = self.branches(branch, node)
         bounds = [first, *(child.key for child in children[1:]), end]
         found: list[Branch] = []
@@ -420,14 +430,21 @@ class TreeWriter(TreeReader):
                 continue
             contents = await self._contents(child, height - 1, part, low, high) if part else None
             if contents is None:
-                found += self._divided(height - 1, fresh)
+                found += await self._divided(height - 1, fresh)
                 fresh = []
                 found.append(child)
             else:
                 changed = True
                 fresh += contents
-        found += self._divided(height - 1, fresh)
+        found += await self._divided(height - 1, fresh)
         return found if changed else None
+
+    def _edited(self, branch: Branch, leaf: Leaf, edits: Edits) -> list[Any] | None:
+        items = self._entries(branch, leaf)
+        after = edits.applied(items)
+        # Even what is set to what it is makes a version: who set it may look for that.
+        new = any(value is not None for value in edits.values)
+        return after if new or after != items else None
 
     def _planted(self, height: int, entries: list[Any]) -> Tree:
         """A tree of these entries, whose nodes are to have this height."""
@@ -441,8 +458,13 @@ class TreeWriter(TreeReader):
             entries = [self._grown(height, part, None) for part in parts]
             height += 1
 
-    def _divided(self, height: int, entries: list[Any]) -> list[Branch]:
-        return [self._grown(height, part, None) for part in _parts(entries, height, self._most)]
+    async def _divided(self, height: int, entries: list[Any]) -> list[Branch]:
+        if not entries:
+            return []
+        parts = _parts(entries, height, self._most)
+        return await self._compute(
+            len(entries), lambda: [self._grown(height, part, None) for part in parts]
+        )
 
     def _grown(self, height: int, entries: list[Any], shared: int | None) -> Branch:
         """A new node; `shared` is how many bytes are left out, as many as can be by default."""
@@ -463,7 +485,7 @@ class TreeWriter(TreeReader):
         else:
             values = [value for _, value in entries]
             node = Leaf(keys, values)
-            indirect = sum(value.length for value in values if isinstance(value, Reference))
+            indirect = sum(value.length for value in references_in(values))
             below = Statistics(len(keys), 0, indirect)
         reference = self._add(node)
         return Branch(
@@ -473,9 +495,12 @@ class TreeWriter(TreeReader):
 
 def _parts(entries: Sequence[Any], height: int, most: int) -> Iterator[list[Any]]:
     """Entries of one node after the other, about alike in size."""
-    sizes = [_size(entry, height) for entry in entries]
+    sizes = _sizes(entries, height)
     fewest = 2 if height else 1
     total = sum(sizes)
+    if 0 < len(entries) <= _MOST_ENTRIES and total + _NODE <= most:
+        yield list(entries)
+        return
     begin = 0
     while begin < len(entries):
         nodes = max(-(-(total + _NODE) // most), -(-(len(entries) - begin) // _MOST_ENTRIES))
@@ -495,9 +520,11 @@ def _parts(entries: Sequence[Any], height: int, most: int) -> Iterator[list[Any]
         begin = end
 
 
-def _size(entry: Any, height: int) -> int:  # noqa: ANN401 - an `Item`, or a `Branch`
+def _sizes(entries: Sequence[Any], height: int) -> list[int]:
+    """What items, or branches, take in a node."""
     if height:
-        return len(entry.key) + _INTERIOR_ENTRY + _PATH
-    key, value = entry
-    held = _PATH if isinstance(value, Reference) else len(value)
-    return len(key) + held + _LEAF_ENTRY
+        return [len(branch.key) + _INTERIOR_ENTRY + _PATH for branch in entries]
+    return [
+        len(key) + (_PATH if isinstance(value, Reference) else len(value)) + _LEAF_ENTRY
+        for key, value in entries
+    ]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorstore_py.errors import DataLossError
 
@@ -168,11 +169,25 @@ class Writer:
 
     def varints(self, values: Sequence[int]) -> None:
         """A column of numbers of variable length."""
-        if values and max(values) < 0x80:
-            self.data += bytes(values)
+        if not values:
             return
-        for value in values:
-            self.varint(value)
+        most = max(values)
+        if most < 0x80:
+            self.data += bytes(values)
+        elif len(values) < _FEW:
+            for value in values:
+                self.varint(value)
+        else:
+            self._add_columns(np.array(values, np.uint64), -(-most.bit_length() // 7))
+
+    def _add_columns(self, values: NDArray[np.uint64], longest: int) -> None:
+        """Add numbers, of which each has `longest` bytes at most: seven bits of all at a time."""
+        left = values[:, None] >> (np.uint64(7) * np.arange(longest, dtype=np.uint64))
+        digits = (left & np.uint64(0x7F)).astype(np.uint8)
+        digits[:, :-1] |= (left[:, 1:] > 0).astype(np.uint8) << 7
+        there = left > 0
+        there[:, 0] = True
+        self.data += digits[there].tobytes()
 
     def unsigned(self, values: Iterable[int]) -> None:
         """A column of numbers of eight bytes, little-endian."""
