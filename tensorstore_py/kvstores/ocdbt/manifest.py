@@ -56,7 +56,7 @@ class Config(NamedTuple):
     uuid: bytes
     kind: ManifestKind = ManifestKind.SINGLE
     max_inline_value_bytes: int = 100
-    max_decoded_node_bytes: int = 83951616
+    max_decoded_node_bytes: int = 8388608
     version_tree_arity_log2: int = 4
     zstd_level: int | None = 0
 

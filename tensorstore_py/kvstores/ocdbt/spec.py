@@ -126,7 +126,7 @@ class OcdbtConfig(Model):
             on a condition.
         max_inline_value_bytes: larger values are not stored in the leaves of the tree; 100 by
             default.
-        max_decoded_node_bytes: larger nodes are divided; 83951616 by default.
+        max_decoded_node_bytes: larger nodes are divided; 8388608 by default.
         version_tree_arity_log2: how many versions or subtrees a node of the tree of versions has,
             as an exponent of 2; 4 by default.
         compression: of the manifest and of nodes; null for none; zstd by default.

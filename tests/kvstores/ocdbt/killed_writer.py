@@ -62,7 +62,10 @@ import tensorstore_py as ts  # noqa: E402
 
 def values_of(turn):
     """What a turn stores; None deletes."""
-    values = {f"k/{number:03}": b"%d " % turn * (1 + number % 40) for number in range(0, 60, 5)}
+    numbers = range(0, 60, 5)
+    values: dict[str, bytes | None] = {
+        f"k/{number:03}": b"%d " % turn * (1 + number % 40) for number in numbers
+    }
     values[f"gone/{turn - 1}"] = None
     values[f"gone/{turn}"] = b"x" * 1000
     return values

@@ -60,6 +60,17 @@ def test_writers_of_both_libraries_take_turns(tmp_path, config, seed):
         assert contents(open_anew(reference, spec_of(tmp_path))) == model
 
 
+def test_new_databases_have_the_same_configuration(tmp_path):
+    configs = []
+    for library in (ts, reference):
+        folder = tmp_path / library.__name__
+        open_anew(library, spec_of(folder))["a"] = b"1"
+        manifest = decode_manifest((folder / "manifest.ocdbt").read_bytes())
+        configs.append(manifest.config._replace(uuid=b""))
+
+    assert configs[0] == configs[1]
+
+
 @pytest.mark.parametrize("kind", ["single", "numbered"])
 def test_an_assumed_configuration_makes_a_database_for_both(tmp_path, kind):
     spec = spec_of(tmp_path, assume_config=True, config={"manifest_kind": kind})
