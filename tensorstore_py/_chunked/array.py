@@ -497,6 +497,11 @@ class ArrayLayout:
         """The array's whole schema."""
         return self.describe()
 
+    @cached_property
+    def bounds(self) -> IndexDomain:
+        """The domain for data, which never oversteps it; views may, where it can be resized."""
+        return self.domain.mark_bounds_implicit[False]
+
     def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
         """Where chunks begin in between, if they are not of one size."""
         if self.chains is None or dim >= len(self.grid):

@@ -155,9 +155,7 @@ class ChunkedDriver(Driver, Generic[M]):
             growing=growing,
             shapes=None if state.layout.chains is None else ArraysByShape(state.layout.chains),
         )
-        # Bounds that can be resized are implicit: views may overstep them, data never does.
-        bounds = state.layout.domain.mark_bounds_implicit[False]
-        return _Known(state, array, source, bounds, self._pool_part(state))
+        return _Known(state, array, source, state.layout.bounds, self._pool_part(state))
 
     def _reads(self, known: _Known[M]) -> _Reads:
         """What reads it; made for the first read, since many arrays are only opened."""
