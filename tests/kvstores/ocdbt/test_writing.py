@@ -3,6 +3,7 @@
 import itertools
 import random
 import tracemalloc
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import tensorstore as reference
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.memory import MemorySpec
-from tensorstore_py.kvstores.ocdbt import commits
+from tensorstore_py.kvstores.ocdbt import OcdbtSpec, commits
 from tensorstore_py.kvstores.ocdbt.btree import Leaf, decode_node, encode_node
 from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
 from tensorstore_py.plugin.kvstore import GroupedWrite
@@ -144,6 +145,23 @@ class TestCommitting:
             for number in range(100):
                 staged[f"k{number}"] = b"%d" % number
         assert not made
+
+    def test_large_nodes_are_encoded_in_places_of_data_copy_concurrency(self, monkeypatch):
+        context = ts.Context({"data_copy_concurrency": {"limit": 3}})
+        kv = ts.KvStore.open("memory://db/|ocdbt:", context=context).result()
+        limiter = cast("OcdbtSpec", kv.model).data_copy_concurrency.value
+        free = []
+
+        def encode(*arguments):
+            free.append(limiter.available)
+            return encode_node(*arguments)
+
+        monkeypatch.setattr(commits, "encode_node", encode)
+        with ts.Transaction() as transaction:
+            for number in range(1000):
+                kv.with_transaction(transaction)[f"k{number}"] = b"1"
+        assert free == [2]
+        assert limiter.available == 3
 
     def test_only_leaves_that_change_are_written(self, counted):
         kv, files = counted(config={"max_decoded_node_bytes": 1000, "compression": None})
