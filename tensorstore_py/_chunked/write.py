@@ -29,26 +29,26 @@ from tensorstore_py._chunked.modify import (
     encodes_runs,
 )
 from tensorstore_py._chunked.plan import make_plan
-from tensorstore_py._chunked.runs import RUN_BYTES, ChunkRun, run_length, runs
+from tensorstore_py._chunked.runs import RUN_BYTES, run_length, runs
 from tensorstore_py._chunked.selection import select
 from tensorstore_py._chunked.shard import descend
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._interface.driver import BufferOwnership
 from tensorstore_py._interface.overlay import write_group
-from tensorstore_py._interface.store_abilities import WholeRewrite
 from tensorstore_py._runtime.execution import PendingBody
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.interpreter_lock import SHARE_BYTES
 from tensorstore_py._runtime.lru_cache import LruCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
     from tensorstore_py._chunked.array import Array, Cell, ChunkedArray, StoredChunks
     from tensorstore_py._chunked.modify import PendingWrite
     from tensorstore_py._chunked.plan import ChunkSlice, Plan
     from tensorstore_py._chunked.pool import PoolPart, Writes
+    from tensorstore_py._chunked.runs import ChunkRun
     from tensorstore_py._chunked.selection import Axis
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
@@ -130,72 +130,33 @@ async def write_from(
     """
     plan = make_plan(axes, to.array.grid)
     source = _Source(view, ownership, plan.count)
-    most = _group_count(to, plan)
-    if most < 2:
-        writer = _writer_of(to, source)
-        length = writer.run_length(plan)
-        await _write_steps(to.source, writer, _steps(plan, length), plan.count, length)
+    group = write_group(to.source.store) if plan.count > 1 else None
+    if group is None:
+        await _write_each(to, plan, source)
         return
     try:
-        await _write_groups(to, plan, source, most)
+        await _write_each(Target(to.array, to.source.on(group), WriteCombiner(group)), plan, source)
+        await group.commit()
     finally:
         if to.pool is not None:
             to.pool.forget(to.array, axes)
 
 
-def _group_count(to: Target, plan: Plan) -> int:
-    """How many chunks are staged, to be stored together; fewer than two: each is stored alone."""
-    store = to.source.store
-    if plan.count < 2 or not isinstance(store, WholeRewrite):
-        return 0
-    if store.group_bytes is None:
-        return plan.count
-    return store.group_bytes // max(1, to.array.chain.chunk.size_bytes)
-
-
-async def _write_groups(to: Target, plan: Plan, source: _Source, most: int) -> None:
-    """Store the chunks, so many at a time."""
-    length = _writer_of(to._replace(pool=None), source).run_length(plan)
-    steps = _steps(plan, length)
-    for first in steps:
-        group = write_group(to.source.store)
-        assert group is not None
-        stored = to.source.on(group)
-        writer = _writer_of(Target(to.array, stored, WriteCombiner(group)), source)
-        some = _up_to(most, itertools.chain((first,), steps))
-        await _write_steps(stored, writer, some, min(most, plan.count), length)
-        await group.commit()
-
-
-def _up_to(most: int, steps: Iterator[ChunkRun | ChunkSlice]) -> Iterator[ChunkRun | ChunkSlice]:
-    """The next steps, until they have about so many chunks."""
-    for step in steps:
-        yield step
-        most -= len(step.along) if isinstance(step, ChunkRun) else 1
-        if most <= 0:
-            return
-
-
-def _steps(plan: Plan, length: int) -> Iterator[ChunkRun | ChunkSlice]:
-    """The chunks of a plan; as runs of at most so many, if it is not 0."""
-    return runs(plan, length) if length else plan.slices()
-
-
-async def _write_steps(
-    to: StoredChunks, writer: _ChunkWriter, steps: Iterator[Any], count: int, length: int
-) -> None:
-    """Store so many chunks as they come, or runs of them."""
+async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
+    """Store the chunks as they come."""
+    writer = _writer_of(to, source)
+    width, length = to.source.width, writer.run_length(plan)
     if length:
         await fan_out(
             True,
-            steps,
+            runs(plan, length),
             writer.write_run,
-            count=-(-count // length),
-            width=to.width,
+            count=-(-plan.count // length),
+            width=width,
             step_pieces=length if length > 1 else None,
         )
     else:
-        await fan_out(to.inline, steps, writer.write, count=count, width=to.width)
+        await fan_out(to.source.inline, plan.slices(), writer.write, count=plan.count, width=width)
 
 
 def _writer_of(to: Target, source: _Source) -> _ChunkWriter:

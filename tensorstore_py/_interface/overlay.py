@@ -368,8 +368,7 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
 def write_group(store: KvStore) -> Overlay | None:
     """What stages changes that belong together, if each alone costs as much as the whole store.
 
-    The caller writes to it, `WholeRewrite.group_bytes` at most, and ends with `commit`. None: the
-    caller writes to the store.
+    The caller writes to it and ends with `commit`. None: the caller writes to the store.
     """
     if not isinstance(store, WholeRewrite):
         return None

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
@@ -167,15 +167,10 @@ class AtomicBatch(_Store):
 
 
 class WholeRewrite(AtomicBatch):
-    """Is rewritten by each change, as a whole as an archive is, or a good part of it.
+    """Is rewritten as a whole by each change, as an archive is.
 
     Changes that belong together are therefore staged, see `overlay.write_group`.
-
-    Attributes:
-        group_bytes: how much is staged before it is stored; all that belongs together by default.
     """
-
-    group_bytes: ClassVar[int | None] = None
 
 
 class AtomicUpdate(_Store):

@@ -591,18 +591,6 @@ class TestStoresThatAreRewritten:
         expected[5] = 99
         assert array.read().result().tolist() == expected
 
-    @pytest.mark.parametrize("chunks", [1, 4, 7])
-    @pytest.mark.parametrize("transposed", [False, True])
-    def test_so_much_is_stored_together(self, rewritten, chunks, transposed):
-        array = created(rewritten, [12, 12], [4, 3])
-        values = np.arange(144, dtype="uint8").reshape(12, 12)
-        rewritten.changes, rewritten.group_bytes = 0, chunks * 12
-        array.write(values.T if transposed else values).result()
-        assert rewritten.changes <= -(-12 // chunks)
-        if chunks < 7:
-            assert rewritten.changes >= 12 // (2 * chunks)
-        assert np.array_equal(array.read().result(), values.T if transposed else values)
-
     def test_nothing_is_stored_if_one_of_them_is_corrupt(self, rewritten):
         array = created(rewritten, [12], [4])
         array[...] = 1

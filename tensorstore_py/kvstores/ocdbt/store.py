@@ -23,6 +23,7 @@ from tensorstore_py.plugin.kvstore import (
     ALL,
     UNKNOWN,
     WHOLE,
+    AtomicBatch,
     Buffer,
     ByteRange,
     CachedRead,
@@ -32,7 +33,6 @@ from tensorstore_py.plugin.kvstore import (
     RangeRead,
     ReadResult,
     TimestampedStorageGeneration,
-    WholeRewrite,
     encode_key,
     holds,
 )
@@ -58,7 +58,7 @@ class VersionSpec(NamedTuple):
         return self.text if self.generation is None else self.generation
 
 
-class OcdbtStore(RangeRead, CachedRead, WholeRewrite, KvStore):
+class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
     """See the head of this file.
 
     Args:
@@ -66,9 +66,6 @@ class OcdbtStore(RangeRead, CachedRead, WholeRewrite, KvStore):
         commits: who changes it.
         version: the one that is read; None for the latest.
     """
-
-    # A commit makes nodes anew, up to the root, however small what changes is.
-    group_bytes = 2**26
 
     def __init__(
         self, database: Database, commits: Commits, version: VersionSpec | None = None
