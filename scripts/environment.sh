@@ -99,5 +99,6 @@ upgrade() {
   shift
   "$dir/bin/python" -m pip install --quiet --disable-pip-version-check \
     --upgrade --upgrade-strategy eager "$@" \
-    --editable ".[codecs,demo,fast,fsspec,gcs,obstore,s3]" tensorstore zarr zarrs
+    --editable ".[codecs,demo,fast,fsspec,gcs,obstore,s3]" tensorstore zarr zarrs \
+    "orbax-checkpoint; python_version >= '3.12'"
 }

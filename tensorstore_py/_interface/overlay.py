@@ -105,6 +105,9 @@ class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
         repeatable: what is read must be unchanged when the transaction is committed.
         atomic: all changes are stored at once, or none.
         check: called before every operation; raises if the transaction is over.
+
+    Attributes:
+        one_key: it is atomic, and the store underneath changes one key at a time.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
         self.inline = base.inline
         self.width = base.width
         self._repeatable = repeatable
-        self._one_key = atomic and not isinstance(base, AtomicBatch)
+        self.one_key = atomic and not isinstance(base, AtomicBatch)
         self._check = check
         self._staged: dict[str, _Staged] = {}
         self._conditions: dict[str, bytes] = {}
@@ -227,7 +230,7 @@ class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
         """Keep a change on top of what is kept of its key. Call with the mutex held."""
         staged = self._staged.get(key)
         if staged is None:
-            if self._one_key and self._staged:
+            if self.one_key and self._staged:
                 first = next(iter(self._staged))
                 raise FailedPreconditionError(
                     f"cannot change {self.base.describe_key(first)} and "
@@ -309,6 +312,17 @@ class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
         for step in self._afterwards:
             await step()
 
+    async def check_conditions(self) -> None:
+        """Look whether what the transaction rests on is still stored.
+
+        Raises:
+            AbortedError: something was changed by another writer; names the key.
+        """
+        for key, generation in self._conditions.items():
+            found = await self.base.read(key, if_not_equal=generation)
+            if generation_of(found, generation) != generation:
+                raise self._conflict(key)
+
     def spoil(self) -> None:
         """Tell all that what they know of the store may be old."""
         for change in self._changes:
@@ -349,11 +363,8 @@ class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
     async def _commit_one_by_one(self) -> None:
         # What can fail is looked at first, and stored last: metadata after the chunks.
         kept = [key for key in self._conditions if key not in self._staged]
-        for key, generation in self._conditions.items():
-            if len(self._staged) > 1 or kept:
-                found = await self.base.read(key, if_not_equal=generation)
-                if generation_of(found, generation) != generation:
-                    raise self._conflict(key)
+        if len(self._staged) > 1 or kept:
+            await self.check_conditions()
         free = [key for key in self._staged if key not in self._conditions]
 
         async def store(key: str) -> None:

@@ -45,8 +45,10 @@ class Transaction(Handle):
 
     Args:
         atomic: store everything at once or nothing. A store that can change only one key at a time
-            (files, HTTP) allows only one key then. Without it, keys are stored one after the
-            other, and a crash in the middle leaves some of them.
+            (files, HTTP) allows only one key then, and there may be one such store. Of several
+            stores each is changed at once, one after the other, and none if what any of them was
+            read as has changed. Without it, keys are stored one after the other, and a crash in
+            the middle leaves some of them.
         repeatable_read: fail to commit if anything that was read (other than by listing) was
             changed by another writer meanwhile.
 
@@ -267,15 +269,30 @@ class Transaction(Handle):
     async def _commit(self, inline: bool) -> None:
         await self._finish_operations(inline)
         self._state = "closed"
-        changed = [key for _, overlay in self._overlays if (key := overlay.first_changed)]
-        if self._atomic and len(changed) > 1:
-            keys = ", ".join(changed)
-            raise FailedPreconditionError(
-                f"cannot change {keys} in one atomic transaction: they are in different stores; "
-                "use ts.Transaction(), which stores key after key"
-            )
+        if self._atomic:
+            await self._check_stores(inline)
         for _, overlay in self._overlays:
             await within(inline, overlay.inline, overlay.commit)
+
+    async def _check_stores(self, inline: bool) -> None:
+        """Find what an atomic commit to several stores would fail of, before the first changes.
+
+        Raises:
+            AbortedError: another writer changed what was read.
+            FailedPreconditionError: two of the stores change one key at a time.
+        """
+        changed = [overlay for _, overlay in self._overlays if overlay.first_changed is not None]
+        if len(changed) < 2:
+            return
+        single = [overlay.first_changed or "" for overlay in changed if overlay.one_key]
+        if len(single) > 1:
+            raise FailedPreconditionError(
+                f"cannot change {', '.join(single)} in one atomic transaction: they are in "
+                "different stores, which change one key at a time; use ts.Transaction(), which "
+                "stores key after key"
+            )
+        for overlay in changed:
+            await within(inline, overlay.inline, overlay.check_conditions)
 
     async def _finish_operations(self, inline: bool) -> None:
         """Wait for what was begun.

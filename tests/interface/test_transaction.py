@@ -155,14 +155,40 @@ class TestTransaction:
             for each in (store, local):
                 each.with_transaction(transaction)["a"] = b"1"
         assert store["a"] == local["a"] == b"1"
+
+    def test_atomic_stores_and_one_of_files_in_one_atomic_transaction(self, store, tmp_path):
+        database = ts.KvStore.open({"driver": "ocdbt", "base": "memory://database/"}).result()
+        local = files(tmp_path)
+        with ts.Transaction(atomic=True) as transaction:
+            for each in (store, database, local):
+                each.with_transaction(transaction)["a"] = b"2"
+            assert "a" not in local
+        assert store["a"] == database["a"] == local["a"] == b"2"
+
+    def test_two_stores_that_change_one_key_at_a_time(self, store, tmp_path):
+        other = ts.KvStore.open({"driver": "memory", "atomic": False}).result()
+        stores = store, files(tmp_path), other
         transaction = ts.Transaction(atomic=True)
-        for each in (store, local):
+        for each in stores:
             each.with_transaction(transaction)["a"] = b"2"
         with pytest.raises(
-            FailedPreconditionError, match=r'cannot change "a", local file ".*/a" in'
+            FailedPreconditionError, match=r'cannot change local file ".*/a", "a" in'
         ):
             transaction.commit_sync()
-        assert store["a"] == local["a"] == b"1"
+        assert not any("a" in each for each in stores)
+
+    def test_a_conflict_in_the_last_of_several_stores(self, store):
+        database = ts.KvStore.open({"driver": "ocdbt", "base": "memory://database/"}).result()
+        database["read"] = b"1"
+        transaction = ts.Transaction(atomic=True, repeatable_read=True)
+        store.with_transaction(transaction)["a"] = b"2"
+        staged = database.with_transaction(transaction)
+        staged["copy"] = staged["read"]
+        database["read"] = b"3"
+        with pytest.raises(AbortedError, match="read"):
+            transaction.commit_sync()
+        assert "a" not in store
+        assert "copy" not in database
 
     def test_a_store_copied_in_a_transaction(self, store, tmp_path):
         for key in "abc":
