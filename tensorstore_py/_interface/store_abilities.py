@@ -24,6 +24,7 @@ from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedS
 from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.read_modify_write import CopiedRange, coalesced
 from tensorstore_py._runtime.buffers import joined
+from tensorstore_py._runtime.metrics import counter
 from tensorstore_py._runtime.retry import CONFLICTS, DOUBTS
 from tensorstore_py.errors import AbortedError
 
@@ -67,6 +68,11 @@ __all__ = [
     "write_segments",
     "write_values",
 ]
+
+
+_CONFLICTS = counter(
+    "/tensorstore/kvstore/transaction_retries", "changes made again, as others were faster"
+)
 
 
 # The abilities.
@@ -427,6 +433,7 @@ async def conditional_update(
             continue
         if attempts is None:
             attempts = policy.begin("update", where, inline=store.inline)
+        _CONFLICTS.note(1)
         await attempts.lost(before)
 
 

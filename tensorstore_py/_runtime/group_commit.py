@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
+from tensorstore_py._runtime.metrics import Sums, register
 
 __all__ = ["GroupCommit", "PendingChange"]
 
@@ -32,6 +33,12 @@ class PendingChange:
 
 
 C = TypeVar("C", bound=PendingChange)
+_COMMITS: Final = register(
+    Sums(
+        ("/tensorstore/group_commit/commits", "changes of several writers, made as one", ""),
+        ("/tensorstore/group_commit/changes", "changes of one writer each, in all of them", ""),
+    )
+)
 
 
 class GroupCommit(Forkable, Generic[C]):
@@ -86,6 +93,7 @@ class GroupCommit(Forkable, Generic[C]):
                 return
             with self._mutex:
                 batch, self._waiting = self._waiting, []
+            _COMMITS.note((1, len(batch)))
             try:
                 await self.commit(batch)
             except Exception as error:

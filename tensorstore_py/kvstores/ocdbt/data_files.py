@@ -10,9 +10,14 @@ import secrets
 from typing import NamedTuple
 
 from tensorstore_py.kvstores.ocdbt.references import DataFile, Reference
-from tensorstore_py.plugin.kvstore import Buffer, KvStore, fan_out, joined
+from tensorstore_py.plugin.kvstore import Buffer, KvStore, fan_out, histogram, joined
 
 __all__ = ["DataFilePrefixes", "NewDataFiles"]
+
+
+_SIZES = histogram(
+    "/tensorstore/kvstore/ocdbt/indirect_data_write_size", "sizes of new data files", "bytes"
+)
 
 
 class DataFilePrefixes(NamedTuple):
@@ -68,5 +73,6 @@ class NewDataFiles:
         async def store(new: _NewFile) -> None:
             value = new.pieces[0] if len(new.pieces) == 1 else joined(new.pieces)
             await self._base.write(self._root + new.file.path.decode(), value)
+            _SIZES.note(new.size)
 
         await fan_out(self._base.inline, files, store, count=len(files), width=self._base.width)

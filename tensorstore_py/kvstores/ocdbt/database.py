@@ -43,6 +43,7 @@ from tensorstore_py.plugin.kvstore import (
     KeyRange,
     KvStore,
     RetryPolicy,
+    counter,
     offload,
 )
 
@@ -56,6 +57,14 @@ _NUMBERED: Final = re.compile(r"manifest\.([0-9a-f]{16})")
 _KEPT: Final = 128
 #: Nodes of the largest size that a configuration allows still have one entry too many now and then.
 _SLACK: Final = 1 << 21
+
+
+_UPDATES = counter(
+    "/tensorstore/kvstore/ocdbt/manifest_updates", "manifests that replaced another one"
+)
+_LOST = counter(
+    "/tensorstore/kvstore/ocdbt/manifest_update_errors", "manifests not stored: others were faster"
+)
 
 
 class Place(NamedTuple):
@@ -244,7 +253,9 @@ class Database:
             manifest = manifest._replace(config=config._replace(kind=ManifestKind.SINGLE))
         stamp = await store.write(key, encode_manifest(manifest), if_equal=generation)
         if stamp.generation == UNKNOWN:
+            _LOST.note(1)
             return None
+        _UPDATES.note(1)
         if config.kind is ManifestKind.NUMBERED:
             for number in numbers[:-_KEPT]:
                 await store.write(f"{root}manifest.{number:016x}", None)
