@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from tensorstore_py._net.failures import Failure
 from tensorstore_py._net.idle_timeout import idle_limit_s, least_rate
@@ -36,7 +36,7 @@ _FLAG: Final = re.compile(r"--?tensorstore_verbose_logging(?:=(.*))?", re.DOTALL
 
 def experimental_collect_matching_metrics(
     metric_prefix: str = "", include_zero_metrics: bool = False
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:  # JSON
     """What was counted in this process so far, as JSON; a forked child begins at zero.
 
     Args:
@@ -63,7 +63,7 @@ def experimental_collect_matching_metrics(
     return [_json(metric) for metric in found]
 
 
-def _json(metric: Collected) -> dict[str, object]:
+def _json(metric: Collected) -> dict[str, Any]:
     return {"name": metric.name, "values": [_json_value(point) for point in metric.points]}
 
 

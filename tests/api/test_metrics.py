@@ -7,7 +7,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -43,7 +43,8 @@ def numbers(prefix="/tensorstore/"):
 @contextmanager
 def more(prefix="/tensorstore/"):
     """What is counted within the block, if it is anything."""
-    before, found = numbers(prefix), {}
+    before = numbers(prefix)
+    found: dict[str, Any] = {}
     yield found
     for name, value in numbers(prefix).items():
         if value - before.get(name, 0):
@@ -223,7 +224,7 @@ class TestHttp:
             pushed.append(request)
             return Reply(202)
 
-        pushed = []
+        pushed: list[Any] = []
         server = FaultServer(handle)
         with server.running():
             future = ts.experimental_push_metrics_to_prometheus(
@@ -299,8 +300,10 @@ SAMPLE = re.compile(
 
 def check_exposition(lines):
     """The rules of the text format: each family once, typed before its samples, buckets add up."""
-    types, seen, buckets = {}, set(), {}
-    current = None
+    types: dict[str, str] = {}
+    seen = set()
+    buckets: dict[str, list[tuple[float, float]]] = {}
+    current = ""
     for line in lines:
         if line.startswith("# TYPE "):
             _, _, name, kind = line.split()
@@ -319,13 +322,13 @@ def check_exposition(lines):
         family = re.sub("_(bucket|sum|count)$", "", name) if types[current] == "histogram" else name
         assert family == current, line
         if name.endswith("_bucket"):
-            limit = float(re.search('le="([^"]*)"', labels)[1])
+            limit = float(labels.rpartition('le="')[2].rstrip('"}'))
             buckets.setdefault(family, []).append((limit, float(value)))
     assert types
-    for found in buckets.values():
-        assert found == sorted(found)
-        assert [count for _, count in found] == sorted(count for _, count in found)
-        assert found[-1][0] == float("inf")
+    for each in buckets.values():
+        assert each == sorted(each)
+        assert [count for _, count in each] == sorted(count for _, count in each)
+        assert each[-1][0] == float("inf")
 
 
 class TestThreadsAndProcesses:

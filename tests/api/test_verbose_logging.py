@@ -65,8 +65,9 @@ def test_failures_are_told(told, tmp_path):
     ],
 )
 def test_flags_add_up_unless_they_replace_each_other(told, steps, tells):
+    records = told("")
     for flags, overwrite in steps:
-        records = told(flags, overwrite=overwrite)
+        told(flags, overwrite=overwrite)
     ts.KvStore.open("memory://").result().write("key", b"1").result()
     assert bool(records) == tells
 
