@@ -27,6 +27,13 @@ from tensorstore_py._api.array import array, virtual_chunked
 from tensorstore_py._api.attributes import Attributes
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.metrics import (
+    experimental_collect_matching_metrics,
+    experimental_collect_prometheus_format_metrics,
+    experimental_push_metrics_to_prometheus,
+    experimental_update_verbose_logging,
+    parse_tensorstore_flags,
+)
 from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec, load_spec
 from tensorstore_py._api.tensorstore import NumpyView, TensorStore
@@ -238,6 +245,10 @@ __all__ = [
     "download",
     "downsample",
     "dtype",
+    "experimental_collect_matching_metrics",
+    "experimental_collect_prometheus_format_metrics",
+    "experimental_push_metrics_to_prometheus",
+    "experimental_update_verbose_logging",
     "float4_e2m1fn",
     "float8_e3m4",
     "float8_e4m3b11fnuz",
@@ -265,6 +276,7 @@ __all__ = [
     "newaxis",
     "open",
     "overlay",
+    "parse_tensorstore_flags",
     "plan",
     "pyramid",
     "rechunk",

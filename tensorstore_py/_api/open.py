@@ -212,7 +212,9 @@ def _not_a_spec(found: object) -> Exception:
         return TypeError("an array in memory becomes a TensorStore by ts.array(...)")
     if isinstance(found, Future):
         return TypeError("a Future is no spec; call .result() or await it first")
-    return SpecError(f"expected a dict, a URL or a pathlib.Path, but found {found!r:.60}")
+    return SpecError(
+        f"Expected object, but received: {found!r:.60}; give a dict, a URL or a pathlib.Path"
+    )
 
 
 async def found_instead(model: DriverSpec, error: NotFoundError) -> NotFoundError:

@@ -129,6 +129,9 @@ def parse_spec(json: object) -> DriverSpec:
         json = {"driver": "auto", "kvstore": json}
     if isinstance(json, dict) and _names_a_store(json.get("driver")):
         json = {"driver": "auto", "kvstore": json}
+    if isinstance(json, dict) and "driver" not in json:
+        which = did_you_mean("", drivers.names())
+        raise SpecError(f'Error parsing object member "driver": it is required{which}')
     found = parse_registered(drivers, json, from_url=driver_from_url)
     assert isinstance(found, DriverSpec)
     return found

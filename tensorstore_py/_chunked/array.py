@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from tensorstore_py._chunked.counts import ENCODED
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.chunk_keys import OuterKeys
@@ -35,6 +36,7 @@ from tensorstore_py._interface.store_abilities import (
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.limiters import MemoryBudget, ThreadLimiter
 from tensorstore_py._runtime.lru_cache import LruCache
+from tensorstore_py._runtime.metrics import note
 from tensorstore_py.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -166,30 +168,33 @@ class StoredChunks(ChunkSource):
         """The whole key of a chunk."""
         return self.prefix + self._keys.encode(cell)
 
-    async def read(
+    def read(
         self,
         cell: Cell,
         byte_range: ByteRange = WHOLE,
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
-    ) -> ReadResult:
+    ) -> Coroutine[Any, Any, ReadResult]:
         key = self.prefix + self._keys.encode(cell)
+        # The store's own coroutine, as below: one more around it would cost what counting does.
         store, since = self.store, self._since
         if since is not None:
-            return await read_as_of(
+            return read_as_of(
                 store, key, byte_range, since, if_equal=if_equal, if_not_equal=if_not_equal
             )
-        return await store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
+        return store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
 
-    async def parts(
+    def parts(
         self, cell: Cell, ranges: Sequence[ByteRange], size: int
-    ) -> Sequence[Buffer | None] | None:
-        return await read_parts(self.store, self.key(cell), ranges, size)
+    ) -> Coroutine[Any, Any, Sequence[Buffer | None] | None]:
+        return read_parts(self.store, self.prefix + self._keys.encode(cell), ranges, size)
 
-    async def values(self, cells: Sequence[Cell], room: memoryview) -> Sequence[Buffer | None]:
+    def values(
+        self, cells: Sequence[Cell], room: memoryview
+    ) -> Coroutine[Any, Any, Sequence[Buffer | None]]:
         prefix, encode = self.prefix, self._keys.encode
-        return await read_values(self.store, [prefix + encode(cell) for cell in cells], room)
+        return read_values(self.store, [prefix + encode(cell) for cell in cells], room)
 
     async def write_values(self, cells: Sequence[Cell], values: Sequence[Buffer | None]) -> None:
         """Store several chunks, or delete those with `None`; see `BulkWrite`."""
@@ -364,10 +369,14 @@ class ChunkedArray:
         `stored` are its present bytes, of which some serializers keep a part.
         """
         if self.chain.to_bytes.partial:
-            return self.chain.encode_over(chunk, stored, keep_fill=self.store_fill)
-        if not self.store_fill and self.is_fill(chunk):
+            data = self.chain.encode_over(chunk, stored, keep_fill=self.store_fill)
+        elif not self.store_fill and self.is_fill(chunk):
             return None
-        return self.chain.encode(chunk)
+        else:
+            data = self.chain.encode(chunk)
+        if data is not None:
+            note((ENCODED, (1, memoryview(data).nbytes, chunk.nbytes)))
+        return data
 
 
 def _same(element: object, fill: object) -> bool:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from tensorstore_py._chunked.array import CHUNK_FAILURES
+from tensorstore_py._chunked.counts import DECODED
 from tensorstore_py._chunked.runs import interleaved, runs_of, staging
 from tensorstore_py._interface.byte_range import ByteRange
+from tensorstore_py._runtime.metrics import note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,12 +45,13 @@ class RowRange(NamedTuple):
 class ChunkDecoder:
     """Decodes chunks of one array, of one shape; waits for nothing but a place to do so."""
 
-    __slots__ = ("_chain", "_copying", "_row_bytes", "array")
+    __slots__ = ("_chain", "_copying", "_row_bytes", "_size", "array")
 
     def __init__(self, array: ChunkedArray) -> None:
         self.array = array
         self._chain = array.chain
         self._row_bytes = array.chain.row_bytes
+        self._size = array.chain.chunk.size_bytes
         self._copying = array.limits.copying
 
     def decode(self, cell: Cell, data: Buffer, wanted: Sequence[Wanted]) -> None:
@@ -77,6 +80,7 @@ class ChunkDecoder:
 
     def _decode(self, cell: Cell, data: Buffer, wanted: Sequence[Wanted]) -> None:
         chain = self._chain
+        note((DECODED, (1, len(data), self._size)))
         try:
             if len(wanted) == 1:
                 view, each = wanted[0]
@@ -112,6 +116,7 @@ class ChunkDecoder:
         try:
             chunk = np.empty(chain.chunk.shape, chain.chunk.dtype)
             with self._copying:
+                note((DECODED, (1, len(data), self._size)))
                 chain.decode_into(data, chunk)
         except CHUNK_FAILURES as error:
             raise self.array.corrupt_chunk(cell, error) from error
@@ -135,6 +140,8 @@ class ChunkDecoder:
         """
         chain = self._chain
         size = chain.chunk.size_bytes
+        sizes = [len(data) for data in values if data is not None]
+        note((DECODED, (len(sizes), sum(sizes), len(sizes) * size)))
         with self._copying:
             memory, chunks = staging(chain.chunk, len(cells))
             for number, data in enumerate(values):
@@ -213,6 +220,7 @@ class ChunkDecoder:
                     if data is None:
                         self.fill(cell, wanted)
                         continue
+                    note((DECODED, (1, len(data), len(data))))
                     rows = self._chain.decode_rows(data, high - low)
                     for view, each in wanted:
                         first, *others = each.inside

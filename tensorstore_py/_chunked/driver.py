@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from tensorstore_py._chunked.array import ArraysByShape, ChunkedArray, Limits, StoredChunks
+from tensorstore_py._chunked.counts import CHUNK_READS
 from tensorstore_py._chunked.metadata import MetadataFile
 from tensorstore_py._chunked.modify import WriteCombiner
 from tensorstore_py._chunked.pending import PendingReads
@@ -39,6 +40,7 @@ from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
+from tensorstore_py._runtime.metrics import note
 from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py.errors import (
     DataLossError,
@@ -278,7 +280,9 @@ class ChunkedDriver(Driver, Generic[M]):
         view = selection.view(out)
         since = needed_since(self._spec.recheck_cached_data, self._opened)
         reader = self._reads(known).reader
-        await read_plan(reader, make_plan(selection.axes, known.array.grid), view, since)
+        plan = make_plan(selection.axes, known.array.grid)
+        note((CHUNK_READS, plan.count))
+        await read_plan(reader, plan, view, since)
         return selection.put(view, out)
 
     async def write(self, transform: IndexTransform, source: Array) -> None:

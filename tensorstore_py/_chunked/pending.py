@@ -21,6 +21,7 @@ import math
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from tensorstore_py._chunked.counts import CHUNK_READS
 from tensorstore_py._chunked.plan import cells_of, slices_of
 from tensorstore_py._chunked.pool import needed_since
 from tensorstore_py._chunked.runs import RUN_BYTES
@@ -32,6 +33,7 @@ from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.interpreter_lock import SHARE_BYTES, GrainEstimate
 from tensorstore_py._runtime.keyed_lock import Mutex
+from tensorstore_py._runtime.metrics import note
 from tensorstore_py._runtime.single_flight import SingleFlight
 
 if TYPE_CHECKING:
@@ -213,6 +215,7 @@ class PendingReads(Forkable):
             return None
         since = 0.0 if self.reader.pool is None else needed_since(self._bound, self._opened)
         read = ReadRequest(self, new_array(shape, self._dtype, order), rectangle, cells, since)
+        note((CHUNK_READS, len(cells)))
         table = self._pending
         with self.mutex:
             for each in read.pending:

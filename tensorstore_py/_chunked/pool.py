@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar, cast
 from weakref import ReferenceType, ref
 
+from tensorstore_py._chunked.counts import EVICTIONS, HITS, MISSES, POOL_READS
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._runtime.fork import Forkable
@@ -247,6 +248,7 @@ class ChunkCache(Forkable):
         while True:
             with self._mutex:
                 kept = self._used(key, since)
+                (MISSES if kept is None else HITS).note(1)
                 if kept is not None and kept.time >= since:
                     return kept
                 entry = self._entries.setdefault(key, _Entry())
@@ -260,11 +262,15 @@ class ChunkCache(Forkable):
             found = fetch.found
             if found is not None and found.time >= since and not fetch.outdated:
                 return found
+        outcome = "error"
         try:
             found = await read(kept)
+            is_same = kept is not None and kept.generation == found.generation
+            outcome = "unchanged" if is_same else "changed"
             self.put(key, found)
             fetch.found = found
         finally:
+            POOL_READS.note(outcome)
             self._leave(key, fetch)
         return found
 
@@ -342,6 +348,7 @@ class ChunkCache(Forkable):
         while self._held_bytes > self.limit_bytes:
             # Entries without anything kept are few: they are in use.
             self._forget(next(key for key, each in self._entries.items() if each.kept is not None))
+            EVICTIONS.note(1)
 
     def _forget(self, key: Hashable) -> None:
         entry = self._entries.get(key)

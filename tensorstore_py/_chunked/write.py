@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from tensorstore_py._chunked.counts import CHUNK_WRITES
 from tensorstore_py._chunked.modify import (
     ChunkChange,
     NewValues,
@@ -130,6 +131,7 @@ async def write_from(
     """
     plan = make_plan(axes, to.array.grid)
     source = _Source(view, ownership, plan.count)
+    CHUNK_WRITES.note(plan.count)
     group = write_group(to.source.store) if plan.count > 1 else None
     if group is None:
         await _write_each(to, plan, source)
@@ -334,6 +336,7 @@ class WriteRequest(PendingBody):
             self.withdraw()
             await self._again()
             return
+        CHUNK_WRITES.note(len(self._changes))
         try:
             await self._make_all()
         except BaseException:

@@ -462,7 +462,7 @@ class _Builder:
             )
         except (IndexingError, OutOfRangeError) as problem:
             where = f"dimension {name_dim(self._frame, old_dim)}"
-            raise type(problem)(f"slice of {where}: {problem}") from None
+            raise type(problem)(f"Computing interval slice for {where}: {problem}") from None
         self._bounds[new_dim] = (lower, upper, implicit_lower, implicit_upper)
         self._labels[new_dim] = self._frame.labels[old_dim]
         self._maps[old_dim] = single(offset, term.step, new_dim)

@@ -268,13 +268,12 @@ def _parse_array(term: object) -> Term:
         return ArrayTerm(np.array(array, dtype=np.int64))
     if isinstance(term, np.ndarray):
         raise IndexingError("Arrays used as indices must be of integer (or boolean) type")
+    hint = ""
     if isinstance(term, str):
-        raise IndexingError(
-            f'{term!r} is no index; by the label of a dimension it is ts.d["{term}"][5]'
-        )
+        hint = f'; by the label of a dimension it is ts.d["{term}"][5]'
     raise IndexingError(
         "Only integers, slices (`:`), ellipsis (`...`), tensorstore.newaxis (`None`) and "
-        f"integer or boolean arrays are valid indices, not {term!r}"
+        f"integer or boolean arrays are valid indices, not {term!r}{hint}"
     )
 
 

@@ -12,12 +12,14 @@ they run on). False: methods never block; they run on the library's event loop.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.execution_mode import HasExecutionMode
 from tensorstore_py._interface.generation import TimestampedStorageGeneration, holds
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
+from tensorstore_py._interface.store_metrics import count_operations, metrics_of
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import kvstores
@@ -25,7 +27,9 @@ from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
 from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
+
+    from tensorstore_py._interface.store_metrics import StoreMetrics
 
 
 __all__ = ["Buffer", "KvStore", "KvStoreSpec", "ListEntry", "ReadResult"]
@@ -33,6 +37,7 @@ __all__ = ["Buffer", "KvStore", "KvStoreSpec", "ListEntry", "ReadResult"]
 Buffer = bytes | bytearray | memoryview
 #: How many keys of a listing are held while they are deleted.
 _PAGE: Final = 1000
+S = TypeVar("S", bound="KvStoreSpec")
 State = Literal["unspecified", "missing", "value"]
 
 
@@ -143,11 +148,19 @@ class KvStore(HasExecutionMode, ABC):
         width: how many operations at a time the store makes good use of, or allows.
         identity: equal for stores whose equal keys are one value, however they were opened; None if
             only their specs can tell.
+        metrics: where its operations are counted; None: they are not. Set when it is opened.
+        made_of_others: operations that are made of others of the same store, and counted as these.
     """
 
     inline: bool
     width: int = 64
     identity: str | None = None
+    metrics: StoreMetrics | None = None
+    made_of_others: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        count_operations(cls, KvStore)
 
     @abstractmethod
     async def read(
@@ -243,16 +256,25 @@ class KvStoreSpec(Model):
     Attributes:
         path: what all keys begin with.
         context: shared resources that are defined here, for this spec and all inside it.
+        keeps_values: whether its bytes are its own, and not those of stores underneath.
+        verbose_flag: what switches its log on; None: its driver's name.
     """
 
     data_members: ClassVar[frozenset[str] | None] = frozenset({"context"})
     is_store: ClassVar[bool] = True
+    keeps_values: ClassVar[bool] = True
+    verbose_flag: ClassVar[str | None] = None
 
     json_tag: ClassVar[str | None] = "driver"
     driver: ClassVar[str]
 
     path: str = ""
     context: ContextSpec = NO_CONTEXT
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "open" in vars(cls):
+            cls.open = _with_metrics(cls.open)  # type: ignore[assignment,method-assign]
 
     def open(self) -> KvStore:
         """The live store for this bound spec. No I/O; equal specs may share one store.
@@ -303,3 +325,15 @@ class KvStoreSpec(Model):
             UnsupportedError: the store has no URL form.
         """
         raise UnsupportedError(f'kvstore driver "{cls.driver}" has no URL form like {url}')
+
+
+def _with_metrics(opening: Callable[[S], KvStore]) -> Callable[[S], KvStore]:
+    """`KvStoreSpec.open` of one class, which tells the store whose counts are its own."""
+
+    @wraps(opening)
+    def open_(spec: S) -> KvStore:
+        store = opening(spec)
+        store.metrics = metrics_of(spec.driver, spec.verbose_flag, keeps_values=spec.keeps_values)
+        return store
+
+    return open_

@@ -24,6 +24,7 @@ from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedS
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.read_modify_write import CopiedRange, coalesced
 from tensorstore_py._runtime.buffers import joined
+from tensorstore_py._runtime.metrics import counter
 from tensorstore_py._runtime.retry import CONFLICTS, DOUBTS
 from tensorstore_py.errors import AbortedError
 
@@ -75,6 +76,11 @@ __all__ = [
 
 #: How many keys of a listing are held at a time.
 _PAGE: Final = 1000
+
+
+_CONFLICTS = counter(
+    "/tensorstore/kvstore/transaction_retries", "changes made again, as others were faster"
+)
 
 
 # The abilities.
@@ -509,6 +515,7 @@ async def conditional_update(
             continue
         if attempts is None:
             attempts = policy.begin("update", where, inline=store.inline)
+        _CONFLICTS.note(1)
         await attempts.lost(before)
 
 

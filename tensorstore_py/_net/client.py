@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._net.byte_ranges import range_header
+from tensorstore_py._net.counts import retries_of
 from tensorstore_py._net.failures import Failure, Retryability, damaged
 from tensorstore_py._net.idle_timeout import idle_limit_s, least_rate
 from tensorstore_py._net.message import HttpResponse, retry_after_s, show_url
@@ -82,6 +83,7 @@ class HttpClient:
         self._retries = retries
         self._describe = describe
         self._dialect = HttpDialect() if dialect is None else dialect
+        self._retried = retries_of(self._dialect.name)
         self._signer = signer
         self._redirects = redirects
         self._transport = HttpTransport(
@@ -175,6 +177,7 @@ class HttpClient:
             if delay is None:
                 # Without its cause, whose words may hold the whole URL.
                 raise self._error(request, failure, state.attempts) from None
+            self._retried.note(1)
             if delay:
                 await self._timing.sleep(delay)
             request = request if instead is None else instead

@@ -17,6 +17,7 @@ from tensorstore_py._net.byte_ranges import resolve
 from tensorstore_py._net.checksums import check_digests
 from tensorstore_py._net.connection import request_head
 from tensorstore_py._net.content_encoding import content_encodings, decoded
+from tensorstore_py._net.counts import attempting
 from tensorstore_py._net.failures import Failure, damaged
 from tensorstore_py._net.idle_timeout import IdleTimeout, IdleTimeouts
 from tensorstore_py._net.pool import connection_pool
@@ -71,7 +72,7 @@ class HttpTransport:
         url = request.url
         # What stands before the path: scheme, host and port.
         origin = url[: _path_start(url)]
-        with self._timeouts.watch() as idle:
+        with self._timeouts.watch() as idle, attempting(request) as under_way:
             try:
                 proxy = self._proxies[origin]
             except KeyError:
@@ -79,6 +80,7 @@ class HttpTransport:
             endpoint = connection_pool().endpoint(origin, proxy)
             response, is_value = await self._send(request, endpoint, byte_range, idle)
             response.time = began
+            under_way.response = response
             if is_value:
                 await self._finish(request, response, byte_range, idle)
             return response

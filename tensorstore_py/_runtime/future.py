@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from tensorstore_py._runtime.awaitable_bridge import bridge, loop_waiter
 from tensorstore_py._runtime.fork import check_threads, epoch
 from tensorstore_py._runtime.handle import Handle, MistakenForValue
+from tensorstore_py._runtime.metrics import counter
 from tensorstore_py._runtime.signals import enter, leave, uninterrupted
 from tensorstore_py.errors import AbortedError
 
@@ -48,6 +49,7 @@ __all__ = [
 T = TypeVar("T")
 FutureLike: TypeAlias = "Awaitable[T] | T"
 _log = logging.getLogger(__name__)
+_CALLBACKS = counter("/tensorstore/futures/ready_callbacks", "callbacks of settled Futures")
 
 _UNSET: Any = object()
 
@@ -275,6 +277,7 @@ class Future(MistakenForValue, Handle, Generic[T]):
                     self._callbacks = []
                 self._callbacks.append(callback)
                 return
+        _CALLBACKS.note(1)
         self._call(callback)
 
     def claim(self) -> bool:
@@ -382,6 +385,7 @@ class Future(MistakenForValue, Handle, Generic[T]):
             for waiter in waiters:
                 waiter.release()
         if callbacks is not None:
+            _CALLBACKS.note(len(callbacks))
             for callback in callbacks:
                 self._call(callback)
         return True

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from tensorstore_py._runtime.execution import PendingBody
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
+from tensorstore_py._runtime.metrics import Sums, register
 
 __all__ = ["GroupCommit", "PendingChange", "Registered"]
 
@@ -36,6 +37,12 @@ class PendingChange:
 
 
 C = TypeVar("C", bound=PendingChange)
+_COMMITS: Final = register(
+    Sums(
+        ("/tensorstore/group_commit/commits", "changes of several writers, made as one", ""),
+        ("/tensorstore/group_commit/changes", "changes of one writer each, in all of them", ""),
+    )
+)
 
 
 class Registered(PendingBody, Generic[T]):
@@ -136,6 +143,7 @@ class GroupCommit(Forkable, Generic[C]):
                 return
             with self._mutex:
                 batch, self._waiting = self._waiting, []
+            _COMMITS.note((1, len(batch)))
             try:
                 await self.commit(batch)
             except Exception as error:

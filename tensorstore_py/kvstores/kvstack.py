@@ -295,6 +295,7 @@ class KvStackSpec(KvStoreSpec):
     """
 
     data_members: ClassVar[frozenset[str] | None] = frozenset({"layers"})
+    keeps_values: ClassVar[bool] = False
 
     layers: tuple[StackLayer, ...]
 

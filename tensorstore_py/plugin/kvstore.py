@@ -76,6 +76,7 @@ from tensorstore_py._runtime.limiters import Semaphore, ThreadLimiter
 from tensorstore_py._runtime.loop import (
     on_loop_end,
 )
+from tensorstore_py._runtime.metrics import counter, histogram
 from tensorstore_py._runtime.retry import RetryPolicy
 from tensorstore_py._runtime.signals import (
     pause,
@@ -180,6 +181,7 @@ __all__ = [
     "conditional_update",
     "content_generation",
     "context_resource",
+    "counter",
     "decode_path",
     "decode_streams",
     "describe",
@@ -187,6 +189,7 @@ __all__ = [
     "encode_path",
     "fan_out",
     "field_validator",
+    "histogram",
     "holds",
     "in_one_mode",
     "in_other_loop",

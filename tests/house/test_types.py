@@ -23,6 +23,7 @@ UNKNOWN = {
     "Group.__getitem__": "an array or a group, whichever is there",
     "Plan.__init__": "what a call gives",
     "Plan.run": "what a call gives",
+    "experimental_collect_matching_metrics": "JSON",
     "json_schema": "JSON",
     "plan": "what a call gives",
     "reduce": "scalars, arrays and histograms of whichever type",

@@ -107,7 +107,7 @@ class TestNumpyStyle:
             (
                 (slice(1, 11),),
                 OutOfRangeError,
-                r'slice of dimension 0 \("x"\): \[1, 11\) is outside \[0, 10\)',
+                r'slice for dimension 0 \("x"\): \[1, 11\) is outside \[0, 10\)',
             ),
             ((slice(5, 2),), IndexingError, "5:2 ends before it starts"),
             ((10,), OutOfRangeError, r'index 10 is outside \[0, 10\) of dimension 0 \("x"\)'),

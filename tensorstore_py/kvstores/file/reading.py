@@ -41,6 +41,7 @@ from tensorstore_py.plugin.kvstore import (
     ReadResult,
     ThreadLimiter,
     TimestampedStorageGeneration,
+    counter,
     pause,
 )
 
@@ -199,6 +200,7 @@ FETCHERS: Final[dict[ReadMode, tuple[Callable[[str], int], Fetch]]] = {
 
 
 T = TypeVar("T")
+_RETRIES: Final = counter("/tensorstore/kvstore/file/retries", "file: operations tried again")
 
 #: Inside the class `list` is a method.
 Results = list[ReadResult]
@@ -385,6 +387,7 @@ class FileReads(RangeRead, BulkRead, DirectoryListing, KvStore):
             typed = translate(error, action, key, attempt + 1)
             if attempt >= self._retries.max_retries or not isinstance(typed, UnavailableError):
                 raise typed from error
+            _RETRIES.note(1)
             pause(self._retries.delay_s(attempt))
             attempt += 1
             try:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from time import perf_counter
 from typing import Final, TypeVar
 
 from tensorstore_py.kvstores.file.paths import check_key
@@ -39,6 +40,7 @@ from tensorstore_py.plugin.kvstore import (
     IoLock,
     KeyRange,
     ReadModifyWrite,
+    ReadResult,
     SegmentedWrite,
     Splice,
     ThreadLimiter,
@@ -121,8 +123,20 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
     ) -> Outcomes:
         if self._sync:  # writes that wait for the disk leave the interpreter to others
             return await update_each(self, keys, changes)
+        began = perf_counter()
         with _TURNS.acquire(), self._places:
             found = [_tried(partial(self._read, key, WHOLE, None, None)) for key in keys]
+        self._note(
+            "read",
+            began,
+            len(keys),
+            [
+                len(result.value)
+                for result in found
+                if isinstance(result, ReadResult) and result.state == "value"
+            ],
+        )
+        sizes: dict[str, int] = {}
         made: list[Callable[[], bytes] | Exception] = []
         for key, change, result in zip(keys, changes, found, strict=True):
             if isinstance(result, Exception):
@@ -135,8 +149,21 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
                 made.append(error)
             else:
                 made.append(partial(self._change, key, value, result.stamp.generation))
+                if value is not None:
+                    sizes[key] = memoryview(value).nbytes
+        began = perf_counter()
         with _TURNS.acquire(), self._places:
             changed = [each if isinstance(each, Exception) else _tried(each) for each in made]
+        self._note(
+            "write",
+            began,
+            len(keys),
+            [
+                sizes[key]
+                for key, generation in zip(keys, changed, strict=True)
+                if key in sizes and isinstance(generation, bytes) and generation != UNKNOWN
+            ],
+        )
         outcomes: list[TimestampedStorageGeneration | Exception] = []
         for key, change, generation in zip(keys, changes, changed, strict=True):
             if isinstance(generation, OSError) or generation == UNKNOWN:  # it may work later
@@ -146,6 +173,12 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
             else:
                 outcomes.append(TimestampedStorageGeneration.now(generation))
         return outcomes
+
+    def _note(self, kind: str, began: float, asked: int, sizes: Sequence[int]) -> None:
+        """Count what is not done by operations of the store that are counted."""
+        if self.metrics is not None:
+            elapsed = perf_counter() - began
+            self.metrics.note((kind, asked, len(sizes), sum(sizes), elapsed))
 
     async def splice(
         self, key: str, segments: Sequence[Segment], *, if_equal: bytes

@@ -116,6 +116,7 @@ class GcsSpec(KvStoreSpec):
         "gcs_request_concurrency", "gcs_request_retries", "experimental_gcs_rate_limiter",
         "data_copy_concurrency",
     })  # fmt: skip
+    verbose_flag: ClassVar[str | None] = "gcs_http"
 
     bucket: str
     gcs_request_concurrency: Resource[Semaphore] = ResourceField("gcs_request_concurrency")

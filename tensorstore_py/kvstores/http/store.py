@@ -313,6 +313,7 @@ class HttpSpec(KvStoreSpec):
     data_members: ClassVar[frozenset[str] | None] = frozenset({
         "http_request_concurrency", "http_request_retries", "data_copy_concurrency",
     })  # fmt: skip
+    verbose_flag: ClassVar[str | None] = "http_kvstore"
 
     base_url: str
     headers: tuple[str, ...] = ()

@@ -10,9 +10,14 @@ import secrets
 from typing import NamedTuple
 
 from tensorstore_py.kvstores.ocdbt.references import DataFile, Reference
-from tensorstore_py.plugin.kvstore import Buffer, KvStore, fan_out, write_segments
+from tensorstore_py.plugin.kvstore import Buffer, KvStore, fan_out, histogram, write_segments
 
 __all__ = ["DataFilePrefixes", "NewDataFiles"]
+
+
+_SIZES = histogram(
+    "/tensorstore/kvstore/ocdbt/indirect_data_write_size", "sizes of new data files", "bytes"
+)
 
 
 class DataFilePrefixes(NamedTuple):
@@ -72,5 +77,6 @@ class NewDataFiles:
         async def store(new: _NewFile) -> None:
             key = self._root + new.file.path.decode()
             await write_segments(self._base, key, new.pieces, owned=True)
+            _SIZES.note(new.size)
 
         await fan_out(self._base.inline, files, store, count=len(files), width=self._base.width)

@@ -42,6 +42,7 @@ from tensorstore_py.plugin.kvstore import (
     KvStore,
     RetryPolicy,
     SingleFlights,
+    counter,
     offload,
 )
 
@@ -55,6 +56,14 @@ _NUMBERED: Final = re.compile(r"manifest\.([0-9a-f]{16})")
 _KEPT: Final = 128
 #: Nodes of the largest size that a configuration allows still have one entry too many now and then.
 _SLACK: Final = 1 << 21
+
+
+_UPDATES = counter(
+    "/tensorstore/kvstore/ocdbt/manifest_updates", "manifests that replaced another one"
+)
+_LOST = counter(
+    "/tensorstore/kvstore/ocdbt/manifest_update_errors", "manifests not stored: others were faster"
+)
 
 
 class Place(NamedTuple):
@@ -264,7 +273,9 @@ class Database:
             f"{root}manifest.ocdbt", encode_manifest(manifest), if_equal=old.generation
         )
         if stamp.generation == UNKNOWN:
+            _LOST.note(1)
             return None
+        _UPDATES.note(1)
         return self.learn(Snapshot(manifest, stamp.generation, sent))
 
     async def _add_numbered(self, old: Snapshot, manifest: Manifest) -> Snapshot | None:
@@ -277,13 +288,16 @@ class Database:
         sent = time.time()
         stamp = await store.write(key, encode_manifest(single), if_equal=NO_VALUE)
         if stamp.generation == UNKNOWN:
+            _LOST.note(1)
             return None
         new = Snapshot(manifest, NO_VALUE, sent, (*old.numbers, version.generation))
         latest = await self._look_up_numbered(new, manifest.config, time.time())
         if latest is not new and await self.by_generation(latest, version.generation) != version:
             # There was one of that number, so long ago that it was removed since.
             await store.write(key, None, if_equal=stamp.generation)
+            _LOST.note(1)
             return None
+        _UPDATES.note(1)
         with suppress(TensorStoreError):  # the commit is done, and the next one removes them, too
             for number in latest.numbers[:-_KEPT]:
                 await store.write(f"{root}manifest.{number:016x}", None)

@@ -299,6 +299,7 @@ class OcdbtSpec(KvStoreSpec):
         "experimental_read_coalescing_threshold_bytes",
         "experimental_read_coalescing_merged_bytes", "experimental_read_coalescing_interval",
     })  # fmt: skip
+    keeps_values: ClassVar[bool] = False
 
     base: KvStoreField
     manifest: KvStoreField | None = None

@@ -238,6 +238,7 @@ class ZipSpec(KvStoreSpec):
     data_members: ClassVar[frozenset[str] | None] = frozenset({
         "base", "compression", "cache_pool", "data_copy_concurrency",
     })  # fmt: skip
+    keeps_values: ClassVar[bool] = False
 
     base: KvStoreField
     compression: Literal["store", "deflate", "zstd", "xz"] = "deflate"
