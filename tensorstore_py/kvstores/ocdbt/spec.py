@@ -16,6 +16,7 @@ from tensorstore_py.kvstores.ocdbt.commits import Commits
 from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes
 from tensorstore_py.kvstores.ocdbt.database import Database, Place
 from tensorstore_py.kvstores.ocdbt.manifest import Config, ManifestKind
+from tensorstore_py.kvstores.ocdbt.names import is_name
 from tensorstore_py.kvstores.ocdbt.nodes import NodeCache
 from tensorstore_py.kvstores.ocdbt.store import OcdbtStore, VersionSpec
 from tensorstore_py.plugin.codec import Field, Model
@@ -40,7 +41,7 @@ from tensorstore_py.plugin.kvstore import (
     kvstore,
 )
 
-__all__ = ["OcdbtSpec"]
+__all__ = ["OcdbtSpec", "parse_version"]
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{32}")
 _TIME: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
@@ -49,10 +50,10 @@ _DATA_FILE_BYTES: Final = 2**31
 
 
 def parse_version(json: object) -> VersionSpec:
-    """The version that a number, or a time such as `"2025-01-01T01:23:45.678Z"`, stands for.
+    """The version that a number, a name, or a time such as `"2025-01-01T01:23:45.678Z"` stands for.
 
     Raises:
-        SpecError: it is neither.
+        SpecError: it is none of these.
 
     Example:
         >>> parse_version(3).text, parse_version("1970-01-01T00:00:01Z").time_ns
@@ -66,9 +67,11 @@ def parse_version(json: object) -> VersionSpec:
         return VersionSpec(json, 0, f"v{json}")
     found = _TIME.fullmatch(json) if isinstance(json, str) else None
     if found is None:
+        if is_name(json):
+            return VersionSpec(None, 0, json, named=True)
         raise SpecError(
-            "expected a generation such as 3, or the time of a commit in UTC such as "
-            f'"2025-01-01T01:23:45.678Z", but found {describe(json)}'
+            "expected a generation such as 3, the time of a commit in UTC such as "
+            f'"2025-01-01T01:23:45.678Z", or the name of a version, but found {describe(json)}'
         )
     *parts, fraction = found.groups()
     year, month, day, hour, minute, second = map(int, parts)
@@ -267,7 +270,7 @@ class OcdbtSpec(KvStoreSpec):
         version_tree_node_data_prefix: what those of files with nodes of the tree of versions do.
         target_data_file_size: a data file that has so many bytes is followed by another one; 0 for
             no limit, 2147483648 by default.
-        version: the generation or time of the version to read; the latest one by default.
+        version: the generation, time or name of the version to read; the latest one by default.
         experimental_read_coalescing_threshold_bytes: understood; without effect.
         experimental_read_coalescing_merged_bytes: understood; without effect.
         experimental_read_coalescing_interval: understood; without effect.
