@@ -1,6 +1,7 @@
 """`ts.ocdbt`: what can be done with OCDBT databases beside reading and writing keys."""
 
 from tensorstore_py.ocdbt.check import check
+from tensorstore_py.ocdbt.compact import CompactReport, compact
 from tensorstore_py.ocdbt.history import (
     Version,
     Versions,
@@ -14,11 +15,13 @@ from tensorstore_py.ocdbt.report import CheckReport, Problem, UnreachedFile
 
 __all__ = [
     "CheckReport",
+    "CompactReport",
     "Problem",
     "UnreachedFile",
     "Version",
     "Versions",
     "check",
+    "compact",
     "name",
     "names",
     "open",
