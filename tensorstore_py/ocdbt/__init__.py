@@ -2,6 +2,7 @@
 
 from tensorstore_py.ocdbt.check import check
 from tensorstore_py.ocdbt.compact import CompactReport, compact
+from tensorstore_py.ocdbt.dump import DistributedCoordinatorServer, dump
 from tensorstore_py.ocdbt.history import (
     Version,
     Versions,
@@ -16,12 +17,14 @@ from tensorstore_py.ocdbt.report import CheckReport, Problem, UnreachedFile
 __all__ = [
     "CheckReport",
     "CompactReport",
+    "DistributedCoordinatorServer",
     "Problem",
     "UnreachedFile",
     "Version",
     "Versions",
     "check",
     "compact",
+    "dump",
     "name",
     "names",
     "open",
