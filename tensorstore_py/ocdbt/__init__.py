@@ -1,7 +1,9 @@
 """`ts.ocdbt`: what can be done with OCDBT databases beside reading and writing keys."""
 
+from tensorstore_py.ocdbt.array_changes import ArrayChange
 from tensorstore_py.ocdbt.check import check
 from tensorstore_py.ocdbt.compact import CompactReport, compact
+from tensorstore_py.ocdbt.diff import KeyChange, VersionDiff, diff
 from tensorstore_py.ocdbt.dump import DistributedCoordinatorServer, dump
 from tensorstore_py.ocdbt.history import (
     Version,
@@ -15,15 +17,19 @@ from tensorstore_py.ocdbt.history import (
 from tensorstore_py.ocdbt.report import CheckReport, Problem, UnreachedFile
 
 __all__ = [
+    "ArrayChange",
     "CheckReport",
     "CompactReport",
     "DistributedCoordinatorServer",
+    "KeyChange",
     "Problem",
     "UnreachedFile",
     "Version",
+    "VersionDiff",
     "Versions",
     "check",
     "compact",
+    "diff",
     "dump",
     "name",
     "names",

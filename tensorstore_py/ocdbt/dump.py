@@ -109,7 +109,7 @@ def parse_location(text: str) -> tuple[str, Reference]:
         >>> parse_location("value::d/1:0:2")[1].file.path
         b'd/1'
     """
-    found = _LOCATION.fullmatch(text) if isinstance(text, str) else None
+    found = _LOCATION.fullmatch(text)
     if found is None or found[1] not in (_VALUE, _NODE, _VERSIONS):
         raise SpecError(
             'expected a location such as "btreenode::d/0123:0:35", of the type value, btreenode or '
