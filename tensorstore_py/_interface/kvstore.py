@@ -25,7 +25,7 @@ from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
 from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
 
 __all__ = ["Buffer", "KvStore", "KvStoreSpec", "ListEntry", "ReadResult"]
@@ -243,9 +243,12 @@ class KvStoreSpec(Model):
     Attributes:
         path: what all keys begin with.
         context: shared resources that are defined here, for this spec and all inside it.
+        detected_by: a key that is in each directory that is a store of this kind, for the driver
+            `auto`; only of stores that have a `base`.
     """
 
     data_members: ClassVar[frozenset[str] | None] = frozenset({"context"})
+    detected_by: ClassVar[str | None] = None
     is_store: ClassVar[bool] = True
 
     json_tag: ClassVar[str | None] = "driver"
@@ -289,6 +292,14 @@ class KvStoreSpec(Model):
             if cls.detects(head):
                 return cls
         return None
+
+    @staticmethod
+    def in_directories() -> Iterator[tuple[type[KvStoreSpec], str]]:
+        """The classes that have `detected_by`, with that."""
+        for cls in kvstores.classes():
+            assert issubclass(cls, KvStoreSpec)
+            if cls.detected_by is not None:
+                yield cls, cls.detected_by
 
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:

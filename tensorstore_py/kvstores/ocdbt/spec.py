@@ -289,6 +289,8 @@ class OcdbtSpec(KvStoreSpec):
         "experimental_read_coalescing_merged_bytes", "experimental_read_coalescing_interval",
     })  # fmt: skip
 
+    detected_by: ClassVar[str | None] = "manifest.ocdbt"
+
     base: KvStoreField
     manifest: KvStoreField | None = None
     config: OcdbtConfig = OcdbtConfig()
