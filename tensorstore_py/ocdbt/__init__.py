@@ -14,6 +14,7 @@ from tensorstore_py.ocdbt.history import (
     unname,
     versions,
 )
+from tensorstore_py.ocdbt.repair import RepairReport, repair
 from tensorstore_py.ocdbt.report import CheckReport, Problem, UnreachedFile
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "DistributedCoordinatorServer",
     "KeyChange",
     "Problem",
+    "RepairReport",
     "UnreachedFile",
     "Version",
     "VersionDiff",
@@ -34,6 +36,7 @@ __all__ = [
     "name",
     "names",
     "open",
+    "repair",
     "unname",
     "versions",
 ]

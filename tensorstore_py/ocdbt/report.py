@@ -56,7 +56,9 @@ class Problem(NamedTuple):
     def __str__(self) -> str:
         at = f"v{self.generation}: " if self.generation else ""
         lost = ""
-        if self.lost:
+        if self.lost and self.kind == "node":
+            lost = f'; {counted(self.lost, "key")} lost, from "{_text(self.first_keys[0])}" on'
+        elif self.lost:
             shown = ", ".join(f'"{_text(key)}"' for key in self.first_keys)
             more = ", …" if self.lost > len(self.first_keys) else ""
             lost = f"; {counted(self.lost, 'key')} lost: {shown}{more}"
@@ -144,6 +146,9 @@ class CheckReport(NamedTuple):
         }
 
     def __str__(self) -> str:
+        if not self.latest:
+            lines = [f"{self.place} has no manifest that can be read"]
+            return "\n".join(lines + [f"  problem    {each}" for each in self.problems])
         which = "all versions" if self.every_version else "the latest version"
         found = f"has {counted(self.problem_count, 'problem')}" if self.problem_count else "is ok"
         within = f"{counted(self.unreached_files, 'whole file')} among it"

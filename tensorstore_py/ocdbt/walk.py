@@ -8,7 +8,7 @@ are known to come.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from tensorstore_py.errors import DataLossError, TensorStoreError
 from tensorstore_py.kvstores.ocdbt.btree import Interior, Leaf, Node, Statistics, decode_node
@@ -18,9 +18,7 @@ from tensorstore_py.kvstores.ocdbt.tree import Branch, TreeReader
 from tensorstore_py.kvstores.ocdbt.versions import Version
 from tensorstore_py.plugin.kvstore import fan_out, offload
 
-__all__ = ["Place", "Visit", "below", "read_node", "trunk", "walk"]
-
-T = TypeVar("T")
+__all__ = ["Place", "Visit", "below", "read_node", "statistics_of", "trunk", "walk"]
 
 #: How many nodes are read at a time, and of how many bytes together.
 _NODES: Final = 32
@@ -107,7 +105,7 @@ def fault(place: Place, node: Node) -> str | None:
         return f"it begins with {prefix + node.keys[0]!r}, before {branch.key!r} of its parent"
     if end and prefix + node.keys[-1] >= end:
         return f"it ends with {prefix + node.keys[-1]!r}, but {end!r} begins the next one"
-    found = _statistics(node, branch.reference.length)
+    found = statistics_of(node, branch.reference.length)
     if found != branch.statistics:
         said = branch.statistics
         names = [name for name in Statistics._fields if getattr(found, name) != getattr(said, name)]
@@ -117,7 +115,8 @@ def fault(place: Place, node: Node) -> str | None:
     return None
 
 
-def _statistics(node: Node, length: int) -> Statistics:
+def statistics_of(node: Node, length: int) -> Statistics:
+    """What a node and all below it amount to, as what refers to it says."""
     if isinstance(node, Leaf):
         indirect = sum(value.length for value in node.values if isinstance(value, Reference))
         return Statistics(len(node.keys), length, indirect)
