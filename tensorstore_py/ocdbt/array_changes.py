@@ -9,7 +9,9 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from tensorstore_py._hierarchy.formats import formats
-from tensorstore_py._hierarchy.node import Hierarchy, Node, read_node
+from tensorstore_py._hierarchy.node import Hierarchy, read_node
+from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._interface.hierarchy import NodeKind
 from tensorstore_py._interface.kvstore import KvStore
 
 __all__ = ["ArrayChange", "ArrayChanges"]
@@ -101,6 +103,11 @@ class ArrayChanges:
             for key in (*form.node_keys, form.attributes_key, form.consolidated_key)
             if key is not None
         }
+        # Formats without groups: what tells an array is all that there is to look for.
+        self._lone = sorted(
+            {key for cls in DriverSpec.detectable() for key in cls.detected_by} - self._documents
+        )
+        self._documents |= {*self._lone}
         self._owners: dict[str, str | None] = {}
         self._found: dict[str, _Gathered] = {}
 
@@ -122,11 +129,11 @@ class ArrayChanges:
         """The array that a key of a directory is a chunk of; None if there is none."""
         if directory in self._owners:
             return self._owners[directory]
-        nodes = [node for side in (0, 1) if (node := await self._node(side, directory))]
+        kinds = [await self._kind(side, directory) for side in (0, 1)]
         owner: str | None
-        if any(node.kind == "array" for node in nodes):
+        if "array" in kinds:
             owner = directory
-        elif nodes or not directory:
+        elif "group" in kinds or not directory:
             owner = None
         else:
             owner = await self._owner(directory.rpartition("/")[0])
@@ -135,20 +142,25 @@ class ArrayChanges:
         self._owners[directory] = owner
         return owner
 
-    async def _node(self, side: int, path: str) -> Node | None:
+    async def _kind(self, side: int, path: str) -> NodeKind | None:
+        """What is at a path of a side; None: nothing."""
         for tree in self._sides[side]:
             node = await read_node(tree, path)
             if node is not None:
-                return node
+                return node.kind
+        tree = self._sides[side][0]
+        for key in self._lone:
+            if (await tree.store.read(tree.below(path) + key)).state == "value":
+                return "array"
         return None
 
     async def result(self) -> tuple[ArrayChange, ...]:
         """What changed, by path."""
         found: list[ArrayChange] = []
         for path, gathered in sorted(self._found.items()):
-            before, after = await self._node(0, path), await self._node(1, path)
-            node = after or before
-            if node is None:
+            before, after = await self._kind(0, path), await self._kind(1, path)
+            kind = after or before
+            if kind is None:
                 continue
             what: What = "changed"
             if before is None or after is None:
@@ -162,7 +174,7 @@ class ArrayChanges:
             found.append(
                 ArrayChange(
                     path,
-                    node.kind,
+                    kind,
                     what,
                     gathered.metadata,
                     counts["added"],

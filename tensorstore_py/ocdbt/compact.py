@@ -388,14 +388,14 @@ def compact(
     Example:
         >>> import tensorstore_py as ts
         >>> db = ts.KvStore.open("memory://|ocdbt:").result()
-        >>> db["a"], db["b"] = b"1" * 1000, b"2" * 1000
+        >>> db["a"], db["b"] = b"1" * 5000, b"2" * 5000
         >>> del db["a"]
         >>> print(ts.ocdbt.compact(db, keep_last=1, dry_run=True).result())
         memory://|ocdbt: would be compacted
           versions  1 of 4 versions
           left      0 mostly dead files, 0 B would be moved
           deleted   0 files, 0 B
-          waiting   1 file, 1.1 KiB
+          waiting   1 file, 5.0 KiB
     """
     for member, value in (("keep_last", keep_last), ("grace", grace), ("live_below", live_below)):
         if value is not None and value < 0:
