@@ -317,11 +317,13 @@ async def run_check(
     found: FoundDatabase, *, every: bool, reads: bool, reporter: Reporter
 ) -> CheckReport:
     """Check a database; see `check`."""
-    files = await files_of(found)
     reporter.begin(0, 0)
     try:
         manifest = await found.manifest()
+        # Listed after the manifest was read: what that needs was there by then.
+        files = await files_of(found)
     except (DataLossError, NotFoundError) as error:
+        files = await files_of(found)
         if isinstance(error, NotFoundError) and not files.own:
             raise
         return _without_manifest(found, files, error)

@@ -102,10 +102,11 @@ class _Repair:
         self._new = NewDataFiles(found.database.data.store, found.database.data.root, 0)
 
     async def run(self) -> RepairReport:
-        files = await files_of(self._found)
         try:
             snapshot = await self._found.snapshot()
+            files = await files_of(self._found)
         except (DataLossError, NotFoundError) as error:
+            files = await files_of(self._found)
             numbers = await self._numbers()
             if isinstance(error, NotFoundError) and not files.own and not numbers:
                 raise

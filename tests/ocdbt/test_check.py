@@ -1,10 +1,12 @@
 """Checks: what is damaged is found, with the keys that are lost, and what nothing needs."""
 
+import importlib
 import random
 
 import pytest
 
 import tensorstore_py as ts
+from tensorstore_py.ocdbt.files import files_of
 from tests.ocdbt.databases import (
     LIBRARIES,
     contents,
@@ -175,3 +177,22 @@ def test_a_name_of_a_version_that_is_gone_is_a_problem(tmp_path):
     report = ts.ocdbt.check(tmp_path).result()
 
     assert [(each.kind, each.generation) for each in report.problems] == [("name", 99)]
+
+
+def test_others_may_commit_while_it_runs(tmp_path, monkeypatch):
+    db = new(tmp_path, max_inline_value_bytes=0)
+    db["a"] = b"1"
+
+    async def then_committed(found):
+        files = await files_of(found)
+        other = ts.KvStore.open(f"file://{tmp_path}/|ocdbt:").result()
+        await other.store.write("late", b"2")
+        return files
+
+    module = importlib.import_module("tensorstore_py.ocdbt.check")  # its function hides it
+    monkeypatch.setattr(module, "files_of", then_committed)
+    report = ts.ocdbt.check(tmp_path).result()
+
+    assert report.ok, str(report)
+    assert report.latest == 2
+    assert contents(tmp_path) == {b"a": b"1", b"late": b"2"}

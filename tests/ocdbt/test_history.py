@@ -8,6 +8,10 @@ import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.memory import MemorySpec
+from tensorstore_py.kvstores.ocdbt.manifest import decode_manifest, encode_manifest
+from tensorstore_py.kvstores.ocdbt.references import DataFile, Reference
+from tensorstore_py.kvstores.ocdbt.versions import encode_version_node
+from tensorstore_py.ocdbt.retention import manifest_of
 from tensorstore_py.testing import CountingStore, LoopStore
 from tests.ocdbt.databases import LIBRARIES, contents, generations, new
 
@@ -167,3 +171,39 @@ def test_a_place_is_a_store_a_spec_a_url_or_a_path(tmp_path):
         assert generations(where) == [3, 2, 1]
     with ts.Transaction() as transaction, pytest.raises(ts.FailedPreconditionError):
         ts.ocdbt.versions(db.with_transaction(transaction))
+
+
+def test_a_hundred_thousand_versions():
+    context = ts.Context()
+    db = ts.KvStore.open("memory://|ocdbt:", context=context).result()
+    db["a"] = b"1"
+    manifest = decode_manifest(db.base["manifest.ocdbt"])
+    latest = manifest.versions[-1]
+    count = 100_000
+    nodes = bytearray()
+    file = DataFile(b"", b"d/" + b"0" * 32)
+
+    def add(node):
+        data = encode_version_node(node, None)
+        offset = len(nodes)
+        nodes.extend(data)
+        return Reference(file, offset, len(data))
+
+    versions = (
+        latest._replace(generation=number, time_ns=latest.time_ns + number)
+        for number in range(1, count + 1)
+    )
+    many = manifest_of(manifest.config, versions, add)
+    db.base[file.path] = bytes(nodes)
+    db.base["manifest.ocdbt"] = encode_manifest(many)
+
+    listing = ts.ocdbt.versions(db)
+    assert next(iter(listing)).generation == count
+    generations = [each.generation for each in ts.ocdbt.versions(db, newest_first=False)]
+    assert generations == list(range(1, count + 1))
+    assert [each.generation for each in ts.ocdbt.versions(db, first=50_000, last=50_002)] == [
+        50_002,
+        50_001,
+        50_000,
+    ]
+    assert ts.ocdbt.open(db, 77_777).result()["a"] == b"1"
