@@ -177,7 +177,8 @@ def test_a_hundred_thousand_versions():
     context = ts.Context()
     db = ts.KvStore.open("memory://|ocdbt:", context=context).result()
     db["a"] = b"1"
-    manifest = decode_manifest(db.base["manifest.ocdbt"])
+    base: Any = db.base
+    manifest = decode_manifest(base["manifest.ocdbt"])
     latest = manifest.versions[-1]
     count = 100_000
     nodes = bytearray()
@@ -194,8 +195,8 @@ def test_a_hundred_thousand_versions():
         for number in range(1, count + 1)
     )
     many = manifest_of(manifest.config, versions, add)
-    db.base[file.path] = bytes(nodes)
-    db.base["manifest.ocdbt"] = encode_manifest(many)
+    base[file.path] = bytes(nodes)
+    base["manifest.ocdbt"] = encode_manifest(many)
 
     listing = ts.ocdbt.versions(db)
     assert next(iter(listing)).generation == count
