@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 from tensorstore_py._api import blockwise, transfer
 from tensorstore_py._chunked import modify, read
+from tensorstore_py._interface import overlay
 from tensorstore_py._net.pool import close_pool
 from tensorstore_py._runtime import executors, fan_out
 from tensorstore_py._runtime.limiters import RateLimiter, _Ledger
@@ -22,6 +23,7 @@ __all__ = [
     "leave_to_callers",
     "looks_for_packages_again",
     "set_block_bytes",
+    "set_group_bytes",
     "set_transfer_piece_bytes",
     "unfinished_continuations",
     "watch_releases",
@@ -33,6 +35,11 @@ def set_block_bytes(monkeypatch, least, most):
     """How much an operation with a progress report reads or writes at a time."""
     monkeypatch.setattr(blockwise, "_LEAST_BYTES", least)
     monkeypatch.setattr(blockwise, "_MOST_BYTES", most)
+
+
+def set_group_bytes(monkeypatch, size):
+    """How much of what belongs together is stored at a time."""
+    monkeypatch.setattr(overlay, "_TOGETHER", size)
 
 
 def set_transfer_piece_bytes(monkeypatch, size):

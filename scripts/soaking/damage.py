@@ -18,6 +18,7 @@ import numpy as np
 import tensorstore_py as ts
 from tensorstore_py.testing import fault_server as faults
 from tensorstore_py.testing.web_values import WebValues
+from tests.fuzz.databases import databases, mutate_database
 from tests.fuzz.mutations import is_document, mutate_bytes, mutate_seed, mutate_text
 from tests.fuzz.seeds import Seed, keep, kept, seeds
 from tests.fuzz.trial import attempt
@@ -76,6 +77,33 @@ class Damage:
                 damaged = mutate_bytes(rng, value)
             seed = seed.changed(key, damaged)
         return seed
+
+
+class Databases:
+    """Manifests and nodes of OCDBT databases that lie, with checksums that are right.
+
+    Args:
+        state: the folder whose `findings` hold what was not stood.
+    """
+
+    name = "databases"
+
+    def __init__(self, state: Path) -> None:
+        self._findings = state / "findings"
+
+    def run(self, number: int, folder: Path) -> None:
+        """One trial."""
+        del folder
+        rng = random.Random(f"{self.name} {number}")
+        found = {seed.name: seed for seed in kept(self._findings)}
+        name = f"{self.name}-{number}"
+        seed = found.get(name) or mutate_database(rng, rng.choice(databases()))
+        try:
+            attempt(seed, measure=rng.random() < 0.1)
+        except BaseException:
+            # names of data files and times of versions are others each time
+            keep(self._findings, replace(seed, name=name))
+            raise
 
 
 _BAD: tuple[Callable[[random.Random], faults.Fault], ...] = (

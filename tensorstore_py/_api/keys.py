@@ -6,15 +6,21 @@ listing waits until its next page is asked for; it runs where the store's operat
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tensorstore_py._interface.byte_range import WHOLE
-from tensorstore_py._interface.key_range import KeyRange, encode_key
+from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.kvstore import KvStore, ListEntry, ReadResult
-from tensorstore_py._interface.store_abilities import copy_value, read_as_of
+from tensorstore_py._interface.overlay import Overlay
+from tensorstore_py._interface.read_modify_write import Copied
+from tensorstore_py._interface.store_abilities import (
+    ReferenceCopy,
+    copy_value,
+    list_keys,
+    read_as_of,
+)
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.future import Future
@@ -48,8 +54,8 @@ class Keys:
 
     Args:
         begin: begins an operation of the store.
-        inline: whether the store's operations run inline.
-        listing: begins a listing.
+        store: whose keys.
+        wanted: which of them.
         skipped: how many bytes to drop from the front of each key.
 
     Example:
@@ -65,48 +71,61 @@ class Keys:
     def __init__(
         self,
         begin: Begin,
-        inline: bool,
-        listing: Callable[[], AsyncIterator[ListEntry]],
+        store: KvStore,
+        wanted: KeyRange,
         skipped: int = 0,
     ) -> None:
-        self._inline = inline
         self._begin = begin
-        self._listing = listing
+        self._store = store
+        self._wanted = wanted
         self._skipped = skipped
 
     def __iter__(self) -> Iterator[bytes]:
-        listing = self._listing()
+        pages = self._pages()
         try:
-            while page := self._begin(lambda: next_page(listing)).result():
-                yield from self._shown(page)
+            while page := self._begin(lambda: _next(pages)).result():
+                yield from page
         finally:
             # The garbage collector may end it, on any thread: none may wait.
-            start(self._inline, lambda: _end(listing))
+            start(self._store.inline, lambda: _end(pages))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async with aclosing(self.entries()) as entries:
-            async for entry in entries:
-                yield encode_key(entry.key)[self._skipped :]
+        pages = self._pages()
+        try:
+            while page := await self._begin(lambda: _next(pages)):
+                for key in page:
+                    yield key
+        finally:
+            await start(self._store.inline, lambda: _end(pages))
 
     async def entries(self) -> AsyncGenerator[ListEntry, None]:
         """Whole keys, and the sizes of their values where the store lists these."""
-        listing = self._listing()
+        listing = self._store.list(self._wanted)
         try:
             while page := await self._begin(lambda: next_page(listing)):
                 for entry in page:
                     yield entry
         finally:
-            await start(self._inline, lambda: _end(listing))
+            await start(self._store.inline, lambda: _end(listing))
 
     async def collect(self) -> list[bytes]:
         """All of them, where the store's operations run."""
-        return self._shown([entry async for entry in self._listing()])
+        keys: list[bytes] = []
+        async for page in self._pages():
+            keys += page
+        return keys
 
-    def _shown(self, entries: list[ListEntry]) -> list[bytes]:
-        return [encode_key(entry.key)[self._skipped :] for entry in entries]
+    def _pages(self) -> AsyncIterator[Sequence[bytes]]:
+        return list_keys(self._store, self._wanted, self._skipped)
 
 
-async def _end(listing: AsyncIterator[ListEntry]) -> None:
+async def _next(pages: AsyncIterator[T]) -> T | None:
+    async for page in pages:
+        return page
+    return None
+
+
+async def _end(listing: AsyncIterator[object]) -> None:
     close = getattr(listing, "aclose", None)
     if close is not None:
         await close()
@@ -133,6 +152,8 @@ class CopyRange(NamedTuple):
 
     async def run(self) -> None:
         """Copy all of it."""
+        if await self._refer():
+            return
         width = None if self.inline else max(self.source.width, self.sink.width)
         listing = self.source.list(self.wanted)
         first = await self._all(listing) if self._feeds_itself() else None
@@ -140,6 +161,27 @@ class CopyRange(NamedTuple):
             await fan_out(self.inline, keys, self._copy_one, count=len(keys), width=width)
             if first:
                 return
+
+    async def _refer(self) -> bool:
+        """Have the target refer to what is stored, if it can; whether that is all."""
+        sink = self.sink
+        base = sink.base if isinstance(sink, Overlay) else sink
+        if not isinstance(base, ReferenceCopy):
+            return False
+        asked = partial(base.values_of, self.source, self.wanted, self.staleness_bound)
+        found = await within(self.inline, base.inline, asked)
+        if found is None:
+            return False
+        copied = {self._target_key(key): value for key, value in found.items()}
+        if isinstance(sink, Overlay):
+            for key, value in copied.items():
+                await sink.update(key, Copied(value))
+        elif copied:
+            await within(self.inline, base.inline, lambda: base.write_batch(copied, {}))
+        return True
+
+    def _target_key(self, key: str) -> str:
+        return self.to_path + key.removeprefix(self.from_path)
 
     async def _read(self, key: str) -> ReadResult:
         if self.staleness_bound is None:
@@ -163,7 +205,7 @@ class CopyRange(NamedTuple):
         return await within(self.inline, self.source.inline, collect)
 
     async def _copy_one(self, key: str) -> None:
-        copied = self.to_path + key.removeprefix(self.from_path)
+        copied = self._target_key(key)
         await copy_key(self.source, key, self.sink, copied, lambda: self._read(key))
 
 

@@ -7,7 +7,9 @@ or `bytes`; listings give `bytes`. Nothing here knows what kind of store it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from operator import index
+from time import time
 from typing import Any, TypeAlias, TypeVar
 
 from tensorstore_py._api import kvstore_arguments, kvstore_spec
@@ -27,14 +29,15 @@ from tensorstore_py._interface.batch import Batch
 from tensorstore_py._interface.key_range import ALL, encode_key
 from tensorstore_py._interface.kvstore import Buffer, KvStoreSpec
 from tensorstore_py._interface.overlay import Overlay
-from tensorstore_py._interface.store_abilities import read_as_of
+from tensorstore_py._interface.store_abilities import CachedRead, GroupedWrite, read_as_of
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
+from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._spec.context import Context, bind, spec_json
 from tensorstore_py._spec.held import kvstore_object
 from tensorstore_py._spec.pretty import pretty
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import FailedPreconditionError, SpecError
 
 __all__ = ["KvStore"]
 
@@ -186,6 +189,28 @@ class KvStore(Closable, Located):
         plain = self._store.base if isinstance(self._store, Overlay) else self._store
         return KvStore.of(self._model, plain, staged, self._life)
 
+    def _stage(self, key: str, value: bytes | None) -> TimestampedStorageGeneration | None:
+        """A write that is staged is done; None if it cannot be, which the operation then tells."""
+        store, transaction = self._store, self._transaction
+        if transaction is None or not isinstance(store, Overlay) or transaction.changing:
+            return None
+        self._life.check()
+        transaction.check_open()
+        try:
+            return store.stage(key, value)
+        except FailedPreconditionError:
+            return None
+
+    @uninterrupted
+    def _register(
+        self, store: GroupedWrite, key: str, value: bytes | None, if_equal: bytes | None
+    ) -> Future[TimestampedStorageGeneration]:
+        """Begin a write that is made together with all that were asked for by then."""
+        self._life.check()
+        body = store.register_write(key, value, if_equal)
+        alone = partial(store.write, key, value, if_equal=if_equal)
+        return self._begin(alone if body is None else body, changes=True)
+
     def _begin(
         self,
         body: Callable[[], Coroutine[Any, Any, T]],
@@ -248,14 +273,16 @@ class KvStore(Closable, Located):
         wanted = as_byte_range(byte_range)
         unlike = None if if_not_equal is None else as_generation(if_not_equal, "if_not_equal")
         store = self._store if batch is None else as_batch(batch).store(self._store)
+        since = staleness_bound
+        if since is None and store.inline and isinstance(store, CachedRead):
+            # It may begin long after it is asked for: those that wait by then share one look.
+            since = time()
 
         async def body() -> promise.ReadResult:
-            if staleness_bound is None:
+            if since is None:
                 result = await store.read(whole, wanted, if_not_equal=unlike)
             else:
-                result = await read_as_of(
-                    store, whole, wanted, staleness_bound, if_not_equal=unlike
-                )
+                result = await read_as_of(store, whole, wanted, since, if_not_equal=unlike)
             return promise.ReadResult(result.state, bytes(result.value), result.stamp)
 
         return self._begin(body, batch=batch)
@@ -282,10 +309,15 @@ class KvStore(Closable, Located):
             TypeError: a key, a value or a generation is of another type.
             UnsupportedError: (by the Future) the store is read-only.
         """
-        whole = self.path + as_key(key)
+        whole = self._model.path + as_key(key)
         data = as_value(value)
         like = None if if_equal is None else as_generation(if_equal, "if_equal")
-        return self._begin(lambda: self._store.write(whole, data, if_equal=like), changes=True)
+        if like is None and (stamp := self._stage(whole, data)) is not None:
+            return Future(stamp)
+        store = self._store
+        if self._transaction is None and isinstance(store, GroupedWrite):
+            return self._register(store, whole, data, like)
+        return self._begin(lambda: store.write(whole, data, if_equal=like), changes=True)
 
     def list(self, range: KeyRange | None = None, strip_prefix_length: int = 0) -> Future[Listed]:
         """The keys below `path`, without it, in no promised order.
@@ -319,7 +351,7 @@ class KvStore(Closable, Located):
         if strip < 0:
             raise TypeError(f"strip_prefix_length must not be negative, but is {strip}")
         dropped = len(encode_key(self.path)) + strip
-        return Keys(self._begin, self._store.inline, lambda: self._store.list(wanted), dropped)
+        return Keys(self._begin, self._store, wanted, dropped)
 
     def delete_range(self, range: KeyRange) -> Future[None]:
         """Delete the keys of a range; not atomic over keys.

@@ -25,6 +25,8 @@ def as_key(key: object, what: str = "key") -> str:
         TypeError: it is neither `str` nor `bytes`.
         SpecError: text with half of a surrogate pair.
     """
+    if type(key) is str and key.isascii():
+        return key
     if not isinstance(key, str | bytes):
         raise TypeError(f"{what} must be str or bytes, not {type(key).__name__}")
     try:

@@ -25,6 +25,8 @@ from tensorstore_py._interface.key_range import KeyRange
 from tensorstore_py._interface.new_array import exhausted
 from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._interface.store_abilities import (
+    CachedRead,
+    read_as_of,
     read_parts,
     read_values,
     write_segments,
@@ -130,22 +132,35 @@ class ChunkSource(ABC):
 
 
 class StoredChunks(ChunkSource):
-    """One key a chunk, below `prefix`, the array's path, which ends in "/" unless empty."""
+    """One key a chunk, below `prefix`, the array's path, which ends in "/" unless empty.
 
-    __slots__ = ("_keys", "inline", "prefix", "store", "width")
+    Reads give what is stored; `since` some time, then or by now, where the store has cached reads.
+    """
+
+    __slots__ = ("_keys", "_since", "inline", "prefix", "store", "width")
 
     def __init__(
-        self, store: KvStore, prefix: str, keys: ChunkKeys, width: int | None = None
+        self,
+        store: KvStore,
+        prefix: str,
+        keys: ChunkKeys,
+        width: int | None = None,
+        since: float | None = None,
     ) -> None:
         self.store = store
         self.prefix = prefix
         self._keys = keys
+        self._since = since if isinstance(store, CachedRead) else None
         self.inline = store.inline
         self.width = store.width if width is None else width
 
     def on(self, store: KvStore) -> StoredChunks:
         """The same chunks by another way to their store."""
         return StoredChunks(store, self.prefix, self._keys, self.width)
+
+    def since(self, time_s: float) -> StoredChunks:
+        """The same chunks for readers who make do with what they were at that time."""
+        return StoredChunks(self.store, self.prefix, self._keys, self.width, time_s)
 
     def key(self, cell: Cell) -> str:
         """The whole key of a chunk."""
@@ -160,7 +175,12 @@ class StoredChunks(ChunkSource):
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         key = self.prefix + self._keys.encode(cell)
-        return await self.store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
+        store, since = self.store, self._since
+        if since is not None:
+            return await read_as_of(
+                store, key, byte_range, since, if_equal=if_equal, if_not_equal=if_not_equal
+            )
+        return await store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
 
     async def parts(
         self, cell: Cell, ranges: Sequence[ByteRange], size: int

@@ -143,8 +143,10 @@ class ChunkedDriver(Driver, Generic[M]):
         limit = min(store.width, limits.copying.limit)
         width = limit if store.inline else store.width
         source = StoredChunks(store, self._file.prefix, state.layout.keys, width)
+        data_bound = spec.recheck_cached_data
+        lasting = data_bound is not True  # else it is the time of each read
         array = ChunkedArray(
-            source,
+            source.since(needed_since(data_bound, self._opened)) if lasting else source,
             state.layout.grid,
             state.layout.chain.unpacking(spec.unpacking_limit.value),
             spec.fill_missing_data_reads,

@@ -160,7 +160,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
 
     @property
     def inline(self) -> bool:
-        return self.store_spec().open().inline
+        return self.store_spec().inline
 
     @property
     def metadata_pool(self) -> ChunkCache:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tensorstore_py._chunked.pool import ChunkCache
 from tensorstore_py._interface.array_metadata import ArrayMetadata
+from tensorstore_py._interface.byte_range import WHOLE
 from tensorstore_py._interface.generation import UNKNOWN
+from tensorstore_py._interface.store_abilities import read_as_of
 from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.lru_cache import LruCache
 from tensorstore_py._runtime.retry import CONFLICTS
@@ -170,7 +172,7 @@ class MetadataFile(Generic[M]):
             if before is not None and before.time >= since:
                 self.learn(before, before)
                 return before
-            found = await self.read(before)
+            found = await self.read(before, since)
             if self.learn(before, found):
                 return found
             if attempts is None:
@@ -198,15 +200,22 @@ class MetadataFile(Generic[M]):
         """How to name the document in an error message."""
         return self.store.describe_key(self._key)
 
-    async def read(self, known: MetadataState[M] | None = None) -> MetadataState[M] | None:
-        """What is stored now; None if nothing is. Nothing is fetched if `known` is still current.
+    async def read(
+        self, known: MetadataState[M] | None = None, since: float | None = None
+    ) -> MetadataState[M] | None:
+        """What is stored; None if nothing is. Nothing is fetched if `known` is still current.
+
+        By default that is what is stored now, else what was stored `since` then or is by now.
 
         Raises:
             DataLossError: the document is not valid metadata; names its key and the member.
             UnsupportedError: it asks for what is not here, by name; names its key.
         """
         before = known.generation if known is not None and known.generation != UNKNOWN else None
-        result = await self.store.read(self._key, if_not_equal=before)
+        if since is None:
+            result = await self.store.read(self._key, if_not_equal=before)
+        else:
+            result = await read_as_of(self.store, self._key, WHOLE, since, if_not_equal=before)
         if result.state == "missing":
             return None
         stamp = result.stamp

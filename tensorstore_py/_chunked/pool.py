@@ -30,7 +30,7 @@ from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.lru_cache import LruCache
 from tensorstore_py._runtime.single_flight import SingleFlight
-from tensorstore_py._spec.context import likeness
+from tensorstore_py._spec.context import alike
 from tensorstore_py._spec.model import NonNegativeInt
 from tensorstore_py._spec.registry import context_resource
 from tensorstore_py._spec.resource import ResourceModel
@@ -182,7 +182,7 @@ class ChunkCache(Forkable):
         scopes = self._scopes.get(path, list)
         with self._mutex:
             for scope in scopes:
-                if scope.form == form and _alike(scope.store, store):
+                if scope.form == form and alike(scope.store, store):
                     return scope
             scope = _Scope(store, form)
             # What was opened long ago may begin anew.
@@ -419,7 +419,3 @@ def needed_since(bound: bool | str | float, opened: float) -> float:
     if bound is False:
         return float("-inf")
     return opened if isinstance(bound, str) else bound
-
-
-def _alike(store: object, other: object) -> bool:
-    return store is other or likeness(store) == likeness(other)

@@ -268,6 +268,11 @@ class KvStoreSpec(Model):
             "only its spec is known"
         )
 
+    @property
+    def inline(self) -> bool:
+        """The execution mode of the live store, see `KvStore`."""
+        return self.open().inline
+
     def to_url(self) -> str:
         """This spec as a URL.
 

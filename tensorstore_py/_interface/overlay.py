@@ -9,7 +9,7 @@ stored when it is committed; else nothing of it is.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import (
@@ -20,15 +20,25 @@ from tensorstore_py._interface.generation import (
 )
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
-from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Replace, merged
+from tensorstore_py._interface.read_modify_write import (
+    Copied,
+    ReadModifyWrite,
+    Replace,
+    ReplaceOwned,
+    merged,
+)
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
     DirectoryListing,
+    GroupedWrite,
+    ReferenceCopy,
+    SegmentedWrite,
     WholeRewrite,
     list_directory,
     update,
 )
+from tensorstore_py._runtime.buffers import joined
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.retry import CONFLICTS
@@ -43,6 +53,12 @@ if TYPE_CHECKING:
 __all__ = ["Overlay", "generation_of", "write_group"]
 
 
+#: A group of writes is stored when it has so many bytes.
+_TOGETHER: Final = 64 << 20
+#: What is counted of a change whose value is not known yet.
+_ABOUT: Final = 1 << 20
+
+
 class _Value(NamedTuple):
     """What came of a change, and from which generation underneath (None: from any)."""
 
@@ -53,25 +69,35 @@ class _Value(NamedTuple):
 class _Staged:
     """What the transaction does to one key."""
 
-    __slots__ = ("change", "number", "value")
+    __slots__ = ("_found", "change", "number")
 
     def __init__(self, change: ReadModifyWrite, number: int) -> None:
         self.change = change
         self.number = number  # another one after every change
-        self.value: _Value | None = None
-        if isinstance(change, Replace):
-            self.value = _Value(change.value, None)
+        self._found: _Value | None = None
+
+    @property
+    def value(self) -> _Value | None:
+        """What came of the change, as far as that is known."""
+        change = self.change
+        return _Value(change.value, None) if isinstance(change, Replace) else self._found
+
+    @value.setter
+    def value(self, value: _Value) -> None:
+        self._found = value
 
     @property
     def generation(self) -> bytes:
         """What stands for the changed value within the transaction."""
-        if self.value is not None and self.value.value is None:
-            return NO_VALUE
-        before = None if self.value is None else self.value.before
-        return b"\x7f" + self.number.to_bytes(8, "little") + (before or b"")
+        change, found, number = self.change, self._found, self.number.to_bytes(8, "little")
+        if isinstance(change, Replace):
+            return NO_VALUE if change.value is None else b"\x7f" + number
+        if found is None:
+            return b"\x7f" + number
+        return NO_VALUE if found.value is None else b"\x7f" + number + (found.before or b"")
 
 
-class Overlay(AtomicUpdate, DirectoryListing, KvStore):
+class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
     """See the head of this file.
 
     Args:
@@ -98,9 +124,10 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
         self._mutex = Mutex()
 
     @property
-    def changed(self) -> list[str]:
-        """The keys that the transaction changes, for a person to read."""
-        return [self.base.describe_key(key) for key in self._staged]
+    def first_changed(self) -> str | None:
+        """A key that the transaction changes, for a person to read; None if it changes none."""
+        key = next(iter(self._staged), None)
+        return None if key is None else self.base.describe_key(key)
 
     def changing(self, step: Callable[[], None]) -> None:
         """Have `step()` called when anything of this may have been stored, however that ended."""
@@ -139,7 +166,24 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
-        change = Replace(value).kept()
+        return await self._replace(key, Replace(value).kept(), if_equal)
+
+    async def write_segments(
+        self,
+        key: str,
+        segments: Sequence[Buffer],
+        *,
+        if_equal: bytes | None = None,
+        owned: bool = False,
+    ) -> TimestampedStorageGeneration:
+        if not owned and len(segments) == 1:
+            return await self.write(key, segments[0], if_equal=if_equal)
+        value = segments[0] if len(segments) == 1 else joined(segments)
+        return await self._replace(key, ReplaceOwned(value), if_equal)
+
+    async def _replace(
+        self, key: str, change: ReadModifyWrite, if_equal: bytes | None
+    ) -> TimestampedStorageGeneration:
         if if_equal in (None, UNKNOWN):
             return await self.update(key, change)
         attempts = CONFLICTS.begin("write", partial(self.describe_key, key), inline=self.inline)
@@ -167,6 +211,17 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
         kept = change.kept()
         with self._mutex:
             return self._stage(key, kept)
+
+    def stage(self, key: str, value: bytes | None) -> TimestampedStorageGeneration:
+        """`write` without a condition, which needs no more than this: there is nothing to wait for.
+
+        Raises:
+            FailedPreconditionError: the transaction is over, or the store changes one key at a
+                time and the transaction is atomic.
+        """
+        self._check()
+        with self._mutex:
+            return self._stage(key, Replace(value))
 
     def _stage(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
         """Keep a change on top of what is kept of its key. Call with the mutex held."""
@@ -196,6 +251,9 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
             if entry.key not in staged:
                 yield entry
         for key, each in staged.items():
+            if isinstance(each.change, Copied):
+                yield ListEntry(key, each.change.value.size)
+                continue
             value = await self._value(key, each, listing=True)
             if value is not None:
                 yield ListEntry(key, memoryview(value).nbytes)
@@ -218,7 +276,9 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
         """Whether anything is at a key, or below a directory, of which some keys are staged."""
         for key in keys:
             staged = self._staged.get(key)
-            if staged is None or await self._value(key, staged, listing=True) is not None:
+            if staged is None or isinstance(staged.change, Copied):
+                return True
+            if await self._value(key, staged, listing=True) is not None:
                 return True
         if start.endswith("/"):
             async for _ in self.list(KeyRange.prefix(start)):
@@ -264,10 +324,15 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
 
     async def _commit_together(self, base: AtomicBatch) -> None:
         attempts: Attempts | None = None
+        refers = isinstance(base, ReferenceCopy)
         while True:
             conditions = dict(self._conditions)
-            values = {}
+            values: dict[str, Any] = {}  # stored values among them only if the store takes them
             for key, staged in self._staged.items():
+                change = staged.change
+                if isinstance(change, Replace) or (refers and isinstance(change, Copied)):
+                    values[key] = change.value
+                    continue
                 values[key] = await self._value(key, staged)
                 if staged.value is not None and staged.value.before is not None:
                     conditions.setdefault(key, staged.value.before)
@@ -339,6 +404,8 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
             return known.value
         if staged.change.replaces:
             value = await staged.change.apply(None)
+            if isinstance(staged.change, Copied):
+                return value  # and it stays a reference
             staged.value = _Value(value, None)
             staged.change = Replace(value)
             return value
@@ -355,13 +422,40 @@ class Overlay(AtomicUpdate, DirectoryListing, KvStore):
 
 
 def write_group(store: KvStore) -> Overlay | None:
-    """What stages changes that belong together, if each alone costs as much as the whole store.
+    """What stages changes that belong together, if each alone costs as much as many.
 
     The caller writes to it and ends with `commit`. None: the caller writes to the store.
     """
-    if not isinstance(store, WholeRewrite):
-        return None
-    return Overlay(store, repeatable=False, atomic=False, check=lambda: None)
+    if isinstance(store, WholeRewrite):
+        return Overlay(store, repeatable=False, atomic=False, check=lambda: None)
+    if isinstance(store, AtomicBatch) and isinstance(store, GroupedWrite):
+        return _WriteGroup(store, repeatable=False, atomic=False, check=lambda: None)
+    return None
+
+
+class _WriteGroup(Overlay):
+    """What is stored together, as much of it at a time as memory should hold."""
+
+    _bytes = 0
+
+    def _stage(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
+        value = change.value if isinstance(change, Replace) else None
+        self._bytes += _ABOUT if value is None else memoryview(value).nbytes
+        return super()._stage(key, change)
+
+    async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
+        stamp = await super().update(key, change)
+        if self._bytes >= _TOGETHER:
+            await self._commit_staged()
+        return stamp
+
+    async def _commit_staged(self) -> None:
+        part = Overlay(self.base, repeatable=False, atomic=False, check=self._check)
+        with self._mutex:
+            part._staged, self._staged = self._staged, part._staged
+            part._conditions, self._conditions = self._conditions, part._conditions
+            self._bytes = 0
+        await part.commit()
 
 
 def generation_of(result: ReadResult, if_not_equal: bytes | None) -> bytes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, TypeAlias
 
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import NO_VALUE
 
 if TYPE_CHECKING:
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
 
     from tensorstore_py._interface.kvstore import Buffer, KvStore
 
-__all__ = ["CopiedRange", "ReadModifyWrite", "Replace", "Segment", "coalesced", "merged"]
+__all__ = [
+    "Copied",
+    "CopiedRange",
+    "ReadModifyWrite",
+    "Replace",
+    "ReplaceOwned",
+    "Segment",
+    "StoredValue",
+    "coalesced",
+    "merged",
+]
 
 
 class CopiedRange:
@@ -138,6 +149,54 @@ class Replace(ReadModifyWrite):
 
     def kept(self) -> Replace:
         return self if self.value is None else Replace(bytes(self.value))
+
+
+class ReplaceOwned(Replace):
+    """The same, by a value whose memory nobody changes."""
+
+    __slots__ = ()
+
+    def kept(self) -> Replace:
+        return self
+
+
+class StoredValue(ABC):
+    """A value that is stored somewhere, and that a store can have under another key as it is.
+
+    See `store_abilities.ReferenceCopy`.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Its length, in bytes."""
+
+    @abstractmethod
+    async def read(self, byte_range: ByteRange = WHOLE) -> Buffer:
+        """All of it, or a part.
+
+        Raises:
+            DataLossError: it is not there any more.
+        """
+
+
+class Copied(ReadModifyWrite):
+    """Have a value that is stored already, whatever is there.
+
+    Args:
+        value: which.
+    """
+
+    __slots__ = ("value",)
+    replaces = True
+
+    def __init__(self, value: StoredValue) -> None:
+        self.value = value
+
+    async def apply(self, stored: Buffer | None) -> Buffer:
+        return await self.value.read()
 
 
 class _Sequence(ReadModifyWrite):

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
-from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.read_modify_write import CopiedRange, coalesced
 from tensorstore_py._runtime.buffers import joined
 from tensorstore_py._runtime.retry import CONFLICTS, DOUBTS
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from tensorstore_py._interface.kvstore import Buffer, KvStore, ReadResult
-    from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Segment
+    from tensorstore_py._interface.read_modify_write import ReadModifyWrite, Segment, StoredValue
+    from tensorstore_py._runtime.group_commit import Registered
     from tensorstore_py._runtime.retry import Attempts, RetryPolicy
 
     _Store = KvStore
@@ -44,11 +45,14 @@ else:
 __all__ = [
     "AtomicBatch",
     "AtomicUpdate",
+    "BulkListing",
     "BulkRead",
     "BulkWrite",
     "CachedRead",
     "DirectoryListing",
+    "GroupedWrite",
     "RangeRead",
+    "ReferenceCopy",
     "SegmentedWrite",
     "ServerCopy",
     "Splice",
@@ -56,6 +60,7 @@ __all__ = [
     "conditional_update",
     "copy_value",
     "list_directory",
+    "list_keys",
     "read_as_of",
     "read_parts",
     "read_ranges",
@@ -67,6 +72,9 @@ __all__ = [
     "write_segments",
     "write_values",
 ]
+
+#: How many keys of a listing are held at a time.
+_PAGE: Final = 1000
 
 
 # The abilities.
@@ -104,6 +112,7 @@ class CachedRead(_Store):
         byte_range: ByteRange,
         staleness_bound: float,
         *,
+        if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         """See the function `read_as_of`."""
@@ -158,11 +167,49 @@ class AtomicBatch(_Store):
         """Store several values: either all of them or, if a condition fails, none.
 
         Args:
-            values: by whole key; None deletes.
+            values: by whole key; None deletes. Their memory does not change any more.
             conditions: generations that must be the stored ones; of any keys.
 
         Returns:
             None when it is done; else the key of a condition that did not hold.
+        """
+
+
+class ReferenceCopy(AtomicBatch):
+    """Has values that are stored already under other keys, too, without storing them again."""
+
+    @abstractmethod
+    async def values_of(
+        self, source: KvStore, key_range: KeyRange, staleness_bound: float | None
+    ) -> Mapping[str, StoredValue] | None:
+        """The values of a store that `write_batch` takes as they are.
+
+        Args:
+            source: any store.
+            key_range: of whole keys there.
+            staleness_bound: as for `read_as_of`; None: as they are now.
+
+        Returns:
+            By whole key of the source; None if they cannot be had without moving their bytes.
+        """
+
+    @abstractmethod
+    async def write_batch(
+        self, values: Mapping[str, Buffer | StoredValue | None], conditions: Mapping[str, bytes]
+    ) -> str | None:
+        """See `AtomicBatch`; stored values are those of `values_of`."""
+
+
+class GroupedWrite(_Store):
+    """Stores together what waits to be written, also what has only been asked for."""
+
+    @abstractmethod
+    def register_write(
+        self, key: str, value: bytes | None, if_equal: bytes | None
+    ) -> Registered[TimestampedStorageGeneration] | None:
+        """A write that the next commit makes, whoever begins it; called, the body waits for that.
+
+        Arguments are those of `write`. None: `write` is to be called, which says what is wrong.
         """
 
 
@@ -195,6 +242,14 @@ class DirectoryListing(_Store):
     @abstractmethod
     def list_directory(self, prefix: str) -> AsyncIterator[str]:
         """See the function `list_directory`."""
+
+
+class BulkListing(_Store):
+    """Lists keys many at a time: a store that has them side by side."""
+
+    @abstractmethod
+    def list_keys(self, key_range: KeyRange, skipped: int) -> AsyncIterator[Sequence[bytes]]:
+        """See the function `list_keys`."""
 
 
 # The same for every store.
@@ -242,6 +297,7 @@ async def read_as_of(
     byte_range: ByteRange,
     staleness_bound: float,
     *,
+    if_equal: bytes | None = None,
     if_not_equal: bytes | None = None,
 ) -> ReadResult:
     """`read` where an answer will do that was true at `staleness_bound` or later.
@@ -249,8 +305,10 @@ async def read_as_of(
     That is a time in seconds since the epoch.
     """
     if isinstance(store, CachedRead):
-        return await store.read_as_of(key, byte_range, staleness_bound, if_not_equal=if_not_equal)
-    return await store.read(key, byte_range, if_not_equal=if_not_equal)
+        return await store.read_as_of(
+            key, byte_range, staleness_bound, if_equal=if_equal, if_not_equal=if_not_equal
+        )
+    return await store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
 
 
 async def write_values(
@@ -341,6 +399,30 @@ async def list_directory(store: KvStore, prefix: str) -> AsyncIterator[str]:
         if name and name not in seen:
             seen.add(name)
             yield name
+
+
+async def list_keys(
+    store: KvStore, key_range: KeyRange, skipped: int = 0
+) -> AsyncIterator[Sequence[bytes]]:
+    """Yield the keys of a range as `list` does, several at a time, without their first bytes.
+
+    About a thousand at a time at most, at least one, each without as many bytes as are `skipped`.
+
+    Raises:
+        UnsupportedError: the store cannot list its keys.
+    """
+    if isinstance(store, BulkListing):
+        async for keys in store.list_keys(key_range, skipped):
+            yield keys
+        return
+    page: list[bytes] = []
+    async for entry in store.list(key_range):
+        page.append(encode_key(entry.key)[skipped:])
+        if len(page) == _PAGE:
+            yield page
+            page = []
+    if page:
+        yield page
 
 
 async def update(

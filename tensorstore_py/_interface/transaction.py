@@ -241,6 +241,15 @@ class Transaction(Handle):
                 operations[:] = [each for each in operations if not _went_well(each)]
         return operation
 
+    @property
+    def changing(self) -> bool:
+        """Whether a change that was begun in it is under way; what comes later has to wait."""
+        if not self._changes:
+            return False
+        with self._mutex:
+            self._changes[:] = [each for each in self._changes if not _went_well(each)]
+            return bool(self._changes)
+
     def _drop(self) -> None:
         """Let go of what was staged: views of the transaction may live on."""
         with self._mutex:
@@ -258,9 +267,9 @@ class Transaction(Handle):
     async def _commit(self, inline: bool) -> None:
         await self._finish_operations(inline)
         self._state = "closed"
-        changed = [overlay for _, overlay in self._overlays if overlay.changed]
+        changed = [key for _, overlay in self._overlays if (key := overlay.first_changed)]
         if self._atomic and len(changed) > 1:
-            keys = ", ".join(overlay.changed[0] for overlay in changed)
+            keys = ", ".join(changed)
             raise FailedPreconditionError(
                 f"cannot change {keys} in one atomic transaction: they are in different stores; "
                 "use ts.Transaction(), which stores key after key"

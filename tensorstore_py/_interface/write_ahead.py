@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 
 from tensorstore_py._interface.overlay import Overlay, generation_of
 from tensorstore_py._interface.read_modify_write import ReadModifyWrite
-from tensorstore_py._interface.store_abilities import AtomicBatch, conditional_update
+from tensorstore_py._interface.store_abilities import (
+    AtomicBatch,
+    conditional_update,
+    write_segments,
+)
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py.errors import AbortedError
 
@@ -88,7 +92,10 @@ class _Checked(ReadModifyWrite):
 
 
 class _Ahead(Overlay):
-    """A store of which only what is written on a condition first is staged: the metadata."""
+    """A store of which only what is written on a condition first is staged: the metadata.
+
+    Drivers write to it, and users do not; so nobody calls `stage`.
+    """
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
@@ -97,6 +104,19 @@ class _Ahead(Overlay):
             return await super().write(key, value, if_equal=if_equal)
         await self._check_metadata()
         return await self.base.write(key, value, if_equal=if_equal)
+
+    async def write_segments(
+        self,
+        key: str,
+        segments: Sequence[Buffer],
+        *,
+        if_equal: bytes | None = None,
+        owned: bool = False,
+    ) -> TimestampedStorageGeneration:
+        if if_equal is None or not self._conditions or key in self._conditions:
+            return await super().write_segments(key, segments, if_equal=if_equal, owned=owned)
+        await self._check_metadata()
+        return await write_segments(self.base, key, segments, if_equal=if_equal, owned=owned)
 
     async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
         self._check()

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
+from tensorstore_py._runtime.execution import PendingBody
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 
-__all__ = ["GroupCommit", "PendingChange"]
+__all__ = ["GroupCommit", "PendingChange", "Registered"]
+
+T = TypeVar("T")
 
 
 class PendingChange:
@@ -32,6 +36,34 @@ class PendingChange:
 
 
 C = TypeVar("C", bound=PendingChange)
+
+
+class Registered(PendingBody, Generic[T]):
+    """A change that is made with the next commit, and what comes of it: one use, as of any body.
+
+    Args:
+        group: that it was added to.
+        change: which.
+        outcome: what the body gives when it was decided.
+    """
+
+    __slots__ = ("_change", "_group", "_outcome")
+
+    def __init__(self, group: GroupCommit[C], change: C, outcome: Callable[[], T]) -> None:
+        self._group: GroupCommit[Any] = group
+        self._change = change
+        self._outcome = outcome
+
+    @property
+    def short(self) -> bool:
+        return True  # who comes first makes all that wait
+
+    async def __call__(self) -> T:
+        await self._group.finish(self._change)
+        return self._outcome()
+
+    def withdraw(self) -> None:
+        self._group.withdraw(self._change)
 
 
 class GroupCommit(Forkable, Generic[C]):
@@ -63,9 +95,29 @@ class GroupCommit(Forkable, Generic[C]):
         Raises:
             Exception: whatever `commit` raises.
         """
+        self.add(change)
+        await self.finish(change)
+
+    def add(self, change: C) -> None:
+        """Have the next commit make a change, whoever begins it."""
         with self._mutex:
             self._waiting.append(change)
-        if self._inline:
+
+    def withdraw(self, change: C) -> None:
+        """Nobody wants a change any more; without effect if it is being made."""
+        with self._mutex:
+            if change in self._waiting:
+                self._waiting.remove(change)
+
+    async def finish(self, change: C) -> None:
+        """Make a change that was added, unless that was done.
+
+        Raises:
+            Exception: whatever `commit` raises.
+        """
+        if change.done:
+            pass
+        elif self._inline:
             await self._take_turn(change)
         else:
             # Others may have put their changes with ours: a cancelled writer leaves them be.
@@ -73,9 +125,7 @@ class GroupCommit(Forkable, Generic[C]):
             try:
                 await asyncio.shield(turn)
             except asyncio.CancelledError:
-                with self._mutex:
-                    if change in self._waiting:
-                        self._waiting.remove(change)
+                self.withdraw(change)
                 raise
         if change.error is not None:
             raise change.error

@@ -42,6 +42,7 @@ __all__ = [
     "Context",
     "ContextSpec",
     "Resource",
+    "alike",
     "bind",
     "is_bound",
     "likeness",
@@ -335,6 +336,24 @@ def likeness(value: object) -> object:
     if isinstance(value, tuple | list):
         return [likeness(inner) for inner in value]
     return value
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two bound models stand for the same thing: `likeness`, decided as early as can be.
+
+    Example:
+        >>> from tensorstore_py.kvstores.file.spec import FileSpec
+        >>> spec, context = FileSpec.parse({"path": "/a"}), Context()
+        >>> one, other = bind(spec, context), bind(spec, context)
+        >>> alike(one, other), alike(one, other.replace(path="/b"))
+        (True, False)
+    """
+    if one is other:
+        return True
+    if isinstance(one, Model) and type(one) is type(other):
+        theirs = other.__dict__
+        return all(alike(member, theirs.get(name)) for name, member in one.__dict__.items())
+    return likeness(one) == likeness(other)
 
 
 def places(model: Model) -> list[object]:

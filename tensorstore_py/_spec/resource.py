@@ -411,6 +411,13 @@ class ContextSpec(MemberType):
                 raise error.inside(key) from None
             self._resources[key] = spec
 
+    def __copy__(self) -> ContextSpec:
+        """The spec itself: it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> ContextSpec:
+        return self
+
     @classmethod
     def of(cls, resources: Mapping[str, ResourceSpec]) -> ContextSpec:
         """The spec that defines just these resources."""

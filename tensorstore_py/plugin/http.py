@@ -10,6 +10,8 @@ from tensorstore_py._net.client import (
     HttpClient,
 )
 from tensorstore_py._net.coalesce import (
+    RangeGroup,
+    coalesce,
     read_coalesced,
 )
 from tensorstore_py._net.message import (
@@ -53,10 +55,12 @@ __all__ = [
     "HttpVerdict",
     "Page",
     "PagedListing",
+    "RangeGroup",
     "RateLimits",
     "RateModel",
     "RequestConcurrencyModel",
     "RetriesModel",
+    "coalesce",
     "crc32c",
     "read_coalesced",
     "show_url",

@@ -38,15 +38,18 @@ from tensorstore_py._interface.kvstore import (
     ListEntry,
     ReadResult,
 )
-from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite
+from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite, StoredValue
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
+    BulkListing,
     BulkRead,
     BulkWrite,
     CachedRead,
     DirectoryListing,
+    GroupedWrite,
     RangeRead,
+    ReferenceCopy,
     SegmentedWrite,
     ServerCopy,
     Splice,
@@ -55,6 +58,7 @@ from tensorstore_py._interface.store_abilities import (
     read_ranges,
     splice,
     update_each,
+    write_segments,
 )
 from tensorstore_py._runtime.awaitable_bridge import in_other_loop
 from tensorstore_py._runtime.buffers import joined
@@ -65,7 +69,7 @@ from tensorstore_py._runtime.fan_out import (
 from tensorstore_py._runtime.fork import (
     Forkable,
 )
-from tensorstore_py._runtime.group_commit import GroupCommit, PendingChange
+from tensorstore_py._runtime.group_commit import GroupCommit, PendingChange, Registered
 from tensorstore_py._runtime.interpreter_lock import IoLock
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py._runtime.limiters import Semaphore, ThreadLimiter
@@ -76,6 +80,7 @@ from tensorstore_py._runtime.retry import RetryPolicy
 from tensorstore_py._runtime.signals import (
     pause,
 )
+from tensorstore_py._runtime.single_flight import SingleFlights
 from tensorstore_py._spec.held import (
     Held,
     kvstore_object,
@@ -123,6 +128,7 @@ __all__ = [
     "AtomicBatch",
     "AtomicUpdate",
     "Buffer",
+    "BulkListing",
     "BulkRead",
     "BulkWrite",
     "ByteRange",
@@ -135,6 +141,7 @@ __all__ = [
     "ForeignErrors",
     "Forkable",
     "GroupCommit",
+    "GroupedWrite",
     "Held",
     "IoLock",
     "JsonForm",
@@ -153,6 +160,8 @@ __all__ = [
     "RangeRead",
     "ReadModifyWrite",
     "ReadResult",
+    "ReferenceCopy",
+    "Registered",
     "Resource",
     "ResourceField",
     "ResourceModel",
@@ -160,7 +169,9 @@ __all__ = [
     "SegmentedWrite",
     "Semaphore",
     "ServerCopy",
+    "SingleFlights",
     "Splice",
+    "StoredValue",
     "ThreadLimiter",
     "TimestampedStorageGeneration",
     "WholeRewrite",
@@ -190,4 +201,5 @@ __all__ = [
     "root_url_rest",
     "splice",
     "update_each",
+    "write_segments",
 ]

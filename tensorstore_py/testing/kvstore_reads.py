@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -20,10 +20,11 @@ from tensorstore_py._interface.generation import (
     NO_VALUE,
     UNKNOWN,
 )
-from tensorstore_py._interface.key_range import ALL, KeyRange
+from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._interface.kvstore import KvStore, ListEntry, ReadResult
 from tensorstore_py._interface.store_abilities import (
     list_directory,
+    list_keys,
     read_as_of,
     read_parts,
     read_ranges,
@@ -417,6 +418,21 @@ class KvStoreListSuite(KvStoreReadSuite):
         below = [key[len(start) :] for key in self.tree if key.startswith(start)]
         expected = {first + slash for first, slash, _ in (key.partition("/") for key in below)}
         assert sorted(drive(store, collect)) == sorted(expected)
+
+    @pytest.mark.parametrize("start", ["", "a/", "b/", "zz/"])
+    def test_lists_many_keys_at_a_time(self, store: KvStore, prefix: str, start: str) -> None:
+        self.filled(store, prefix, self.tree, VALUE)
+        skipped = len(encode_key(prefix))
+
+        async def collect() -> list[Sequence[bytes]]:
+            return [
+                page async for page in list_keys(store, KeyRange.prefix(prefix + start), skipped)
+            ]
+
+        pages = drive(store, collect)
+        expected = sorted(encode_key(key) for key in self.tree if key.startswith(start))
+        assert all(pages)
+        assert sorted(key for page in pages for key in page) == expected
 
     def test_a_listing_may_be_left_early(self, store: KvStore, prefix: str) -> None:
         self.filled(store, prefix, self.tree, VALUE)

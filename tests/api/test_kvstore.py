@@ -771,7 +771,9 @@ class TestCopyRange:
         asked = []
 
         class Cached(CachedRead, StoreAround):
-            async def read_as_of(self, key, byte_range, staleness_bound, *, if_not_equal=None):
+            async def read_as_of(
+                self, key, byte_range, staleness_bound, *, if_equal=None, if_not_equal=None
+            ):
                 asked.append(staleness_bound)
                 return await self.read(key, byte_range)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING
 
 import tensorstore_py as ts
@@ -79,6 +80,9 @@ def _run(seed: Seed, context: ts.Context, errors: list[ts.TensorStoreError]) -> 
             raise UntypedError(f"{seed.name}: {what}: {type(error).__name__}: {error}") from error
         return None
 
+    if seed.driver == "ocdbt":
+        _try_database(context, do, errors)
+        return
     if seed.driver == "group":
         group = do("open", lambda: ts.Group.open("memory://", context=context).result())
         if isinstance(group, ts.Group):
@@ -98,6 +102,46 @@ def _try_group(group: ts.Group, do: Callable[[str, Callable[[], object]], object
     if isinstance(array, ts.TensorStore):
         _try_array(array, do)
     do("set", lambda: group.attrs.update(b=2).result())
+
+
+def _try_database(
+    context: ts.Context,
+    do: Callable[[str, Callable[[], object]], object],
+    errors: list[ts.TensorStoreError],
+) -> None:
+    """Read all versions, then change it; what is wrong is said of a file."""
+
+    def opened(**members: object) -> ts.KvStore:
+        spec = {"driver": "ocdbt", "base": "memory://", **members}
+        return ts.KvStore.open(spec, context=context).result()
+
+    kv = opened()
+    keys = do("list", lambda: kv.list().result())
+    known = keys[:60] if isinstance(keys, list) else [b"k/003/xxx", b"k/030/"]
+    for key in [*known, b"", b"k", b"k/030/", b"~~", b"\xff"]:
+        do("read", partial(_read, kv, key))
+    do("list some", lambda: kv.list(ts.KvStore.KeyRange("k/01", "k/02")).result())
+    for version in (1, 2, 5, 9, 10, 40, "2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"):
+        old = opened(version=version)
+        do("read a version", partial(_read, old, "k/030/"))
+        do("list a version", partial(_list, old))
+    found = list(errors)
+    do("write", lambda: kv.write("k/015/", b"new").result())
+    do("read again", lambda: kv.read("k/015/").result())
+    do("delete", lambda: kv.delete_range(ts.KvStore.KeyRange("k/02", "k/03")).result())
+    do("list again", lambda: kv.list().result())
+    for error in [*found, *errors[len(found) :]]:
+        named = "manifest" in str(error) or "bytes" in str(error)
+        if not (named or isinstance(error, ts.NotFoundError)):
+            raise UntypedError(f"{type(error).__name__}: {error}: names no file")
+
+
+def _read(kv: ts.KvStore, key: bytes | str) -> object:
+    return kv.read(key).result()
+
+
+def _list(kv: ts.KvStore) -> object:
+    return kv.list().result()
 
 
 def _try_array(array: ts.TensorStore, do: Callable[[str, Callable[[], object]], object]) -> None:

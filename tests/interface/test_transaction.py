@@ -524,7 +524,7 @@ class TestOverlay:
         overlay = over(memory())
         put(overlay, "a", b"1")
         overlay.drop()
-        assert overlay.changed == []
+        assert overlay.first_changed is None
         assert get(overlay, "a") is None
 
     def test_one_level_shows_what_is_staged_in_it(self):

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).absolute().parents[2]
 KINDS = (
     "metadata", "chunks", "archives", "answers", "listings", "kills", "faults", "signals", "mixed",
-    "plans",
+    "plans", "databases",
 )  # fmt: skip
 
 

@@ -222,9 +222,10 @@ class HttpStore(EtagReads, CachedRead, KvStore):
         byte_range: ByteRange,
         staleness_bound: float,
         *,
+        if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        return await self._read(key, byte_range, staleness_bound, None, if_not_equal)
+        return await self._read(key, byte_range, staleness_bound, if_equal, if_not_equal)
 
     async def _read(
         self,

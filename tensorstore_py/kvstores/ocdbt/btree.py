@@ -13,21 +13,28 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
+
+import numpy as np
 
 from tensorstore_py.errors import DataLossError
+from tensorstore_py.kvstores.ocdbt.columns import (
+    LONGEST_KEY,
+    Value,
+    ValueColumn,
+    read_keys,
+    read_values,
+)
 from tensorstore_py.kvstores.ocdbt.envelope import Record, open_envelope, seal_envelope
 from tensorstore_py.kvstores.ocdbt.references import (
     DataFile,
     DataFileTable,
     Reference,
-    check_extent,
     common_length,
     read_data_files,
-    read_file_numbers,
     read_references,
 )
-from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
+from tensorstore_py.kvstores.ocdbt.wire import Column, Reader, Writer
 
 __all__ = [
     "LONGEST_KEY",
@@ -39,16 +46,19 @@ __all__ = [
     "Value",
     "decode_node",
     "encode_node",
+    "references_in",
 ]
 
-#: In bytes.
-LONGEST_KEY: Final = 65535
 _MOST_ENTRIES: Final = 1 << 20
+#: As many keys are compared with NumPy, if they are no longer than that, and so many at a time.
+_FEW_KEYS: Final = 16
+_WIDE_KEY: Final = 1000
+_ROWS: Final = 4096
 _INLINE: Final = 0
 _INDIRECT: Final = 1
-
-#: A value of a leaf: its bytes, or where they are.
-Value = bytes | Reference
+#: What keys share with those before is stored once; they may have so many times the bytes of a
+#: node.
+_KEYS: Final = 4
 
 
 class Statistics(NamedTuple):
@@ -92,8 +102,8 @@ class Leaf(NamedTuple):
         values: one of each.
     """
 
-    keys: list[bytes]
-    values: list[Value]
+    keys: Sequence[bytes]
+    values: Sequence[Value]
 
     @property
     def height(self) -> int:
@@ -103,7 +113,18 @@ class Leaf(NamedTuple):
     def find(self, key: bytes) -> Value | None:
         """The value of a key, or None."""
         place = bisect_left(self.keys, key)
-        return self.values[place] if self.keys[place : place + 1] == [key] else None
+        if place == len(self.keys) or self.keys[place] != key:
+            return None
+        return self.values[place]
+
+    def sizes(self, first: int, stop: int) -> list[int]:
+        """How long the values from one place to before another are."""
+        if isinstance(self.values, ValueColumn):
+            return self.values.sizes(first, stop)
+        return [
+            value.length if isinstance(value, Reference) else len(value)
+            for value in self.values[first:stop]
+        ]
 
 
 class Interior(NamedTuple):
@@ -145,43 +166,37 @@ def decode_node(data: bytes, base: bytes, most: int) -> Node:
         if not count:
             raise DataLossError("it has no entries")
         if height:
-            return _read_interior(reader, height, files, count)
-        return _read_leaf(reader, files, count)
+            return _read_interior(reader, height, files, count, _KEYS * most)
+        return _read_leaf(reader, files, count, _KEYS * most)
     raise AssertionError  # pragma: no cover - the envelope lets errors out
 
 
-def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int) -> Leaf:
-    shared = [0, *reader.varints(count - 1, LONGEST_KEY)]
-    suffixes = reader.varints(count, LONGEST_KEY)
-    keys = _read_keys(reader, shared, suffixes)
-    lengths = reader.varints(count)
-    kinds = reader.varints(count, _INDIRECT)
-    indirect = sum(kinds)
-    numbers = read_file_numbers(reader, files, indirect)
-    offsets = reader.varints(indirect)
-    places = zip(numbers, offsets, strict=True)
-    values: list[Value] = []
-    for kind, length in zip(kinds, lengths, strict=True):
-        if kind == _INLINE:
-            values.append(reader.take(length))
-        else:
-            number, offset = next(places)
-            check_extent(offset, length)
-            values.append(Reference(files[number], offset, length))
-    return Leaf(keys, values)
+def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int) -> Leaf:
+    shared = _read_shared_lengths(reader, count)
+    suffixes = reader.column(count, LONGEST_KEY)
+    keys = read_keys(reader, shared, suffixes, most)
+    return Leaf(keys, read_values(reader, files, count))
 
 
-def _read_interior(reader: Reader, height: int, files: Sequence[DataFile], count: int) -> Interior:
-    shared = [0, *reader.varints(count - 1, LONGEST_KEY)]
-    suffixes = reader.varints(count, LONGEST_KEY)
+def _read_interior(
+    reader: Reader, height: int, files: Sequence[DataFile], count: int, most: int
+) -> Interior:
+    shared = _read_shared_lengths(reader, count)
+    suffixes = reader.column(count, LONGEST_KEY)
     common = reader.varints(count, LONGEST_KEY)
-    keys = _read_keys(reader, shared, suffixes)
+    keys = list(read_keys(reader, shared, suffixes, most))
     references = read_references(reader, files, count)
     statistics = read_statistics(reader, count)
     for key, length in zip(keys, common, strict=True):
         if length > len(key):
             raise DataLossError(f"{length} bytes are said to be common, of a key of {len(key)}")
     return Interior(height, keys, list(map(Child, common, references, statistics)))
+
+
+def _read_shared_lengths(reader: Reader, count: int) -> Column:
+    shared = np.zeros(count, np.uint64)
+    shared[1:] = reader.column(count - 1, LONGEST_KEY)
+    return shared
 
 
 def read_statistics(reader: Reader, count: int) -> list[Statistics]:
@@ -194,25 +209,6 @@ def write_statistics(writer: Writer, statistics: Sequence[Statistics]) -> None:
     """Write columns of statistics."""
     for column in zip(*statistics, strict=True):
         writer.varints(column)
-
-
-def _read_keys(reader: Reader, shared: Sequence[int], suffixes: Sequence[int]) -> list[bytes]:
-    data, position = reader.data, reader.position
-    reader.take(sum(suffixes))
-    keys: list[bytes] = []
-    key = b""
-    for common, length in zip(shared, suffixes, strict=True):
-        if common > len(key):
-            raise DataLossError(f"key {len(keys)} shares {common} bytes with one of {len(key)}")
-        end = position + length
-        following = key[:common] + data[position:end]
-        if keys and following <= key:
-            raise DataLossError(f"key {len(keys)} is not above the one before")
-        key, position = following, end
-        if len(key) > LONGEST_KEY:
-            raise DataLossError(f"key {len(keys)} has {len(key)} bytes")
-        keys.append(key)
-    return keys
 
 
 def encode_node(node: Node, zstd_level: int | None) -> bytes:
@@ -232,12 +228,17 @@ def encode_node(node: Node, zstd_level: int | None) -> bytes:
 
 
 def _write_leaf(writer: Writer, leaf: Leaf) -> None:
-    values = leaf.values
-    indirect = [value for value in values if isinstance(value, Reference)]
+    values = list(leaf.values)
+    indirect = references_in(values)
     table = DataFileTable(indirect)
     table.write(writer)
     writer.varint(len(values))
-    _write_keys(writer, leaf.keys, lambda: None)
+    _write_keys(writer, list(leaf.keys), lambda: None)
+    if not indirect:
+        writer.varints(list(map(len, values)))
+        writer.data += bytes(len(values))  # all of them `_INLINE`
+        writer.data += b"".join(cast("list[bytes]", values))
+        return
     writer.varints(
         [value.length if isinstance(value, Reference) else len(value) for value in values]
     )
@@ -260,9 +261,35 @@ def _write_interior(writer: Writer, node: Interior) -> None:
 
 def _write_keys(writer: Writer, keys: Sequence[bytes], between: Callable[[], None]) -> None:
     """Write the lengths of keys, then what stands between, then the keys."""
-    shared = [common_length(one, following) for one, following in pairwise(keys)]
+    shared = _shared_lengths(keys)
     writer.varints(shared)
     starts = [0, *shared]
     writer.varints([len(key) - start for key, start in zip(keys, starts, strict=True)])
     between()
-    writer.data += b"".join(key[start:] for key, start in zip(keys, starts, strict=True))
+    writer.data += b"".join([key[start:] for key, start in zip(keys, starts, strict=True)])
+
+
+def _shared_lengths(keys: Sequence[bytes]) -> list[int]:
+    """How many first bytes each key but the first one has in common with the one before."""
+    if len(keys) < _FEW_KEYS:
+        return [common_length(one, following) for one, following in pairwise(keys)]
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    if int(lengths.max()) > _WIDE_KEY:
+        return [common_length(one, following) for one, following in pairwise(keys)]
+    found: list[int] = []
+    for begin in range(0, len(keys) - 1, _ROWS):
+        rows = slice(begin, begin + _ROWS + 1)
+        # Shorter keys are filled up with zeros, which may be bytes of keys, too.
+        table = np.array(keys[rows]).view(np.uint8).reshape(len(keys[rows]), -1)
+        differs = table[1:] != table[:-1]
+        first = np.where(differs.any(1), differs.argmax(1), table.shape[1])
+        shorter = np.minimum(lengths[rows][1:], lengths[rows][:-1])
+        found += np.minimum(first, shorter).tolist()
+    return found
+
+
+def references_in(values: Sequence[Value]) -> list[Reference]:
+    """The values that are not there, but somewhere else."""
+    if Reference not in set(map(type, values)):
+        return []
+    return [value for value in values if isinstance(value, Reference)]

@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from tensorstore_py.errors import DataLossError, SpecError
 from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY, Node, Value, encode_node
@@ -26,18 +27,32 @@ from tensorstore_py.kvstores.ocdbt.tree import Edits, Tree, TreeReader, TreeWrit
 from tensorstore_py.kvstores.ocdbt.versions import Version, VersionNode, encode_version_node
 from tensorstore_py.plugin.kvstore import (
     NO_VALUE,
+    UNKNOWN,
     Buffer,
     GroupCommit,
     KeyRange,
     PendingChange,
     RetryPolicy,
+    ThreadLimiter,
     content_generation,
     holds,
+    offload,
 )
 
-__all__ = ["Change", "Commits", "generation_of"]
+__all__ = ["Change", "Commits", "Given", "generation_of"]
 
+#: How many times as long as an attempt takes the wait after it is at most. Who has the latest
+#: version at hand is faster than who lost: those that waited longer would lose again and again.
+_LONGEST_WAIT: Final = 8
 _CONFLICTS: Final = RetryPolicy()
+
+#: Less than so many entries is done at once, wherever that is.
+_FEW: Final = 500
+
+T = TypeVar("T")
+
+#: A value that is to be stored.
+Given = Value | tuple[Buffer, ...]
 
 
 def generation_of(value: Value | None) -> bytes:
@@ -55,43 +70,47 @@ class Change(PendingChange):
     """What a writer wants: all of it at once, or nothing.
 
     Args:
-        given: by key; None deletes.
+        given: by key, in pieces of memory that never change, or as leaves have it; None deletes.
         conditions: generations that must be the stored ones.
         removed: a range to delete.
 
     Attributes:
         values: as leaves have them, once large ones have a place in a data file.
         failed: a key whose condition did not hold; then nothing of it was done.
-        generations: of what was stored.
         time: when that was current, in s since 1970.
     """
 
     def __init__(
         self,
-        given: Mapping[bytes, Buffer | None],
+        given: Mapping[bytes, Given | None],
         conditions: Mapping[bytes, bytes],
         removed: KeyRange | None = None,
     ) -> None:
         super().__init__()
-        for key in given:
-            if len(key) > LONGEST_KEY:
-                raise SpecError(
-                    f"a key of {len(key)} bytes cannot be stored in an OCDBT database, whose keys "
-                    f"have {LONGEST_KEY} bytes at most"
-                )
+        longest = max(map(len, given), default=0)
+        if longest > LONGEST_KEY:
+            raise SpecError(
+                f"a key of {longest} bytes cannot be stored in an OCDBT database, whose keys "
+                f"have {LONGEST_KEY} bytes at most"
+            )
         self.given = given
         self.values: dict[bytes, Value | None] | None = None
         self.conditions = conditions
         self.removed = removed
         self.failed: bytes | None = None
-        self.generations: dict[bytes, bytes] = {}
         self.time = 0.0
+
+    def generation(self, key: bytes) -> bytes:
+        """Of what was stored at a key; `UNKNOWN` if nothing was."""
+        if self.failed is not None or self.values is None:
+            return UNKNOWN
+        return generation_of(self.values[key])
 
 
 class _Draft:
     """What several changes amount to, made to one tree in their order."""
 
-    def __init__(self, reader: TreeReader, tree: Tree, place: Callable[[Buffer], Value]) -> None:
+    def __init__(self, reader: TreeReader, tree: Tree, place: Callable[[Given], Value]) -> None:
         self._reader = reader
         self._tree = tree
         self._place = place
@@ -133,14 +152,25 @@ class _Draft:
         insort(apart, (low, high))
         self._removed = apart
 
+    @property
+    def size(self) -> int:
+        """How many keys are set or removed."""
+        return len(self._points)
+
     def edits(self) -> Edits:
         keys = sorted(self._points)
-        return Edits(self._removed, keys, [self._points[key] for key in keys])
+        return Edits(self._removed, keys, list(map(self._points.__getitem__, keys)))
 
 
 def _covered(ranges: list[tuple[bytes, bytes]], key: bytes) -> bool:
     place = bisect_right(ranges, key, key=itemgetter(0)) - 1
     return place >= 0 and (not ranges[place][1] or key < ranges[place][1])
+
+
+def _patience(took_s: float) -> RetryPolicy:
+    """How attempts are made again of which the first one took so long."""
+    longest = max(_CONFLICTS.initial_s, min(_CONFLICTS.longest_s, _LONGEST_WAIT * took_s))
+    return replace(_CONFLICTS, longest_s=longest)
 
 
 class Commits(GroupCommit[Change]):
@@ -151,6 +181,7 @@ class Commits(GroupCommit[Change]):
         new_config: gives the configuration of a database that is not there yet.
         prefixes: of new data files.
         target_bytes: of a data file.
+        places: each holds one while it computes.
         assumes: whether data files are written before the first manifest is.
     """
 
@@ -160,6 +191,7 @@ class Commits(GroupCommit[Change]):
         new_config: Callable[[], Config],
         prefixes: DataFilePrefixes,
         target_bytes: int,
+        places: ThreadLimiter,
         *,
         assumes: bool = False,
     ) -> None:
@@ -167,6 +199,7 @@ class Commits(GroupCommit[Change]):
         self._new_config = new_config
         self._prefixes = prefixes
         self._target = target_bytes
+        self._places = places
         self._assumes = assumes
         super().__init__(inline=database.inline)
 
@@ -175,7 +208,7 @@ class Commits(GroupCommit[Change]):
         database = self._database
         began = time.time()
         known = await database.latest()
-        attempts = _CONFLICTS.begin("change", database.describe, inline=database.inline)
+        attempts = None
         files = NewDataFiles(database.data.store, database.data.root, self._target)
         while True:
             manifest = known.manifest or Manifest(self._new_config(), [], [])
@@ -195,7 +228,10 @@ class Commits(GroupCommit[Change]):
                     if new is not None and (new is not known or known.time >= began):
                         break
                     if new is None:
-                        await attempts.lost(known.generation)
+                        attempts = attempts or _patience(time.time() - began).begin(
+                            "change", database.describe, inline=database.inline
+                        )
+                        await attempts.lost((known.generation, known.numbers[-1:]))
                 elif known.time >= began:
                     break
             except DataLossError:
@@ -207,16 +243,29 @@ class Commits(GroupCommit[Change]):
         now = time.time()
         for change in batch:
             change.time = now
-            if change.failed is None and change.values is not None:
-                change.generations = {
-                    key: generation_of(value) for key, value in change.values.items()
-                }
 
-    def _place(self, files: NewDataFiles, most_inline: int, value: Buffer) -> Value:
+    async def _compute(self, entries: int, function: Callable[[], T]) -> T:
+        """Run a function of so many entries, and not on the loop if that takes long."""
+        if entries < _FEW:
+            return function()
+
+        def hold() -> T:
+            with self._places:
+                return function()
+
+        return await offload(self._inline, hold)
+
+    def _place(self, files: NewDataFiles, most_inline: int, value: Given) -> Value:
         """A value as a leaf has it: itself, or where it is going to be."""
-        if len(value) <= most_inline:
-            return bytes(value)
-        return files.append(self._prefixes.values, value)
+        if isinstance(value, Reference):
+            return value
+        if isinstance(value, bytes):
+            if len(value) <= most_inline:
+                return value
+            return files.append(self._prefixes.values, value)
+        if sum(map(len, value)) <= most_inline:
+            return b"".join(value)
+        return files.append(self._prefixes.values, *value)
 
     async def _store(
         self, known: Snapshot, manifest: Manifest, edits: Edits, files: NewDataFiles
@@ -238,7 +287,7 @@ class Commits(GroupCommit[Change]):
             data = encode_version_node(node, config.zstd_level)
             return files.append(self._prefixes.version_nodes, data)
 
-        writer = TreeWriter(load, add, config.max_decoded_node_bytes)
+        writer = TreeWriter(load, add, config.max_decoded_node_bytes, self._compute)
         tree = await writer.changed(known.tree, edits)
         latest = manifest.latest
         if tree == known.tree and latest is not None:

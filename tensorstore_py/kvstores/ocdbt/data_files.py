@@ -10,7 +10,7 @@ import secrets
 from typing import NamedTuple
 
 from tensorstore_py.kvstores.ocdbt.references import DataFile, Reference
-from tensorstore_py.plugin.kvstore import Buffer, KvStore, fan_out, joined
+from tensorstore_py.plugin.kvstore import Buffer, KvStore, fan_out, write_segments
 
 __all__ = ["DataFilePrefixes", "NewDataFiles"]
 
@@ -48,14 +48,18 @@ class NewDataFiles:
         self._open: dict[bytes, _NewFile] = {}
         self._full: list[_NewFile] = []
 
-    def append(self, prefix: bytes, data: Buffer) -> Reference:
-        """Where some bytes are going to be, in a file whose path begins so."""
+    def append(self, prefix: bytes, *pieces: Buffer) -> Reference:
+        """Where some bytes, in one or more pieces, are going to be, in a file whose path begins so.
+
+        They are kept by reference until they are stored.
+        """
         new = self._open.get(prefix)
         if new is None:
             new = self._open[prefix] = _NewFile(prefix)
-        reference = Reference(new.file, new.size, len(data))
-        new.pieces.append(data)
-        new.size += len(data)
+        size = sum(map(len, pieces))
+        reference = Reference(new.file, new.size, size)
+        new.pieces += pieces
+        new.size += size
         if 0 < self._target <= new.size:
             self._full.append(self._open.pop(prefix))
         return reference
@@ -66,7 +70,7 @@ class NewDataFiles:
         self._full, self._open = [], {}
 
         async def store(new: _NewFile) -> None:
-            value = new.pieces[0] if len(new.pieces) == 1 else joined(new.pieces)
-            await self._base.write(self._root + new.file.path.decode(), value)
+            key = self._root + new.file.path.decode()
+            await write_segments(self._base, key, new.pieces, owned=True)
 
         await fan_out(self._base.inline, files, store, count=len(files), width=self._base.width)

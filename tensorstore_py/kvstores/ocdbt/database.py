@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
-from tensorstore_py.errors import (
-    DataLossError,
-    NotFoundError,
-    OutOfRangeError,
-)
-from tensorstore_py.kvstores.ocdbt.btree import Node, decode_node
+from tensorstore_py.errors import DataLossError, NotFoundError, TensorStoreError
+from tensorstore_py.kvstores.ocdbt.btree import Node, Value, decode_node
+from tensorstore_py.kvstores.ocdbt.data_reads import AS_USUAL, Coalescing, DataReads, Extent
 from tensorstore_py.kvstores.ocdbt.manifest import (
     Config,
     Manifest,
@@ -37,12 +35,13 @@ from tensorstore_py.kvstores.ocdbt.versions import (
 from tensorstore_py.plugin.kvstore import (
     NO_VALUE,
     UNKNOWN,
+    WHOLE,
     Buffer,
     ByteRange,
-    KeyedLock,
     KeyRange,
     KvStore,
     RetryPolicy,
+    SingleFlights,
     offload,
 )
 
@@ -87,6 +86,13 @@ class Snapshot:
         self.time = time
         self.numbers = numbers
 
+    def follows(self, other: Snapshot) -> bool:
+        """Whether it has later versions of the same database."""
+        mine, its = self.manifest, other.manifest
+        if mine is None or its is None or mine.config.uuid != its.config.uuid:
+            return False
+        return mine.latest is not None and (its.latest is None or mine.latest[:2] > its.latest[:2])
+
     @property
     def tree(self) -> Tree:
         """Of the latest version."""
@@ -108,6 +114,7 @@ class Database:
         accepts: raises if a database must not have this configuration.
         recall: gives a node that is kept, or None.
         keep: keeps a node.
+        coalescing: which reads of data files are made together.
     """
 
     def __init__(
@@ -117,6 +124,7 @@ class Database:
         accepts: Callable[[Config], None],
         recall: Callable[[Reference], Node | None],
         keep: Callable[[Reference, Node], None],
+        coalescing: Coalescing = AS_USUAL,
     ) -> None:
         self.data = data
         self.manifests = manifests
@@ -125,7 +133,9 @@ class Database:
         self._recall = recall
         self.keep = keep
         self._known: Snapshot | None = None
-        self._gate = KeyedLock(inline=self.inline)
+        self._looks = SingleFlights[Snapshot](inline=self.inline)
+        self._loads = SingleFlights[Node](inline=self.inline)
+        self._reads = DataReads(data.store, coalescing)
 
     def describe(self) -> str:
         """How to name the database to a person."""
@@ -146,16 +156,23 @@ class Database:
             DataLossError: its manifest is damaged; names it.
             FailedPreconditionError: its configuration is not what was asked for.
         """
-        async with self._gate.acquire(None):
+
+        def kept() -> Snapshot | None:
             known = self._known
-            if known is None or known.time < time_s:
-                known = self.learn(await self._look_up(known))
+            return known if known is not None and known.time >= time_s else None
+
+        async def look() -> Snapshot:
+            return self.learn(await self._look_up(self._known))
+
+        known = kept()
+        if known is not None:
             return known
+        return await self._looks.get(None, kept, look, lambda found: found.time >= time_s)
 
     def learn(self, snapshot: Snapshot) -> Snapshot:
         """Use a snapshot from now on, unless a later one is known."""
         known = self._known
-        if known is None or known.time <= snapshot.time:
+        if known is None or known.time <= snapshot.time or snapshot.follows(known):
             self._known = snapshot
         return snapshot
 
@@ -196,6 +213,12 @@ class Database:
             result = await store.read(key)
             if result.state == "value":
                 manifest = (await self._decoded(key, result.value))._replace(config=config)
+                latest = manifest.latest
+                if latest is None or latest.generation != numbers[-1]:
+                    raise DataLossError(
+                        f"{store.describe_key(key)}: corrupt manifest: its latest version is not "
+                        f"the one of its number, {numbers[-1]}"
+                    )
                 return Snapshot(manifest, NO_VALUE, now, numbers)
             await attempts.lost()  # many commits later: it was removed meanwhile
 
@@ -217,57 +240,77 @@ class Database:
     async def create(self, config: Config) -> Snapshot:
         """Store the first manifest, with an empty version, unless somebody else does."""
         store, root = self.manifests
-        numbered = config.kind is ManifestKind.NUMBERED
         first = Version(1, time.time_ns(), EMPTY.height, EMPTY.root, EMPTY.statistics)
         manifest = Manifest(config, [first], [])
+        sent = time.time()
         stamp = await store.write(
             f"{root}manifest.ocdbt", encode_manifest(manifest), if_equal=NO_VALUE
         )
-        now = time.time()
         if stamp.generation == UNKNOWN:
-            return await self.since(now)
-        if numbered:
-            nothing = Snapshot(Manifest(config, [], []), NO_VALUE, now)
-            return await self.replace(nothing, manifest) or await self.since(now)
-        return self.learn(Snapshot(manifest, stamp.generation, now))
+            return await self.since(time.time())
+        if config.kind is ManifestKind.NUMBERED:
+            nothing = Snapshot(Manifest(config, [], []), NO_VALUE, sent)
+            return await self.replace(nothing, manifest) or await self.since(time.time())
+        return self.learn(Snapshot(manifest, stamp.generation, sent))
 
     async def replace(self, old: Snapshot, manifest: Manifest) -> Snapshot | None:
         """Store a manifest; None if the old one is not the latest any more."""
+        if manifest.config.kind is ManifestKind.NUMBERED:
+            return await self._add_numbered(old, manifest)
         store, root = self.manifests
-        config, generation, numbers = manifest.config, old.generation, old.numbers
-        key = f"{root}manifest.ocdbt"
-        if config.kind is ManifestKind.NUMBERED:
-            assert manifest.latest is not None
-            number = manifest.latest.generation
-            key, generation = f"{root}manifest.{number:016x}", NO_VALUE
-            numbers = (*numbers, number)
-            manifest = manifest._replace(config=config._replace(kind=ManifestKind.SINGLE))
-        stamp = await store.write(key, encode_manifest(manifest), if_equal=generation)
+        # Others may be next before the answer is here: it was current when it was sent.
+        sent = time.time()
+        stamp = await store.write(
+            f"{root}manifest.ocdbt", encode_manifest(manifest), if_equal=old.generation
+        )
         if stamp.generation == UNKNOWN:
             return None
-        if config.kind is ManifestKind.NUMBERED:
-            for number in numbers[:-_KEPT]:
+        return self.learn(Snapshot(manifest, stamp.generation, sent))
+
+    async def _add_numbered(self, old: Snapshot, manifest: Manifest) -> Snapshot | None:
+        """Store the manifest of one more version; None if another one has its number."""
+        store, root = self.manifests
+        version = manifest.latest
+        assert version is not None
+        key = f"{root}manifest.{version.generation:016x}"
+        single = manifest._replace(config=manifest.config._replace(kind=ManifestKind.SINGLE))
+        sent = time.time()
+        stamp = await store.write(key, encode_manifest(single), if_equal=NO_VALUE)
+        if stamp.generation == UNKNOWN:
+            return None
+        new = Snapshot(manifest, NO_VALUE, sent, (*old.numbers, version.generation))
+        latest = await self._look_up_numbered(new, manifest.config, time.time())
+        if latest is not new and await self.by_generation(latest, version.generation) != version:
+            # There was one of that number, so long ago that it was removed since.
+            await store.write(key, None, if_equal=stamp.generation)
+            return None
+        with suppress(TensorStoreError):  # the commit is done, and the next one removes them, too
+            for number in latest.numbers[:-_KEPT]:
                 await store.write(f"{root}manifest.{number:016x}", None)
-            numbers = numbers[-_KEPT:]
-        manifest = manifest._replace(config=config)
-        return self.learn(Snapshot(manifest, stamp.generation, time.time(), numbers))
+        latest.numbers = latest.numbers[-_KEPT:]
+        return self.learn(latest)
 
     # ---------------------------------------------------------------------------- nodes and values
 
     async def node(self, reference: Reference) -> Node:
-        """A node of a tree of keys.
+        """A node of a tree of keys. Of any number who ask for it at a time one loads it.
 
         Raises:
             DataLossError: it is damaged or gone; names its file.
         """
         node = self._recall(reference)
-        if node is None:
+        if node is not None:
+            return node
+
+        async def load() -> Node:
             most = await self._most_bytes()
             node = await self._decode(
                 reference, lambda data: decode_node(data, reference.file.base, most)
             )
             self.keep(reference, node)
-        return node
+            return node
+
+        return await self._loads.get(reference, lambda: self._recall(reference), load)
 
     async def version_node(self, reference: Reference) -> VersionNode:
         """A node of the tree of versions.
@@ -294,11 +337,12 @@ class Database:
 
     def place_of(self, reference: Reference) -> str:
         """How to name what is referred to, to a person."""
-        begin, end = reference.offset, reference.offset + reference.length
-        return f"{self.data.store.describe_key(self._key_of(reference))}, bytes {begin} to {end}"
+        return self._reads.describe(self._extent(reference, 0, reference.length))
 
-    def _key_of(self, reference: Reference) -> str:
-        return self.data.root + reference.file.path.decode("utf-8", "surrogateescape")
+    def _extent(self, reference: Reference, start: int, stop: int) -> Extent:
+        """A part of what is referred to."""
+        key = self.data.root + reference.file.path.decode("utf-8", "surrogateescape")
+        return Extent(key, reference.offset + start, reference.offset + stop)
 
     async def bytes_of(self, reference: Reference, byte_range: ByteRange | None = None) -> Buffer:
         """What is referred to, or a part of it.
@@ -307,19 +351,33 @@ class Database:
             OutOfRangeError: the part reaches outside.
             DataLossError: the file is gone, or too short; names it.
         """
-        start, stop = 0, reference.length
-        if byte_range is not None:
-            start, stop = byte_range.resolve(reference.length)
-        if start == stop:
-            return b""
-        wanted = ByteRange(reference.offset + start, reference.offset + stop)
-        try:
-            result = await self.data.store.read(self._key_of(reference), wanted)
-        except OutOfRangeError as error:
-            raise DataLossError(f"{self.place_of(reference)}: the file is shorter") from error
-        if result.state != "value":
-            raise DataLossError(f"{self.place_of(reference)}: the file is missing")
-        return result.value
+        (value,) = await self.bytes_of_several([(reference, byte_range or WHOLE)])
+        return value
+
+    async def bytes_of_several(self, wanted: Sequence[tuple[Value, ByteRange]]) -> list[Buffer]:
+        """Values, or parts of them; those that are side by side in a data file by one request.
+
+        Raises:
+            OutOfRangeError, DataLossError: as for `bytes_of`.
+        """
+        found: list[Buffer] = [b""] * len(wanted)
+        extents: dict[int, Extent] = {}
+        for number, (value, byte_range) in enumerate(wanted):
+            if not isinstance(value, Reference):
+                start, stop = byte_range.resolve(len(value))
+                found[number] = value[start:stop]
+                continue
+            start, stop = byte_range.resolve(value.length)
+            if start < stop:
+                extents[number] = self._extent(value, start, stop)
+        if len(extents) == 1:
+            ((number, extent),) = extents.items()
+            found[number] = await self._reads.read(extent)
+        elif extents:
+            values = await self._reads.read_several(list(extents.values()))
+            for number, part in zip(extents, values, strict=True):
+                found[number] = part
+        return found
 
     # ----------------------------------------------------------------------------------- versions
 

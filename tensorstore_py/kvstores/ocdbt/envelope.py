@@ -30,6 +30,10 @@ _CHECKSUM: Final = 4
 _VERSION: Final = 0
 _PLAIN: Final = 0
 _ZSTD: Final = 1
+#: A record that says of itself how large it may be is believed up to so many bytes, and beyond them
+#: if it is compressed less than so many times.
+_LEAST_CREDIBLE: Final = 128 << 20
+_CREDIBLE_RATIO: Final = 1000
 
 
 class Record(Enum):
@@ -91,7 +95,8 @@ def _body(record: Record, data: bytes, most: int) -> bytes:
     if compression == _PLAIN:
         return body
     if compression == _ZSTD:
-        return bytes(_zstd(0).decode_within(body, most))
+        credible = max(_LEAST_CREDIBLE, _CREDIBLE_RATIO * len(body))
+        return bytes(_zstd(0).decode_within(body, min(most, credible)))
     raise DataLossError(f"its compression is {compression}, only 0 (none) and 1 (zstd) are known")
 
 

@@ -30,6 +30,8 @@ __all__ = ["Config", "Manifest", "ManifestKind", "decode_manifest", "encode_mani
 #: The most that a manifest can have when it is decompressed: 2^16 versions, and what they refer to.
 _MOST_BYTES: Final = 1 << 30
 _ZSTD: Final = 1
+_LEAST_LEVEL: Final = -131072
+_LARGEST_LEVEL: Final = 22
 
 
 class ManifestKind(Enum):
@@ -132,6 +134,8 @@ def _read_config(reader: Reader) -> Config:
     level = None
     if reader.varint(_ZSTD) == _ZSTD:
         level = int.from_bytes(reader.take(4), "little", signed=True)
+        if not _LEAST_LEVEL <= level <= _LARGEST_LEVEL:
+            raise DataLossError(f"there is no zstd level {level}")
     return Config(uuid, kind, inline, node, arity_log2, level)
 
 

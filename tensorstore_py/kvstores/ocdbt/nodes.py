@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from typing import Final, NamedTuple, cast
 
 from tensorstore_py.kvstores.ocdbt.btree import Leaf, Node
+from tensorstore_py.kvstores.ocdbt.columns import KeyColumn, ValueColumn
 from tensorstore_py.kvstores.ocdbt.references import Reference
 from tensorstore_py.plugin.kvstore import ChunkCache, Mutex
 
@@ -73,7 +74,11 @@ class NodeCache:
 
 def _size_of(node: Node) -> int:
     """What it takes in memory, about."""
+    if isinstance(node.keys, KeyColumn) and isinstance(node, Leaf):
+        assert isinstance(node.values, ValueColumn)
+        return node.keys.size_bytes + node.values.size_bytes
     size = _ENTRY_BYTES * len(node.keys) + sum(map(len, node.keys))
     if isinstance(node, Leaf):
-        size += sum(len(value) for value in node.values if isinstance(value, bytes))
+        # A reference is a tuple of three.
+        size += sum(map(len, node.values))
     return size

@@ -12,15 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from tensorstore_py.errors import DataLossError
-from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
+from tensorstore_py.kvstores.ocdbt.wire import Column, Reader, Writer
 
 __all__ = [
     "MISSING",
     "DataFile",
     "DataFileTable",
     "Reference",
+    "check_extents",
     "read_data_files",
+    "read_file_numbers",
     "read_references",
 ]
 
@@ -60,6 +64,11 @@ class Reference(NamedTuple):
     offset: int
     length: int
 
+    def __str__(self) -> str:
+        """For messages."""
+        path = self.file.path.decode("utf-8", "backslashreplace")
+        return f'data file "{path}", bytes {self.offset} to {self.offset + self.length}'
+
 
 #: Stands for the root of a tree that has no key.
 MISSING: Final = Reference(DataFile(b"", b""), _MOST, _MOST)
@@ -94,9 +103,10 @@ def read_data_files(reader: Reader, base: bytes) -> list[DataFile]:
             raise DataLossError(f"path {number} of {len(path)} bytes has a base of {base_length}")
         if len(base) + len(path) > _LONGEST_PATH:
             raise DataLossError(f"path {number} has more than {_LONGEST_PATH} bytes")
-        if b".." in path.split(b"/"):
-            raise DataLossError(f"path {number} leads out of the database: {path!r}")
-        files.append(DataFile(base + path[:base_length], path[base_length:]))
+        file = DataFile(base + path[:base_length], path[base_length:])
+        if b".." in file.path.split(b"/"):
+            raise DataLossError(f"path {number} leads out of the database: {file.path!r}")
+        files.append(file)
     return files
 
 
@@ -114,33 +124,36 @@ def read_references(
     Raises:
         DataLossError: truncated, or about a file that is not in the table.
     """
-    numbers = read_file_numbers(reader, files, count)
-    offsets = reader.varints(count)
-    lengths = reader.varints(count)
-    found: list[Reference] = []
-    for number, offset, length in zip(numbers, offsets, lengths, strict=True):
-        if offset == length == _MOST and missing:
-            found.append(MISSING)
-            continue
-        check_extent(offset, length)
-        found.append(Reference(files[number], offset, length))
-    return found
+    numbers = read_file_numbers(reader, files, count).tolist()
+    offsets = reader.column(count)
+    lengths = reader.column(count)
+    there = (offsets != _MOST) | (lengths != _MOST) if missing else slice(None)
+    check_extents(offsets[there], lengths[there])
+    return [
+        Reference(files[number], offset, length) if offset != _MOST else MISSING
+        for number, offset, length in zip(numbers, offsets.tolist(), lengths.tolist(), strict=True)
+    ]
 
 
-def read_file_numbers(reader: Reader, files: Sequence[DataFile], count: int) -> list[int]:
+def read_file_numbers(reader: Reader, files: Sequence[DataFile], count: int) -> Column:
     """A column of places in the table of data files."""
-    numbers = reader.varints(count)
-    if count and max(numbers) >= len(files):
+    numbers = reader.column(count)
+    if count and int(numbers.max()) >= len(files):
         raise DataLossError(
-            f"it is about data file {max(numbers)}, but its table has {len(files)} files"
+            f"it is about data file {int(numbers.max())}, but its table has {len(files)} files"
         )
     return numbers
 
 
-def check_extent(offset: int, length: int) -> None:
+def check_extents(offsets: Column, lengths: Column) -> None:
     """Refuse what is in no file."""
-    if offset + length > _LARGEST_END:
-        raise DataLossError(f"no file has {length} bytes at {offset}")
+    # One after the other, since the sum of two numbers of 64 bits may have more.
+    wrong = np.flatnonzero((offsets > _LARGEST_END) | (lengths > _LARGEST_END))
+    if not len(wrong):
+        wrong = np.flatnonzero(offsets + lengths > _LARGEST_END)
+    if len(wrong):
+        place = wrong[0]
+        raise DataLossError(f"no file has {lengths[place]} bytes at {offsets[place]}")
 
 
 class DataFileTable:

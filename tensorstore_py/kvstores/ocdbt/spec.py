@@ -14,11 +14,12 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from tensorstore_py.errors import FailedPreconditionError, SpecError, UnsupportedError
 from tensorstore_py.kvstores.ocdbt.commits import Commits
 from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes
+from tensorstore_py.kvstores.ocdbt.data_reads import AS_USUAL, Coalescing
 from tensorstore_py.kvstores.ocdbt.database import Database, Place
 from tensorstore_py.kvstores.ocdbt.manifest import Config, ManifestKind
 from tensorstore_py.kvstores.ocdbt.names import is_name
 from tensorstore_py.kvstores.ocdbt.nodes import NodeCache
-from tensorstore_py.kvstores.ocdbt.store import OcdbtStore, VersionSpec
+from tensorstore_py.kvstores.ocdbt.store import OcdbtStore, SharedDatabase, VersionSpec
 from tensorstore_py.plugin.codec import Field, Model
 from tensorstore_py.plugin.driver import Unset
 from tensorstore_py.plugin.kvstore import (
@@ -47,6 +48,7 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{32}")
 _TIME: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
 _LARGEST_GENERATION: Final = 2**64 - 1
 _DATA_FILE_BYTES: Final = 2**31
+_NO_LIMIT: Final = 2**63
 
 
 def parse_version(json: object) -> VersionSpec:
@@ -222,33 +224,41 @@ class OcdbtCoordinator(ResourceModel):
     security: dict[str, object] | None = None
 
 
-class SharedDatabase:
-    """What all stores of one database share: what is known of it, and who waits to change it.
+def _coalescing(spec: OcdbtSpec) -> Coalescing:
+    """Which reads are made together."""
+    gap = spec.experimental_read_coalescing_threshold_bytes
+    limit = spec.experimental_read_coalescing_merged_bytes
+    interval = spec.experimental_read_coalescing_interval
+    if gap is None and limit is None and interval is None:
+        return AS_USUAL
+    seconds = 0.0 if interval is None else interval.seconds
+    return Coalescing(gap or 0, limit or _NO_LIMIT, seconds)
 
-    Args:
-        spec: of the first who opened it.
-        name: what nodes are kept under.
-    """
 
-    def __init__(self, spec: OcdbtSpec, name: object) -> None:
-        nodes = NodeCache(spec.cache_pool.value, (name, "node"))
-        where = [spec.base] if spec.manifest is None else [spec.base, spec.manifest]
-        stores = in_one_mode(*(each.open() for each in where))
-        places = [Place(store, each.path) for store, each in zip(stores, where, strict=True)]
-        self.database = Database(places[0], places[-1], spec.config.accept, nodes.get, nodes.put)
-        prefixes = DataFilePrefixes(
-            spec.value_data_prefix.encode(),
-            spec.btree_node_data_prefix.encode(),
-            spec.version_tree_node_data_prefix.encode(),
-        )
-        target = spec.target_data_file_size
-        self.commits = Commits(
-            self.database,
-            spec.config.new,
-            prefixes,
-            _DATA_FILE_BYTES if target is None else target,
-            assumes=spec.assume_config,
-        )
+def _shared_database(spec: OcdbtSpec, name: object) -> SharedDatabase:
+    """What all stores of one database share, as the first who opened it says; nodes have a name."""
+    nodes = NodeCache(spec.cache_pool.value, (name, "node"))
+    where = [spec.base] if spec.manifest is None else [spec.base, spec.manifest]
+    stores = in_one_mode(*(each.open() for each in where))
+    places = [Place(store, each.path) for store, each in zip(stores, where, strict=True)]
+    database = Database(
+        places[0], places[-1], spec.config.accept, nodes.get, nodes.put, _coalescing(spec)
+    )
+    prefixes = DataFilePrefixes(
+        spec.value_data_prefix.encode(),
+        spec.btree_node_data_prefix.encode(),
+        spec.version_tree_node_data_prefix.encode(),
+    )
+    target = spec.target_data_file_size
+    commits = Commits(
+        database,
+        spec.config.new,
+        prefixes,
+        _DATA_FILE_BYTES if target is None else target,
+        spec.data_copy_concurrency.value,
+        assumes=spec.assume_config,
+    )
+    return SharedDatabase(database, commits)
 
 
 def _as_directory(spec: KvStoreSpec) -> KvStoreSpec:
@@ -271,12 +281,16 @@ class OcdbtSpec(KvStoreSpec):
         target_data_file_size: a data file that has so many bytes is followed by another one; 0 for
             no limit, 2147483648 by default.
         version: the generation, time or name of the version to read; the latest one by default.
-        experimental_read_coalescing_threshold_bytes: understood; without effect.
-        experimental_read_coalescing_merged_bytes: understood; without effect.
-        experimental_read_coalescing_interval: understood; without effect.
+        experimental_read_coalescing_threshold_bytes: how many bytes may lie between two values of
+            a data file that are read by one request; by default 4095, or 0 if one of the next two
+            is given.
+        experimental_read_coalescing_merged_bytes: how many bytes are read at once by merging; 0 for
+            no limit. By default 1 MiB, or no limit if one of the others is given.
+        experimental_read_coalescing_interval: how long a reader of a remote store waits for others;
+            by default for those that ask in the same moment.
         coordinator: refused if it has an address.
         cache_pool: where nodes are kept.
-        data_copy_concurrency: understood; without effect.
+        data_copy_concurrency: how many threads change and encode large nodes at a time.
 
     Example:
         >>> OcdbtSpec.from_url("ocdbt:@v3/a/")
@@ -317,6 +331,10 @@ class OcdbtSpec(KvStoreSpec):
     def _directory(cls, spec: KvStoreSpec) -> KvStoreSpec:
         return _as_directory(spec)
 
+    @property
+    def inline(self) -> bool:
+        return self.base.inline and (self.manifest is None or self.manifest.inline)
+
     def open(self) -> OcdbtStore:
         if self.coordinator.value.address is not None:
             raise UnsupportedError(
@@ -327,8 +345,8 @@ class OcdbtSpec(KvStoreSpec):
         cache = self.cache_pool.value
         form = self.replace(path="", version=None)
         scope = cache.scope(self.base.path, form, "ocdbt")
-        shared = cache.companion(scope, lambda: SharedDatabase(self, scope))
-        return OcdbtStore(shared.database, shared.commits, self.version)
+        shared = cache.companion(scope, lambda: _shared_database(self, scope))
+        return OcdbtStore(shared, self.version)
 
     def to_url(self) -> str:
         if self.manifest is not None:

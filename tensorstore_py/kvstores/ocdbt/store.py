@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tensorstore_py.errors import UnsupportedError
-from tensorstore_py.kvstores.ocdbt.btree import Value
-from tensorstore_py.kvstores.ocdbt.commits import Change, Commits, generation_of
+from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY
+from tensorstore_py.kvstores.ocdbt.commits import Change, Commits, Given, generation_of
+from tensorstore_py.kvstores.ocdbt.copies import CopiedValue, path_between
 from tensorstore_py.kvstores.ocdbt.database import Database, tree_of
 from tensorstore_py.kvstores.ocdbt.names import generation_named
 from tensorstore_py.kvstores.ocdbt.references import Reference
@@ -22,23 +23,31 @@ from tensorstore_py.kvstores.ocdbt.tree import Tree, TreeReader
 from tensorstore_py.kvstores.ocdbt.versions import Version
 from tensorstore_py.plugin.kvstore import (
     ALL,
-    UNKNOWN,
     WHOLE,
-    AtomicBatch,
     Buffer,
+    BulkListing,
+    BulkRead,
     ByteRange,
     CachedRead,
+    GroupedWrite,
     KeyRange,
     KvStore,
     ListEntry,
     RangeRead,
     ReadResult,
+    ReferenceCopy,
+    Registered,
+    SegmentedWrite,
+    StoredValue,
     TimestampedStorageGeneration,
     encode_key,
     holds,
 )
 
-__all__ = ["OcdbtStore", "VersionSpec"]
+__all__ = ["OcdbtStore", "SharedDatabase", "VersionSpec"]
+
+#: How many keys of a listing are made at a time.
+_PAGE: Final = 1000
 
 
 class VersionSpec(NamedTuple):
@@ -61,23 +70,38 @@ class VersionSpec(NamedTuple):
         return self.text if self.generation is None else self.generation
 
 
-class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
+class SharedDatabase:
+    """What all stores of one database share: what is known of it, and who waits to change it."""
+
+    def __init__(self, database: Database, commits: Commits) -> None:
+        self.database = database
+        self.commits = commits
+
+
+class OcdbtStore(
+    RangeRead,
+    BulkRead,
+    BulkListing,
+    CachedRead,
+    SegmentedWrite,
+    GroupedWrite,
+    ReferenceCopy,
+    KvStore,
+):
     """See the head of this file.
 
     Args:
-        database: which.
-        commits: who changes it.
+        shared: the database.
         version: the one that is read; None for the latest.
     """
 
-    def __init__(
-        self, database: Database, commits: Commits, version: VersionSpec | None = None
-    ) -> None:
-        self._database = database
-        self._commits = commits
+    def __init__(self, shared: SharedDatabase, version: VersionSpec | None = None) -> None:
+        self._shared = shared  # as long as one store has it, others find it
+        self._database = database = shared.database
+        self._commits = shared.commits
         self._version = version
         self._found: Version | None = None
-        self._reader = TreeReader(database.node)
+        self._reader = TreeReader(database.node, inline=database.inline)
         self.inline = database.inline
         self.width = database.data.store.width
         if database.manifests.store.identity is not None:
@@ -125,9 +149,11 @@ class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
         byte_range: ByteRange,
         staleness_bound: float,
         *,
+        if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        return (await self._read(key, (byte_range,), staleness_bound, None, if_not_equal))[0]
+        ranges = (byte_range,)
+        return (await self._read(key, ranges, staleness_bound, if_equal, if_not_equal))[0]
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
         return await self._read(key, ranges, time.time()) if ranges else []
@@ -148,48 +174,112 @@ class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
             return [ReadResult("missing", b"", stamp.copy()) for _ in ranges]
         if generation == if_not_equal or not holds(if_equal, generation):
             return [ReadResult("unspecified", b"", stamp.copy()) for _ in ranges]
-        found = []
-        for byte_range in ranges:
-            part = await self._part(value, byte_range)
-            found.append(ReadResult("value", part, stamp.copy()))
-        return found
+        wanted = [(value, byte_range) for byte_range in ranges]
+        parts = await self._database.bytes_of_several(wanted)
+        return [ReadResult("value", part, stamp.copy()) for part in parts]
 
-    async def _part(self, value: Value, byte_range: ByteRange) -> Buffer:
-        if isinstance(value, Reference):
-            return await self._database.bytes_of(value, byte_range)
-        start, stop = byte_range.resolve(len(value))
-        return value[start:stop]
+    async def read_values(self, keys: Sequence[str], room: memoryview) -> list[Buffer | None]:
+        tree, _ = await self._tree(time.time())
+        names = [encode_key(key) for key in keys]
+        there = await self._reader.find_several(tree, names)
+        wanted = [(there[name], WHOLE) for name in names if name in there]
+        values = iter(await self._database.bytes_of_several(wanted))
+        return [next(values) if name in there else None for name in names]
+
+    async def read_parts(
+        self, key: str, ranges: Sequence[ByteRange], size: int
+    ) -> Sequence[Buffer | None] | None:
+        tree, _ = await self._tree(time.time())
+        value = await self._reader.find(tree, encode_key(key))
+        if value is None:
+            return [None] * len(ranges)
+        if size != (value.length if isinstance(value, Reference) else len(value)):
+            return None
+        return await self._database.bytes_of_several([(value, wanted) for wanted in ranges])
 
     async def list(self, key_range: KeyRange = ALL) -> AsyncIterator[ListEntry]:
         tree, _ = await self._tree(time.time())
         first, end = key_range.inclusive_min, key_range.exclusive_max
         if key_range.empty:
             return
-        async for key, value in self._reader.items(tree, first, end):
-            size = value.length if isinstance(value, Reference) else len(value)
-            yield ListEntry(key.decode("utf-8", "surrogateescape"), size)
+        async for prefix, leaf, low, high in self._reader.leaves(tree, first, end):
+            for key, size in zip(leaf.keys[low:high], leaf.sizes(low, high), strict=True):
+                yield ListEntry((prefix + key).decode("utf-8", "surrogateescape"), size)
+
+    async def list_keys(self, key_range: KeyRange, skipped: int) -> AsyncIterator[Sequence[bytes]]:
+        tree, _ = await self._tree(time.time())
+        if key_range.empty:
+            return
+        first, end = key_range.inclusive_min, key_range.exclusive_max
+        async for stretch in self._reader.leaves(tree, first, end):
+            for low in range(stretch.low, stretch.high, _PAGE):
+                yield stretch.keys(low, min(low + _PAGE, stretch.high), skipped)
 
     # ------------------------------------------------------------------------------------- writing
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
     ) -> TimestampedStorageGeneration:
-        name = encode_key(key)
         # A writer may go before its change is made, and change its memory.
         own = value if value is None or isinstance(value, bytes) else bytes(value)
-        change = Change({name: own}, {} if if_equal is None else {name: if_equal})
+        return await self._write(key, own, if_equal)
+
+    async def write_segments(
+        self,
+        key: str,
+        segments: Sequence[Buffer],
+        *,
+        if_equal: bytes | None = None,
+        owned: bool = False,
+    ) -> TimestampedStorageGeneration:
+        pieces = (each if owned or isinstance(each, bytes) else bytes(each) for each in segments)
+        return await self._write(key, tuple(pieces), if_equal)
+
+    async def _write(
+        self, key: str, value: Given | None, if_equal: bytes | None
+    ) -> TimestampedStorageGeneration:
+        name = encode_key(key)
+        change = _one(name, value, if_equal)
         await self._make(change)
-        generation = UNKNOWN if change.failed is not None else change.generations[name]
-        return TimestampedStorageGeneration(generation, change.time)
+        return TimestampedStorageGeneration(change.generation(name), change.time)
+
+    def register_write(
+        self, key: str, value: bytes | None, if_equal: bytes | None
+    ) -> Registered[TimestampedStorageGeneration] | None:
+        name = encode_key(key)
+        if self._version is not None or len(name) > LONGEST_KEY:
+            return None
+        change = _one(name, value, if_equal)
+        self._commits.add(change)
+        return Registered(
+            self._commits,
+            change,
+            lambda: TimestampedStorageGeneration(change.generation(name), change.time),
+        )
+
+    async def values_of(
+        self, source: KvStore, key_range: KeyRange, staleness_bound: float | None
+    ) -> Mapping[str, StoredValue] | None:
+        if not isinstance(source, OcdbtStore):
+            return None
+        between = path_between(self._database, source._database)
+        if between is None:
+            return None
+        found: dict[str, StoredValue] = {}
+        if key_range.empty:
+            return found
+        tree, _ = await source._tree(time.time() if staleness_bound is None else staleness_bound)
+        first, end = key_range.inclusive_min, key_range.exclusive_max
+        async for key, value in source._reader.items(tree, first, end):
+            name = key.decode("utf-8", "surrogateescape")
+            found[name] = CopiedValue(self._database, value, between)
+        return found
 
     async def write_batch(
-        self, values: Mapping[str, Buffer | None], conditions: Mapping[str, bytes]
+        self, values: Mapping[str, Buffer | StoredValue | None], conditions: Mapping[str, bytes]
     ) -> str | None:
         change = Change(
-            {
-                encode_key(key): None if value is None else bytes(value)
-                for key, value in values.items()
-            },
+            {encode_key(key): _given(value) for key, value in values.items()},
             {encode_key(key): generation for key, generation in conditions.items()},
         )
         await self._make(change)
@@ -210,3 +300,16 @@ class OcdbtStore(RangeRead, CachedRead, AtomicBatch, KvStore):
     def describe_key(self, key: str) -> str:
         database = f"the OCDBT database {self._database.describe()}"
         return f"{super().describe_key(key)} in {database}" if key else database
+
+
+def _one(name: bytes, value: Given | None, if_equal: bytes | None) -> Change:
+    return Change({name: value}, {} if if_equal is None else {name: if_equal})
+
+
+def _given(value: Buffer | StoredValue | None) -> Given | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, StoredValue):
+        assert isinstance(value, CopiedValue)  # `values_of` gives no others
+        return value.value
+    return (value,)

@@ -10,13 +10,17 @@ Specification: "Storage format" of https://google.github.io/tensorstore/kvstore/
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorstore_py.errors import DataLossError
 
-__all__ = ["Reader", "Writer"]
+__all__ = ["Column", "Reader", "Writer"]
+
+#: Numbers of one kind, one of each record.
+Column: TypeAlias = "np.ndarray[tuple[int], np.dtype[Any]]"
 
 #: The bytes of the longest varint: 64 bits.
 _LONGEST: Final = 10
@@ -81,7 +85,28 @@ class Reader:
         """A column of numbers of variable length, each at most `most`."""
         if count < _FEW:
             return [self.varint(most) for _ in range(count)]
+        return self.column(count, most).tolist()
+
+    def column(self, count: int, most: int = 2**64 - 1) -> Column:
+        """`varints` as an array, for many."""
+        if count < _FEW:
+            return np.array(self.varints(count, most), np.uint64)
         self.expect(count)
+        raw = np.frombuffer(self.data, np.uint8, count, self.position)
+        if raw.max() < 0x80:  # a byte each
+            values, taken = raw.astype(np.uint64), count
+        else:
+            values, taken = self._longer(count)
+        if most < 2**64 - 1 and int(values.max()) > most:
+            raise DataLossError(
+                f"a number at or after byte {self.position} is {int(values.max())}, more than "
+                f"{most}"
+            )
+        self.position += taken
+        return values
+
+    def _longer(self, count: int) -> tuple[Column, int]:
+        """Numbers of which some have several bytes, and how many bytes all of them have."""
         raw = np.frombuffer(self.data, np.uint8, min(self.left, count * _LONGEST), self.position)
         last = np.flatnonzero(raw < 0x80)[:count]
         if len(last) < count:
@@ -103,13 +128,7 @@ class Reader:
             there = np.flatnonzero(lengths >= place)
             part = (raw[first[there] + place] & 0x7F).astype(np.uint64)
             values[there] |= part << np.uint64(7 * place)
-        if most < 2**64 - 1 and int(values.max()) > most:
-            raise DataLossError(
-                f"a number at or after byte {self.position} is {int(values.max())}, more than "
-                f"{most}"
-            )
-        self.position += int(last[-1]) + 1
-        return values.tolist()  # type: ignore[no-any-return]
+        return values, int(last[-1]) + 1
 
     def unsigned(self, count: int) -> list[int]:
         """A column of numbers of eight bytes, little-endian."""
@@ -150,11 +169,25 @@ class Writer:
 
     def varints(self, values: Sequence[int]) -> None:
         """A column of numbers of variable length."""
-        if values and max(values) < 0x80:
-            self.data += bytes(values)
+        if not values:
             return
-        for value in values:
-            self.varint(value)
+        most = max(values)
+        if most < 0x80:
+            self.data += bytes(values)
+        elif len(values) < _FEW:
+            for value in values:
+                self.varint(value)
+        else:
+            self._add_columns(np.array(values, np.uint64), -(-most.bit_length() // 7))
+
+    def _add_columns(self, values: NDArray[np.uint64], longest: int) -> None:
+        """Add numbers, of which each has `longest` bytes at most: seven bits of all at a time."""
+        left = values[:, None] >> (np.uint64(7) * np.arange(longest, dtype=np.uint64))
+        digits = (left & np.uint64(0x7F)).astype(np.uint8)
+        digits[:, :-1] |= (left[:, 1:] > 0).astype(np.uint8) << 7
+        there = left > 0
+        there[:, 0] = True
+        self.data += digits[there].tobytes()
 
     def unsigned(self, values: Iterable[int]) -> None:
         """A column of numbers of eight bytes, little-endian."""

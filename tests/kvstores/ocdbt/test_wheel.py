@@ -11,6 +11,7 @@ from tensorstore_py.kvstores.ocdbt.btree import Leaf, decode_node, encode_node
 from tensorstore_py.kvstores.ocdbt.manifest import decode_manifest, encode_manifest
 from tensorstore_py.kvstores.ocdbt.references import MISSING
 from tensorstore_py.kvstores.ocdbt.versions import decode_version_node, encode_version_node
+from tests.kvstores.ocdbt.databases import contents, open_anew, spec_of
 
 CONFIGS = [
     {},
@@ -18,19 +19,8 @@ CONFIGS = [
     {"max_decoded_node_bytes": 1000, "version_tree_arity_log2": 1},
     {"manifest_kind": "numbered", "version_tree_arity_log2": 2, "max_inline_value_bytes": 20},
     {"manifest_kind": "numbered", "max_decoded_node_bytes": 500, "compression": None},
+    {"max_decoded_node_bytes": 0},
 ]
-
-
-def spec_of(path, **members):
-    return {"driver": "ocdbt", "base": {"driver": "file", "path": f"{path}/"}, **members}
-
-
-def open_anew(library, spec):
-    return library.KvStore.open(spec, context=library.Context()).result()
-
-
-def contents(kv):
-    return {bytes(key): bytes(kv.read(key).result().value) for key in kv.list().result()}
 
 
 def some_changes(source):
