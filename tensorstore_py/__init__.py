@@ -6,7 +6,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 
     cli | testing                          the command line; door 3, for test authors
     _jobs                                  job files: their schema, plans and runs
-    multiscale | zarr | typing             OME-Zarr images; zarr-python's names; types of specs
+    multiscale | ocdbt | zarr | typing     OME-Zarr images; databases; zarr-python's names; types
     _compute | _conversion                 reductions, pyramids; copies, migrations of hierarchies
     _plan                                  work as tasks: plans, manifests, engines
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
@@ -150,13 +150,13 @@ _ELSEWHERE = {
 }
 
 if _typing.TYPE_CHECKING:
-    from tensorstore_py import zarr
+    from tensorstore_py import ocdbt, zarr
 else:
 
     def __getattr__(name: str) -> object:
-        """The room `zarr`, when somebody asks for it: others should not wait for it."""
-        if name == "zarr":
-            return _importlib.import_module("tensorstore_py.zarr")
+        """The rooms `ocdbt` and `zarr`, when somebody asks for them: others should not wait."""
+        if name in ("ocdbt", "zarr"):
+            return _importlib.import_module(f"tensorstore_py.{name}")
         hint = _did_you_mean(name, __all__, _ELSEWHERE)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
@@ -274,6 +274,7 @@ __all__ = [
     "migrate",
     "multiscale",
     "newaxis",
+    "ocdbt",
     "open",
     "overlay",
     "parse_tensorstore_flags",

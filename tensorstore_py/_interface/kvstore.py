@@ -27,7 +27,7 @@ from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
 from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from tensorstore_py._interface.store_metrics import StoreMetrics
 
@@ -258,9 +258,12 @@ class KvStoreSpec(Model):
         context: shared resources that are defined here, for this spec and all inside it.
         keeps_values: whether its bytes are its own, and not those of stores underneath.
         verbose_flag: what switches its log on; None: its driver's name.
+        detected_by: a key that is in each directory that is a store of this kind, for the driver
+            `auto`; only of stores that have a `base`.
     """
 
     data_members: ClassVar[frozenset[str] | None] = frozenset({"context"})
+    detected_by: ClassVar[str | None] = None
     is_store: ClassVar[bool] = True
     keeps_values: ClassVar[bool] = True
     verbose_flag: ClassVar[str | None] = None
@@ -316,6 +319,14 @@ class KvStoreSpec(Model):
             if cls.detects(head):
                 return cls
         return None
+
+    @staticmethod
+    def in_directories() -> Iterator[tuple[type[KvStoreSpec], str]]:
+        """The classes that have `detected_by`, with that."""
+        for cls in kvstores.classes():
+            assert issubclass(cls, KvStoreSpec)
+            if cls.detected_by is not None:
+                yield cls, cls.detected_by
 
     @classmethod
     def from_url(cls, url: str) -> dict[str, object]:

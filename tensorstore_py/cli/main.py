@@ -10,6 +10,7 @@ tspy plan job.json -o plan.json
 tspy run plan.json --part 3/64
 tspy status plan.json
 tspy schema --output tensorstore.schema.json
+tspy ocdbt versions ckpt/
 """
 
 from __future__ import annotations
@@ -19,11 +20,22 @@ import sys
 from collections.abc import Sequence
 
 import tensorstore_py
-from tensorstore_py.cli import copy, info, migrate, plan, rechunk, run, schema, status, validate
+from tensorstore_py.cli import (
+    copy,
+    info,
+    migrate,
+    ocdbt,
+    plan,
+    rechunk,
+    run,
+    schema,
+    status,
+    validate,
+)
 
 __all__ = ["main"]
 
-_COMMANDS = (copy, info, migrate, plan, rechunk, run, schema, status, validate)
+_COMMANDS = (copy, info, migrate, ocdbt, plan, rechunk, run, schema, status, validate)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,10 +3,12 @@
     {"driver": "auto", "kvstore": "file:///data/a/"}        or the URL alone, file:///data/a/
 
 A directory is tried as each format that names the key of its metadata (`DriverSpec.detected_by`),
-by opening it, so that a hit costs no request more than naming the format. A single value is tried
-as each store format that knows its own first bytes (`KvStoreSpec.detects`), such as a zip archive,
-and then again with what is inside. Every context resource is accepted as a member, and handed on to
-the format if it has it. Nothing is ever created: that needs a format.
+by opening it, so that a hit costs no request more than naming the format. A directory of none of
+them is tried as each store format that names a key in it (`KvStoreSpec.detected_by`), such as an
+OCDBT database, a single value as each store format that knows its own first bytes
+(`KvStoreSpec.detects`), such as a zip archive; and then again with what is inside. Every context
+resource is accepted as a member, and handed on to the format if it has it. Nothing is ever created:
+that needs a format.
 """
 
 from __future__ import annotations
@@ -166,10 +168,10 @@ class AutoSpec(DriverSpec):
     async def _open(
         self, where: KvStoreSpec, depth: int, transaction: Transaction | None
     ) -> Driver:
-        inside = await self._inside(where) if where.path[-1:] not in ("", "/") else None
+        if depth > _MAX_DEPTH:
+            raise FailedPreconditionError(f"formats within formats, {depth} deep")
+        inside = await self._in_value(where)
         if inside is not None:
-            if depth == _MAX_DEPTH:
-                raise FailedPreconditionError(f"formats within formats, {depth} deep")
             return await self._open(inside, depth + 1, transaction)
         tried = []
         for cls in DriverSpec.detectable():
@@ -179,6 +181,9 @@ class AutoSpec(DriverSpec):
                     return await self._as(cls, where).open_within(transaction)
                 except NotFoundError:
                     continue
+        inside = await self._in_directory(where)
+        if inside is not None:
+            return await self._open(inside, depth + 1, transaction)
         store = where.open()
         raise NotFoundError(
             f"no array found at {store.describe_key(where.path)}: looked for "
@@ -186,12 +191,24 @@ class AutoSpec(DriverSpec):
             'for example "driver": "zarr3"'
         )
 
-    async def _inside(self, where: KvStoreSpec) -> KvStoreSpec | None:
+    async def _in_directory(self, where: KvStoreSpec) -> KvStoreSpec | None:
+        """The store that a directory is, if a format knows it by a key in it."""
+        store = where.open()
+        directory = where.path if where.path[-1:] in ("", "/") else f"{where.path}/"
+        for cls, key in KvStoreSpec.in_directories():
+            if (await store.read(directory + key)).state == "value":
+                base = where.replace(path=directory)
+                return cls.parse_frozen({**self._resources_of(cls), "base": base})
+        return None
+
+    async def _in_value(self, where: KvStoreSpec) -> KvStoreSpec | None:
         """The store in a single value, if there is such a value, and a format that knows it.
 
         Raises:
             FailedPreconditionError: there is one, but no format knows it.
         """
+        if where.path[-1:] in ("", "/"):
+            return None
         store = where.open()
         try:
             result = await store.read(where.path, ByteRange(0, _HEAD_BYTES))
@@ -209,11 +226,18 @@ class AutoSpec(DriverSpec):
         )
 
     def _resources_of(self, cls: type[Model]) -> dict[str, object]:
-        return {name: value for name, value in self.resources.items() if name in cls.model_fields}
+        found: dict[str, object] = {}
+        for name, field in cls.model_fields.items():
+            # A member may have another name than the kind of resource that it is.
+            default = field.default
+            kind = default.provider if isinstance(default, ResourceSpec) else name
+            if kind in self.resources:
+                found[name] = self.resources[kind]
+        return found
 
     async def inside(self) -> DriverSpec:
         where = self.store_spec()
-        found = await self._inside(where) if where.path[-1:] not in ("", "/") else None
+        found = await self._in_value(where) or await self._in_directory(where)
         return self if found is None else self.replace(kvstore=found)
 
     def named(self, driver: str) -> DriverSpec:

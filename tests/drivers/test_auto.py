@@ -8,6 +8,28 @@ from tensorstore_py.kvstores.memory import MemoryStore
 AUTO = {"driver": "auto", "kvstore": "memory://a/"}
 
 
+@pytest.mark.parametrize("library", [ts, reference], ids=["ours", "reference"])
+def test_a_directory_with_a_manifest_is_the_database_that_it_is(tmp_path, library):
+    url = f"file://{tmp_path}/|ocdbt:|zarr3:"
+    library.open(url, create=True, dtype="int16", shape=[4]).result()[...] = 7
+
+    for place in (
+        f"file://{tmp_path}/",
+        f"file://{tmp_path}",
+        f"file://{tmp_path}/|auto:",
+        tmp_path,
+    ):
+        array = ts.open(place).result()
+        assert array.read().result().tolist() == [7, 7, 7, 7]
+        assert array.url == url
+    group = ts.Group.open(f"file://{tmp_path}/g/|ocdbt:", create=True).result()
+    group.create_array("a", dtype="int8", shape=[2]).result()
+    assert ts.Group.open(tmp_path / "g").result()["a"].shape == (2,)
+    ts.KvStore.open(f"file://{tmp_path}/none/|ocdbt:").result()["a"] = b"1"
+    with pytest.raises(ts.NotFoundError, match="no array found at the OCDBT database"):
+        ts.open(f"file://{tmp_path}/none/").result()
+
+
 @pytest.fixture
 def context():
     context = ts.Context()

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from operator import itemgetter
 from typing import Final, TypeVar
 
-from tensorstore_py.errors import SpecError
+from tensorstore_py.errors import DataLossError, SpecError
 from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY, Node, Value, encode_node
 from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes, NewDataFiles
 from tensorstore_py.kvstores.ocdbt.database import Database, Snapshot
@@ -218,21 +218,26 @@ class Commits(GroupCommit[Change]):
                 manifest = known.manifest or manifest
             place = partial(self._place, files, manifest.config.max_inline_value_bytes)
             draft = _Draft(TreeReader(database.node), known.tree, place)
-            for change in batch:
-                await draft.apply(change)
-            edits = await self._compute(draft.size, draft.edits)
-            if edits and (known.time >= began or not any(change.failed for change in batch)):
-                new = await self._store(known, manifest, edits, files)
-                # That nothing changes is only so of the database as it is now.
-                if new is not None and (new is not known or known.time >= began):
+            try:
+                for change in batch:
+                    await draft.apply(change)
+                edits = draft.edits()
+                if edits and (known.time >= began or not any(change.failed for change in batch)):
+                    new = await self._store(known, manifest, edits, files)
+                    # That nothing changes is only so of the database as it is now.
+                    if new is not None and (new is not known or known.time >= began):
+                        break
+                    if new is None:
+                        attempts = attempts or _patience(time.time() - began).begin(
+                            "change", database.describe, inline=database.inline
+                        )
+                        await attempts.lost((known.generation, known.numbers[-1:]))
+                elif known.time >= began:
                     break
-                if new is None:
-                    attempts = attempts or _patience(time.time() - began).begin(
-                        "change", database.describe, inline=database.inline
-                    )
-                    await attempts.lost((known.generation, known.numbers[-1:]))
-            elif known.time >= began:
-                break
+            except DataLossError:
+                # Of what was known long ago, files may have been removed since, with its versions.
+                if known.time >= began:
+                    raise
             began = time.time()
             known = await database.since(began)
         now = time.time()

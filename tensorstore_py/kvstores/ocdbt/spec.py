@@ -17,6 +17,7 @@ from tensorstore_py.kvstores.ocdbt.data_files import DataFilePrefixes
 from tensorstore_py.kvstores.ocdbt.data_reads import AS_USUAL, Coalescing
 from tensorstore_py.kvstores.ocdbt.database import Database, Place
 from tensorstore_py.kvstores.ocdbt.manifest import Config, ManifestKind
+from tensorstore_py.kvstores.ocdbt.names import is_name
 from tensorstore_py.kvstores.ocdbt.nodes import NodeCache
 from tensorstore_py.kvstores.ocdbt.store import OcdbtStore, SharedDatabase, VersionSpec
 from tensorstore_py.plugin.codec import Field, Model
@@ -41,7 +42,7 @@ from tensorstore_py.plugin.kvstore import (
     kvstore,
 )
 
-__all__ = ["OcdbtSpec"]
+__all__ = ["OcdbtSpec", "parse_version"]
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{32}")
 _TIME: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
@@ -51,10 +52,10 @@ _NO_LIMIT: Final = 2**63
 
 
 def parse_version(json: object) -> VersionSpec:
-    """The version that a number, or a time such as `"2025-01-01T01:23:45.678Z"`, stands for.
+    """The version that a number, a name, or a time such as `"2025-01-01T01:23:45.678Z"` stands for.
 
     Raises:
-        SpecError: it is neither.
+        SpecError: it is none of these.
 
     Example:
         >>> parse_version(3).text, parse_version("1970-01-01T00:00:01Z").time_ns
@@ -68,9 +69,11 @@ def parse_version(json: object) -> VersionSpec:
         return VersionSpec(json, 0, f"v{json}")
     found = _TIME.fullmatch(json) if isinstance(json, str) else None
     if found is None:
+        if is_name(json):
+            return VersionSpec(None, 0, json, named=True)
         raise SpecError(
-            "expected a generation such as 3, or the time of a commit in UTC such as "
-            f'"2025-01-01T01:23:45.678Z", but found {describe(json)}'
+            "expected a generation such as 3, the time of a commit in UTC such as "
+            f'"2025-01-01T01:23:45.678Z", or the name of a version, but found {describe(json)}'
         )
     *parts, fraction = found.groups()
     year, month, day, hour, minute, second = map(int, parts)
@@ -277,7 +280,7 @@ class OcdbtSpec(KvStoreSpec):
         version_tree_node_data_prefix: what those of files with nodes of the tree of versions do.
         target_data_file_size: a data file that has so many bytes is followed by another one; 0 for
             no limit, 2147483648 by default.
-        version: the generation or time of the version to read; the latest one by default.
+        version: the generation, time or name of the version to read; the latest one by default.
         experimental_read_coalescing_threshold_bytes: how many bytes may lie between two values of
             a data file that are read by one request; by default 4095, or 0 if one of the next two
             is given.
@@ -300,6 +303,8 @@ class OcdbtSpec(KvStoreSpec):
         "experimental_read_coalescing_merged_bytes", "experimental_read_coalescing_interval",
     })  # fmt: skip
     keeps_values: ClassVar[bool] = False
+
+    detected_by: ClassVar[str | None] = "manifest.ocdbt"
 
     base: KvStoreField
     manifest: KvStoreField | None = None

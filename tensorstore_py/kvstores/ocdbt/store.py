@@ -17,6 +17,7 @@ from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY
 from tensorstore_py.kvstores.ocdbt.commits import Change, Commits, Given, generation_of
 from tensorstore_py.kvstores.ocdbt.copies import CopiedValue, path_between
 from tensorstore_py.kvstores.ocdbt.database import Database, tree_of
+from tensorstore_py.kvstores.ocdbt.names import generation_named
 from tensorstore_py.kvstores.ocdbt.references import Reference
 from tensorstore_py.kvstores.ocdbt.tree import Tree, TreeReader
 from tensorstore_py.kvstores.ocdbt.versions import Version
@@ -50,17 +51,19 @@ _PAGE: Final = 1000
 
 
 class VersionSpec(NamedTuple):
-    """Which version is meant: the one of a generation, or the latest one of a time.
+    """Which version is meant: the one of a generation or a name, or the latest one of a time.
 
     Attributes:
-        generation: of the version; None for a time.
+        generation: of the version; None for a time or a name.
         time_ns: when it was committed at the latest, in ns since 1970.
         text: as URLs have it.
+        named: whether that is a name.
     """
 
     generation: int | None
     time_ns: int
     text: str
+    named: bool = False
 
     def spec_json(self, include_defaults: bool) -> object:
         """As specs have it."""
@@ -107,6 +110,11 @@ class OcdbtStore(
                 f"{database.manifests.store.identity}|{database.manifests.root}|ocdbt{at}"
             )
 
+    @property
+    def database(self) -> Database:
+        """Which database it is."""
+        return self._database
+
     # ------------------------------------------------------------------------------------- reading
 
     async def _tree(self, since: float) -> tuple[Tree, float]:
@@ -115,8 +123,14 @@ class OcdbtStore(
             snapshot = await self._database.since(since)
             return snapshot.tree, snapshot.time
         if self._found is None:
-            self._found = await self._database.sought(*self._version)
+            self._found = await self._sought(self._version)
         return tree_of(self._found), float("inf")
+
+    async def _sought(self, wanted: VersionSpec) -> Version:
+        generation, time_ns, text, named = wanted
+        if named:
+            generation = await generation_named(self._database.manifests, text)
+        return await self._database.sought(generation, time_ns, text)
 
     async def read(
         self,

@@ -183,7 +183,7 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path, which):
         ({"config": {"manifest_kind": "x"}}, "config.manifest_kind"),
         ({"config": {"compression": {"id": "gzip"}}}, "config.compression"),
         ({"version": 0}, "version.*expected a generation"),
-        ({"version": "yesterday"}, "version.*2025-01-01T01:23:45.678Z"),
+        ({"version": "yester day"}, "version.*2025-01-01T01:23:45.678Z"),
         ({"coordinator": {"address": "a"}}, "coordinator.*address"),
     ],
 )

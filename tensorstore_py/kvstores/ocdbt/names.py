@@ -1,0 +1,110 @@
+"""Names of versions: a small document beside the manifest.
+
+The format has no names, so they are in a file of their own, `version_names.json`, of which other
+libraries know nothing. It is replaced on the condition that it is still the one that was changed.
+
+    {"names": {"released": 12}}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final, TypeGuard
+
+from tensorstore_py.errors import DataLossError, NotFoundError, SpecError
+from tensorstore_py.plugin.kvstore import UNKNOWN, RetryPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tensorstore_py.kvstores.ocdbt.database import Place
+
+__all__ = ["NAMES", "change_names", "check_name", "generation_named", "is_name", "read_names"]
+
+#: The document's key, from the directory of the manifest.
+NAMES: Final = "version_names.json"
+_NAME: Final = re.compile(r"(?!v\d+$)[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
+_CONFLICTS: Final = RetryPolicy()
+
+
+def is_name(text: object) -> TypeGuard[str]:
+    """Whether a version may have such a name: no number, no time, nothing that URLs need.
+
+    Example:
+        >>> is_name("released-1.0"), is_name("v3"), is_name("2025-01-01T00:00:00Z"), is_name("a/b")
+        (True, False, False, False)
+    """
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+def check_name(text: object) -> str:
+    """A name.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if is_name(text):
+        return text
+    raise SpecError(
+        "expected the name of a version: a letter or _, then letters, digits, _, - and ., 128 at "
+        f'most, and not like "v3"; found {text!r:.60}'
+    )
+
+
+async def read_names(manifests: Place) -> tuple[dict[str, int], bytes]:
+    """The generation of each name, and the generation of the document.
+
+    Raises:
+        DataLossError: the document is damaged; names it.
+    """
+    store, root = manifests
+    result = await store.read(f"{root}{NAMES}")
+    if result.state != "value":
+        return {}, result.stamp.generation
+    try:
+        found = json.loads(bytes(result.value))["names"]
+        names = {str(name): int(generation) for name, generation in found.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataLossError(
+            f"{store.describe_key(root + NAMES)}: no document of names of versions; "
+            "delete it to go on without names"
+        ) from error
+    return names, result.stamp.generation
+
+
+async def generation_named(manifests: Place, name: str) -> int:
+    """The generation of a name.
+
+    Raises:
+        NotFoundError: no version has that name.
+        DataLossError: the document is damaged.
+    """
+    names, _ = await read_names(manifests)
+    if name in names:
+        return names[name]
+    known = ", ".join(sorted(names)[:20]) or "none has one"
+    raise NotFoundError(
+        f"{manifests.store.describe_key(manifests.root + 'manifest.ocdbt')}: no version has the "
+        f'name "{name}"; names are: {known}'
+    )
+
+
+async def change_names(manifests: Place, changes: Mapping[str, int | None]) -> dict[str, int]:
+    """Give names to generations; None takes one away.
+
+    Returns:
+        All names after the change.
+    """
+    store, root = manifests
+    key = f"{root}{NAMES}"
+    attempts = _CONFLICTS.begin("change", lambda: store.describe_key(key), inline=store.inline)
+    while True:
+        names, generation = await read_names(manifests)
+        after = {**names, **changes}
+        kept = {name: after[name] for name in sorted(after) if after[name] is not None}
+        document = json.dumps({"names": kept}, indent=1).encode()
+        stamp = await store.write(key, document, if_equal=generation)
+        if stamp.generation != UNKNOWN:
+            return {name: each for name, each in kept.items() if each is not None}
+        await attempts.lost(generation)

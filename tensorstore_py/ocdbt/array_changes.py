@@ -1,0 +1,187 @@
+"""What changed keys mean in the hierarchies of arrays that they are part of.
+
+A key is that of a document of a node, of a chunk of the array that it is below, or of neither.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, NamedTuple
+
+from tensorstore_py._hierarchy.formats import formats
+from tensorstore_py._hierarchy.node import Hierarchy, read_node
+from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._interface.hierarchy import NodeKind
+from tensorstore_py._interface.kvstore import KvStore
+
+__all__ = ["ArrayChange", "ArrayChanges"]
+
+What = Literal["added", "removed", "changed"]
+
+_CHUNKS: Final = 100
+_DIRECTORIES: Final = 100_000
+_CELL: Final = re.compile(r"(?:c[./])?(\d+(?:[./]\d+)*)", re.ASCII)
+
+
+class ArrayChange(NamedTuple):
+    """What changed of an array or a group.
+
+    Attributes:
+        path: of the node, from where the comparison begins.
+        kind: `"array"` or `"group"`.
+        what: the node was `"added"`, `"removed"` or `"changed"`.
+        metadata: whether a document of it did.
+        added: how many chunks are new.
+        removed: how many are gone.
+        changed: how many have another value.
+        chunks: the names of the first ones, as in their keys.
+        cells: the positions in the grid that they name.
+
+    Example:
+        >>> print(
+        ...     ArrayChange("a", "array", "changed", False, 1, 0, 1, ("c/0", "c/1"), ((0,), (1,)))
+        ... )
+        changed array /a: 1 chunk added, 1 changed: c/0, c/1
+    """
+
+    path: str
+    kind: Literal["array", "group"]
+    what: What
+    metadata: bool
+    added: int
+    removed: int
+    changed: int
+    chunks: tuple[str, ...]
+    cells: tuple[tuple[int, ...], ...]
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON."""
+        return {**self._asdict(), "cells": [list(cell) for cell in self.cells]}
+
+    def __str__(self) -> str:
+        parts = ["metadata"] if self.metadata and self.what == "changed" else []
+        counts = [("added", self.added), ("removed", self.removed), ("changed", self.changed)]
+        told = [(word, count) for word, count in counts if count]
+        for number, (word, count) in enumerate(told):
+            noun = f" chunk{'s' * (count != 1)}" if not number else ""
+            parts.append(f"{count:,}{noun} {word}")
+        names = ""
+        if self.chunks:
+            shown = ", ".join(self.chunks[:8])
+            names = f": {shown}" + ", …" * (sum(count for _, count in told) > 8)
+        detail = f": {', '.join(parts)}{names}" if parts else ""
+        return f"{self.what} {self.kind} /{self.path}{detail}"
+
+
+class _Gathered:
+    """What is known of one node so far."""
+
+    def __init__(self) -> None:
+        self.metadata = False
+        self.counts: dict[What, int] = {"added": 0, "removed": 0, "changed": 0}
+        self.chunks: list[str] = []
+
+
+class ArrayChanges:
+    """Gathers changes by node.
+
+    Args:
+        one: the store of the first side.
+        other: of the second one.
+        prefixes: what the keys of each begin with.
+    """
+
+    def __init__(self, one: KvStore, other: KvStore, prefixes: tuple[str, str]) -> None:
+        forms = formats()
+        self._sides = [
+            [Hierarchy(store, prefix, form) for form in forms]
+            for store, prefix in zip((one, other), prefixes, strict=True)
+        ]
+        self._documents = {
+            key
+            for form in forms
+            for key in (*form.node_keys, form.attributes_key, form.consolidated_key)
+            if key is not None
+        }
+        # Formats without groups: what tells an array is all that there is to look for.
+        self._lone = sorted(
+            {key for cls in DriverSpec.detectable() for key in cls.detected_by} - self._documents
+        )
+        self._documents |= {*self._lone}
+        self._owners: dict[str, str | None] = {}
+        self._found: dict[str, _Gathered] = {}
+
+    async def add(self, key: str, what: What) -> None:
+        """A key changed; it begins where the comparison does."""
+        directory, _, name = key.rpartition("/")
+        if name in self._documents:
+            self._found.setdefault(directory, _Gathered()).metadata = True
+            return
+        owner = await self._owner(directory)
+        if owner is None:
+            return
+        found = self._found.setdefault(owner, _Gathered())
+        found.counts[what] += 1
+        if len(found.chunks) < _CHUNKS:
+            found.chunks.append(key[len(owner) + bool(owner) :])
+
+    async def _owner(self, directory: str) -> str | None:
+        """The array that a key of a directory is a chunk of; None if there is none."""
+        if directory in self._owners:
+            return self._owners[directory]
+        kinds = [await self._kind(side, directory) for side in (0, 1)]
+        owner: str | None
+        if "array" in kinds:
+            owner = directory
+        elif "group" in kinds or not directory:
+            owner = None
+        else:
+            owner = await self._owner(directory.rpartition("/")[0])
+        if len(self._owners) >= _DIRECTORIES:
+            self._owners.clear()
+        self._owners[directory] = owner
+        return owner
+
+    async def _kind(self, side: int, path: str) -> NodeKind | None:
+        """What is at a path of a side; None: nothing."""
+        for tree in self._sides[side]:
+            node = await read_node(tree, path)
+            if node is not None:
+                return node.kind
+        tree = self._sides[side][0]
+        for key in self._lone:
+            if (await tree.store.read(tree.below(path) + key)).state == "value":
+                return "array"
+        return None
+
+    async def result(self) -> tuple[ArrayChange, ...]:
+        """What changed, by path."""
+        found: list[ArrayChange] = []
+        for path, gathered in sorted(self._found.items()):
+            before, after = await self._kind(0, path), await self._kind(1, path)
+            kind = after or before
+            if kind is None:
+                continue
+            what: What = "changed"
+            if before is None or after is None:
+                what = "added" if before is None else "removed"
+            counts = gathered.counts
+            cells = [
+                tuple(int(part) for part in re.split(r"[./]", match[1]))
+                for name in gathered.chunks
+                if (match := _CELL.fullmatch(name))
+            ]
+            found.append(
+                ArrayChange(
+                    path,
+                    kind,
+                    what,
+                    gathered.metadata,
+                    counts["added"],
+                    counts["removed"],
+                    counts["changed"],
+                    tuple(gathered.chunks),
+                    tuple(cells),
+                )
+            )
+        return tuple(found)
