@@ -6,7 +6,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 
     cli | testing                          the command line; door 3, for test authors
     _jobs                                  job files: their schema, plans and runs
-    multiscale | zarr | typing             OME-Zarr images; zarr-python's names; types of specs
+    multiscale | orbax | zarr | typing     OME-Zarr; checkpoints; zarr-python's names; specs' types
     _compute | _conversion                 reductions, pyramids; copies, migrations of hierarchies
     _plan                                  work as tasks: plans, manifests, engines
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
@@ -143,13 +143,13 @@ _ELSEWHERE = {
 }
 
 if _typing.TYPE_CHECKING:
-    from tensorstore_py import zarr
+    from tensorstore_py import orbax, zarr
 else:
 
     def __getattr__(name: str) -> object:
-        """The room `zarr`, when somebody asks for it: others should not wait for it."""
-        if name == "zarr":
-            return _importlib.import_module("tensorstore_py.zarr")
+        """The rooms `orbax` and `zarr`, when somebody asks for them: others should not wait."""
+        if name in ("orbax", "zarr"):
+            return _importlib.import_module(f"tensorstore_py.{name}")
         hint = _did_you_mean(name, __all__, _ELSEWHERE)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
@@ -264,6 +264,7 @@ __all__ = [
     "multiscale",
     "newaxis",
     "open",
+    "orbax",
     "overlay",
     "plan",
     "pyramid",
