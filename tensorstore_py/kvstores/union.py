@@ -81,8 +81,10 @@ class UnionStore(RangeRead, KvStore):
     def describe_key(self, key: str) -> str:
         store, path = self._bases[0]
         more = len(self._bases) - 1
-        return f"{store.describe_key(path + key)} or in {more} more" if more else (
-            store.describe_key(path + key)
+        return (
+            f"{store.describe_key(path + key)} or in {more} more"
+            if more
+            else (store.describe_key(path + key))
         )
 
 
@@ -94,7 +96,9 @@ class UnionSpec(KvStoreSpec):
         bases: the stores; a key is read from the first one that has it.
 
     Example:
-        >>> UnionSpec.parse({"driver": "union", "bases": ["memory://a/", "memory://b/"]}).bases[1].path
+        >>> UnionSpec.parse({"driver": "union", "bases": ["memory://a/", "memory://b/"]}).bases[
+        ...     1
+        ... ].path
         'b/'
     """
 

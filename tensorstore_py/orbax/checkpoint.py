@@ -104,6 +104,13 @@ class Checkpoint:
         keys = (*self._keys, key)
         return Checkpoint._of(node, self._directory, self.step, self.metadata, self._dtype, keys)
 
+    def _as_type(self, dtype: DType | None) -> Checkpoint:
+        """The same with floating-point arrays of another type."""
+        dtype = self._dtype if dtype is None else dtype
+        return Checkpoint._of(
+            self._node, self._directory, self.step, self.metadata, dtype, self._keys
+        )
+
     # What it is.
 
     @property
@@ -120,6 +127,15 @@ class Checkpoint:
             UnsupportedError: the store has no URL form.
         """
         return self._directory.model.to_url()
+
+    @property
+    def layout(self) -> list[str]:
+        """How its arrays are stored: `"ocdbt, zarr3"` for instance; several if items differ.
+
+        A `union` is the databases of several processes that were never merged.
+        """
+        places = [leaf.place for _, leaf in leaves_of(self._node)]
+        return sorted({f"{each.store.driver}, {each.driver}" for each in places if each})
 
     def names(self) -> list[str]:
         """The flat names of everything below: of arrays and other values."""
@@ -223,9 +239,8 @@ class Checkpoint:
         path = f"{where.path}{leaf.param}/" if leaf.param else where.path
         spec = parse_spec({"driver": leaf.place.driver, "kvstore": where.replace(path=path)})
         array = await open_array(Spec.of(spec), read=True, context=self._directory.context)
-        if self._dtype is not None and array.dtype.name.lstrip("b").startswith("float"):
-            return array.astype(self._dtype)
-        return array
+        floats = leaf.kind == "array" and array.dtype.name.lstrip("b").startswith("float")
+        return array if self._dtype is None or not floats else array.astype(self._dtype)
 
     # As a dictionary or a list.
 

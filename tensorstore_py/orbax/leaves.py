@@ -98,9 +98,8 @@ class _Branch(dict[str | int, Any]):
 def _finished(node: Any) -> Any:  # noqa: ANN401
     if not isinstance(node, _Branch):
         return node
-    if node and all(isinstance(key, int) for key in node):
-        if sorted(node) == list(range(len(node))):
-            return [_finished(node[number]) for number in range(len(node))]
+    if node and set(node) == set(range(len(node))):
+        return [_finished(node[number]) for number in range(len(node))]
     return {str(key): _finished(below) for key, below in node.items()}
 
 
@@ -126,7 +125,11 @@ def matching(name: str, patterns: Iterable[str] | None) -> bool:
     """Whether a flat name is one of those asked for: a pattern, or below one.
 
     Example:
-        >>> matching("params.a.w", ["params"]), matching("params.a.w", ["*.w"]), matching("b", ["a"])
+        >>> (
+        ...     matching("params.a.w", ["params"]),
+        ...     matching("params.a.w", ["*.w"]),
+        ...     matching("b", ["a"]),
+        ... )
         (True, True, False)
     """
     if patterns is None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["directory_at", "open", "steps"]
 
 _DEFAULT: Final = "default"
+#: A directory that has one of these is a tree.
+_TREES: Final = frozenset({documents.METADATA, documents.MANIFEST, documents.AGGREGATE})
 _MARK_OF_V1: Final = "orbax.checkpoint"
 
 
@@ -144,7 +146,7 @@ async def _opened(
     if chosen is not None:
         number, directory = chosen.number, directory.below(chosen.name)
         names = await directory.names()
-    node = await found_tree(directory, names)
+    node = await _looked_up(directory, names, item)
     if node is None:
         raise NotFoundError(
             f"no Orbax checkpoint found at {directory.describe()}: neither {documents.METADATA} "
@@ -158,14 +160,22 @@ async def _opened(
     return Checkpoint._of(asked, directory, number, said, dtype)
 
 
+async def _looked_up(directory: Directory, names: frozenset[str], item: str | None) -> Node | None:
+    """What is there; of an item that has a directory only that one is looked at."""
+    if item is None or f"{item}/" not in names or names & _TREES:
+        return await found_tree(directory, names)
+    inner = directory.below(item)
+    node = await found_tree(inner, await inner.names())
+    return None if node is None else {item: node}
+
+
 async def _chosen(directory: Directory, names: frozenset[str], step: int | None) -> Step | None:
     """The step to open; None: the directory is no CheckpointManager's.
 
     Raises NotFoundError: there is no such step, or none that is complete.
     """
-    marks = {documents.METADATA, documents.MANIFEST, documents.AGGREGATE,
-             documents.CHECKPOINT_METADATA}  # fmt: skip
-    found = [] if names & marks else await find_steps(directory, names)
+    marked = names & {*_TREES, documents.CHECKPOINT_METADATA}
+    found = [] if marked else await find_steps(directory, names)
     if not found:
         if step is not None:
             raise NotFoundError(f"{directory.describe()} has no steps; leave out step={step}")

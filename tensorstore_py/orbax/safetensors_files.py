@@ -15,7 +15,7 @@ import json
 import os
 import secrets
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import prod
 from pathlib import Path
@@ -58,8 +58,11 @@ _UNFINISHED: Final = ".tensorstore-part"
 _AHEAD: Final = 16
 _AHEAD_BLOCKS: Final = 2
 #: Types without a counterpart there whose values another one has.
-_WIDER: Final[Mapping[str, str]] = {"int4": "int8", "int2": "int8", "float4_e2m1fn": "float8_e4m3fn",
-                                   "char": "uint8", "byte": "uint8"}  # fmt: skip
+_WIDER: Final[Mapping[str, str]] = {
+    "int4": "int8",
+    "int2": "int8",
+    "float4_e2m1fn": "float8_e4m3fn",
+}
 
 
 def to_safetensors(
@@ -122,13 +125,12 @@ def to_safetensors(
         checkpoint = (
             source if isinstance(source, Checkpoint) else await open(source, context=shared)
         )
-        arrays = await checkpoint.arrays(asked)
-        if wanted is not None:
-            arrays = {name: _as_type(array, wanted) for name, array in arrays.items()}
+        arrays = await checkpoint._as_type(wanted).arrays(asked)
         if not arrays:
             raise NotFoundError(f"{checkpoint!r} has no array of such a name")
-        said = {_TREE: _tree_text(checkpoint, asked), **(metadata or {})}
-        writer = _Writer(Path(dest), said, block_bytes(shared), replace)
+        types = {n: a.dtype.name for n, a in arrays.items() if a.dtype.name in _WIDER}
+        tree = _tree_text(checkpoint, asked, types)
+        writer = _Writer(Path(dest), tree, metadata or {}, block_bytes(shared), replace)
         return await writer.write(arrays, shard_bytes)
 
     return begin(False, body, None, changes=True)
@@ -182,9 +184,7 @@ def from_safetensors(
     directory_at(dest, shared)
 
     async def body() -> None:
-        group = await Group.open(
-            {"driver": "zarr3", "kvstore": bind(file, shared)}, context=shared
-        )
+        group = await Group.open({"driver": "zarr3", "kvstore": bind(file, shared)}, context=shared)
         found = {name: array for name, array in await group.members(None) if
                  isinstance(array, TensorStore) and matching(name, asked)}  # fmt: skip
         if not found:
@@ -192,7 +192,7 @@ def from_safetensors(
         if wanted is not None:
             found = {name: _as_type(array, wanted) for name, array in found.items()}
         text = (await group.attrs.read()).get(_TREE)
-        tree = _tree_of(found, text if asked is None else None)
+        tree = await _tree_of(found, text if asked is None else None)
         await save(tree, dest, compress=compress, context=shared)
 
     return begin(False, body, None, changes=True)
@@ -205,14 +205,17 @@ def _as_type(array: TensorStore, wanted: DType) -> TensorStore:
 # The tree.
 
 
-def _tree_text(checkpoint: Checkpoint, names: list[str] | None) -> str:
-    """The keys of all leaves, and the values of those that are no arrays, as JSON."""
-    said = []
+def _tree_text(checkpoint: Checkpoint, names: list[str] | None, types: Mapping[str, str]) -> str:
+    """The keys of all leaves, and the values of those that are no arrays, as JSON.
+
+    `types` are those of arrays that the format has under another one.
+    """
+    said: list[object] = []
     for keys, leaf in leaves_of(checkpoint._node):
         if not matching(flat_name(keys), names):
             continue
         if leaf.kind != "value" or hasattr(leaf.value, "__array__"):
-            said.append([keys, leaf.kind])
+            said.append([keys, leaf.kind, types.get(flat_name(keys))])
             continue
         with suppress(TypeError, ValueError):  # what JSON cannot say is left out
             value = list(leaf.value) if isinstance(leaf.value, tuple) else leaf.value
@@ -220,37 +223,40 @@ def _tree_text(checkpoint: Checkpoint, names: list[str] | None) -> str:
     return json.dumps(said, separators=(",", ":"))
 
 
-def _tree_of(tensors: Mapping[str, TensorStore], text: object) -> Any:  # noqa: ANN401
+async def _tree_of(tensors: Mapping[str, TensorStore], text: object) -> Any:  # noqa: ANN401
     """Tensors as the tree that was told, or cut at the dots of their names.
 
     Raises DataLossError: the metadata is damaged.
     """
     if isinstance(text, str):
-        return nest(_told(tensors, text))
+        return nest([leaf async for leaf in _told(tensors, text)])
     inner = {name[:at] for name in tensors for at, letter in enumerate(name) if letter == "."}
     leaves: list[tuple[Keys, object]] = []
     for name, array in tensors.items():
-        cut = name not in inner and not any(
-            name[:at] in tensors for at, letter in enumerate(name) if letter == "."
-        )
         parts = tuple(name.split("."))
-        leaves.append((parts if cut and "" not in parts else (name,), array))
+        above = {".".join(parts[:size]) for size in range(1, len(parts))}
+        cut = name not in inner and above.isdisjoint(tensors) and "" not in parts
+        leaves.append((parts if cut else (name,), array))
     return nest(leaves)
 
 
-def _told(tensors: Mapping[str, TensorStore], text: str) -> Iterator[tuple[Keys, object]]:
+async def _told(
+    tensors: Mapping[str, TensorStore], text: str
+) -> AsyncIterator[tuple[Keys, object]]:
     left = dict(tensors)
     try:
-        for keys, kind, *value in json.loads(text):
-            where: Keys = tuple(keys)
-            array = left.pop(flat_name(where), None)
-            if kind == "value":
-                yield where, value[0]
-            elif array is not None:
-                yield where, array
-    except (ValueError, TypeError, IndexError) as error:
+        said = [(tuple(keys), kind, what) for keys, kind, what in json.loads(text)]
+    except (ValueError, TypeError) as error:
         raise DataLossError(f'the metadata "{_TREE}" of the file is damaged: {error}') from None
-    yield from (((name,), array) for name, array in left.items())
+    for keys, kind, what in said:
+        array = left.pop(flat_name(keys), None)
+        if kind == "value":
+            yield keys, what
+        elif array is not None:
+            typed = array if what is None else array.astype(what)
+            yield keys, (await typed.read())[()] if kind == "scalar" else typed
+    for name, array in left.items():
+        yield (name,), array
 
 
 # Writing files.
@@ -268,20 +274,22 @@ class _Writer:
 
     Args:
         dest: the file, or what the files are named after.
+        tree: what is said of the tree, in the file, or in the index of several.
         metadata: of each.
         most: how many bytes a block has, about.
         replace: whether files may be replaced.
     """
 
-    def __init__(self, dest: Path, metadata: Mapping[str, str], most: int, replace: bool) -> None:
+    def __init__(
+        self, dest: Path, tree: str, metadata: Mapping[str, str], most: int, replace: bool
+    ) -> None:
         self._dest = dest
+        self._tree = tree
         self._metadata = metadata
         self._most = most
         self._replace = replace
 
-    async def write(
-        self, arrays: Mapping[str, TensorStore], shard_bytes: int | None
-    ) -> list[Path]:
+    async def write(self, arrays: Mapping[str, TensorStore], shard_bytes: int | None) -> list[Path]:
         """Write all of them; the paths of the files."""
         typed = {name: _stored(name, array) for name, array in arrays.items()}
         # Large elements first, so that all begin where they are aligned.
@@ -291,11 +299,13 @@ class _Writer:
         paths = [shard.path for shard in shards] + ([index] if len(shards) > 1 else [])
         for path in paths:
             if not self._replace and path.exists():
-                raise AlreadyExistsError(f"{path} is there already; name another file, or replace it")
+                raise AlreadyExistsError(
+                    f"{path} is there already; name another file, or replace it"
+                )
         for shard in shards:
-            await self._write_shard(shard)
+            await self._write_shard(shard, len(shards) > 1)
         if len(shards) > 1:
-            await to_thread(lambda: _write_text(index, _index(shards)))
+            await to_thread(lambda: _write_text(index, _index(shards, self._tree)))
         return paths
 
     def _shards(
@@ -314,19 +324,17 @@ class _Writer:
             return [_Shard(self._dest, parts[0])]
         stem = self._dest.name.removesuffix(".safetensors")
         return [
-            _Shard(
-                self._dest.with_name(f"{stem}-{at:05}-of-{len(parts):05}.safetensors"), part
-            )
+            _Shard(self._dest.with_name(f"{stem}-{at:05}-of-{len(parts):05}.safetensors"), part)
             for at, part in enumerate(parts, 1)
         ]
 
-    async def _write_shard(self, shard: _Shard) -> None:
+    async def _write_shard(self, shard: _Shard, several: bool) -> None:
         head, tensors = make_header(
             (
                 (name, NAMES[array.dtype.name], tuple(array.shape))
                 for name, array in shard.arrays.items()
             ),
-            self._metadata,
+            self._metadata if several else {_TREE: self._tree, **self._metadata},
         )
         unfinished = shard.path.with_name(f".{secrets.token_hex(8)}{_UNFINISHED}")
         try:
@@ -405,7 +413,8 @@ def _blocks(
     for name, array in arrays.items():
         shape, item_size = tuple(array.shape), array.dtype.itemsize
         chunk = array.chunk_layout.read_chunk.shape or shape
-        extents = _block_shape(shape, tuple(chunk), max(1, most // item_size))
+        whole = tuple(c or n for c, n in zip(chunk, shape, strict=True))
+        extents = _block_shape(shape, whole, max(1, most // item_size))
         counts = [-(-n // each) for n, each in zip(shape, extents, strict=True)]
         for at in np.ndindex(*counts):
             region = tuple(
@@ -415,9 +424,7 @@ def _blocks(
             yield name, region, prod(s.stop - s.start for s in region) * item_size
 
 
-def _block_shape(
-    shape: tuple[int, ...], chunk: tuple[int, ...], most: int
-) -> tuple[int, ...]:
+def _block_shape(shape: tuple[int, ...], chunk: tuple[int, ...], most: int) -> tuple[int, ...]:
     """A chunk grown along the last dimensions first, so that blocks are long runs of a file.
 
     Example:
@@ -463,7 +470,7 @@ def _put(
     first = tensor.start + sum(s.start * k for s, k in zip(region, strides, strict=True))
     for run, at in zip(runs, np.ndindex(*plain.shape[:cut]), strict=False):
         offset = first + sum(i * k for i, k in zip(at, strides, strict=False))
-        _write_all(file, offset, memoryview(run))
+        _write_all(file, offset, run.data)
 
 
 def _write_all(file: io.FileIO, offset: int, data: bytes | memoryview) -> None:
@@ -478,10 +485,11 @@ def _finished(file: io.FileIO) -> None:
     os.fsync(file.fileno())
 
 
-def _index(shards: Sequence[_Shard]) -> str:
+def _index(shards: Sequence[_Shard], tree: str) -> str:
     total = sum(_size(array) for shard in shards for array in shard.arrays.values())
     weights = {name: shard.path.name for shard in shards for name in shard.arrays}
-    return json.dumps({"metadata": {"total_size": total}, "weight_map": weights}, indent=2)
+    metadata = {"total_size": total, _TREE: tree}
+    return json.dumps({"metadata": metadata, "weight_map": weights}, indent=2)
 
 
 def _write_text(path: Path, text: str) -> None:

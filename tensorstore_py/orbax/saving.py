@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -63,9 +63,8 @@ _CODECS: Final = (
     {"name": "bytes", "configuration": {"endian": "little"}},
     {"name": "zstd", "configuration": {"level": 1, "checksum": False}},
 )
-_HANDLER: Final = (
-    "orbax.checkpoint._src.handlers.pytree_checkpoint_handler.PyTreeCheckpointHandler"
-)
+_EMPTY: Final[Mapping[type, str]] = {list: "List", tuple: "Tuple"}
+_HANDLER: Final = "orbax.checkpoint._src.handlers.pytree_checkpoint_handler.PyTreeCheckpointHandler"
 
 
 class _Entry(NamedTuple):
@@ -190,25 +189,21 @@ def _entries(tree: object) -> list[_Entry]:
 
 
 def _flattened(node: object, keys: Keys) -> Iterator[_Entry]:
-    inner: Iterable[tuple[Any, object]] | None = None
     if isinstance(node, Checkpoint):
-        for below, leaf in leaves_of(node._node):
-            yield _of_leaf(node, leaf, (*keys, *below))
-        return
-    if isinstance(node, Mapping):
-        inner, empty = node.items(), "Dict"
-    elif isinstance(node, list | tuple):
-        inner, empty = enumerate(node), "List" if isinstance(node, list) else "Tuple"
-    if inner is None:
-        yield _of_value(node, keys)
-    elif not node:
-        yield _Entry(keys, empty)
-    else:
-        for key, below in inner:
-            if not isinstance(key, str | int) or (isinstance(node, Mapping) and key == ""):
+        for further, leaf in leaves_of(node._node):
+            yield _of_leaf(node, leaf, (*keys, *further))
+    elif isinstance(node, Mapping | list | tuple) and not node:
+        yield _Entry(keys, _EMPTY.get(type(node), "Dict"))
+    elif isinstance(node, Mapping):
+        for key, below in node.items():
+            if not isinstance(key, str | int) or key == "":
                 raise SpecError(f"keys of a checkpoint are texts, but found {key!r} at {keys}")
-            where = str(key) if isinstance(node, Mapping) else key
-            yield from _flattened(below, (*keys, where))
+            yield from _flattened(below, (*keys, str(key)))
+    elif isinstance(node, list | tuple):
+        for number, below in enumerate(node):
+            yield from _flattened(below, (*keys, number))
+    else:
+        yield _of_value(node, keys)
 
 
 def _of_leaf(checkpoint: Checkpoint, leaf: Leaf, keys: Keys) -> _Entry:
@@ -247,15 +242,12 @@ def _of_value(value: object, keys: Keys) -> _Entry:
 # Storing it.
 
 
-async def _store(
-    entries: list[_Entry], directory: Directory, most: int, compress: bool
-) -> None:
+async def _store(entries: list[_Entry], directory: Directory, most: int, compress: bool) -> None:
     started = time.time_ns()
     database = bind(
         parse_kvstore_spec({"driver": "ocdbt", "base": directory.model, **_DATABASE}),
         directory.context,
     )
-    shapes: dict[str, tuple[int, ...]] = {}
     batch: list[tuple[str, TensorStore | np.ndarray[Any, Any]]] = []
     held = 0
     for entry in entries:
@@ -263,7 +255,6 @@ async def _store(
             continue
         array = await _opened(entry.array)
         name = flat_name(entry.keys)
-        shapes[name] = tuple(array.shape)
         size = prod(array.shape) * array.dtype.itemsize
         if size > most:
             await _store_array(database, directory, name, array, compress, None)
@@ -275,7 +266,7 @@ async def _store(
         held += size
     await _store_batch(database, directory, batch, compress)
     files = KvStore.of(directory.model, directory.model.open())
-    for name, text in _documents(entries, shapes, started):
+    for name, text in _documents(entries, started):
         await files.write(name, text.encode())
 
 
@@ -338,9 +329,7 @@ async def _store_array(
     await target.write(array)
 
 
-def _documents(
-    entries: list[_Entry], shapes: Mapping[str, tuple[int, ...]], started: int
-) -> Iterator[tuple[str, str]]:
+def _documents(entries: list[_Entry], started: int) -> Iterator[tuple[str, str]]:
     """The documents of a tree; what makes it a checkpoint comes last."""
     dumps: Callable[[object], str] = json.dumps
     texts = {flat_name(entry.keys): entry.text for entry in entries if entry.text is not None}

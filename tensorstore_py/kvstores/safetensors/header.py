@@ -13,7 +13,15 @@ from typing import Final, NamedTuple
 
 from tensorstore_py.errors import DataLossError
 
-__all__ = ["DATA_TYPES", "LARGEST_HEADER", "NAMES", "Header", "Tensor", "header_size", "make_header"]
+__all__ = [
+    "DATA_TYPES",
+    "LARGEST_HEADER",
+    "NAMES",
+    "Header",
+    "Tensor",
+    "header_size",
+    "make_header",
+]
 
 #: Names of data types here, and the size of an element, by those of the format.
 DATA_TYPES: Final[Mapping[str, tuple[str, int]]] = {

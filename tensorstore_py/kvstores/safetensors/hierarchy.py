@@ -1,7 +1,7 @@
 """Which zarr3 keys a safetensors file has, and which bytes of the file are their values.
 
-A tensor is an array of uncompressed chunks. A chunk is a run of whole rows, so it is one range of the
-file; only the last one of a tensor may reach beyond it, and is filled up with zeros.
+A tensor is an array of uncompressed chunks. A chunk is a run of whole rows, so it is one range of
+the file; the last one of several may reach beyond its rows, and is filled up with zeros.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Hierarchy:
         for name in tensors:
             parts = name.split("/")
             if not {"", ".", "..", "zarr.json"}.isdisjoint(parts):
-                raise UnsupportedError(f'the name of its tensor "{name}" cannot be that of an array')
+                raise UnsupportedError(
+                    f'the name of its tensor "{name}" cannot be that of an array'
+                )
             self._groups.update("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
     @property
@@ -154,7 +156,9 @@ def _chunk(file: str, tensor: Tensor, cell: str) -> Part | None:
     if len(at) != len(chunks) or not all(each.isascii() and each.isdigit() for each in at):
         return None
     first, stride = 0, 1
-    for index, extent, chunk in zip(map(int, at[::-1]), tensor.shape[::-1], chunks[::-1], strict=True):
+    for index, extent, chunk in zip(
+        map(int, at[::-1]), tensor.shape[::-1], chunks[::-1], strict=True
+    ):
         if index * chunk >= extent:
             return None
         first += index * chunk * stride
@@ -191,7 +195,10 @@ def _array_document(tensor: Tensor) -> dict[str, object]:
         "node_type": "array",
         "shape": list(tensor.shape),
         "data_type": name,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(_chunk_shape(tensor))}},
+        "chunk_grid": {
+            "name": "regular",
+            "configuration": {"chunk_shape": list(_chunk_shape(tensor))},
+        },
         "chunk_key_encoding": {"name": "default"},
         "codecs": [bytes_codec],
         "fill_value": [0, 0] if name == "complex64" else fill,

@@ -310,9 +310,7 @@ class SafetensorsStore(RangeRead, CachedRead, KvStore):
         return f"{super().describe_key(key)} in {file}" if key else file
 
 
-def _answer(
-    state: Literal["missing", "unspecified"], generation: bytes, when: float
-) -> ReadResult:
+def _answer(state: Literal["missing", "unspecified"], generation: bytes, when: float) -> ReadResult:
     return ReadResult(state, b"", TimestampedStorageGeneration(generation, when))
 
 
