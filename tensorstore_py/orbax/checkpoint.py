@@ -71,7 +71,7 @@ class Checkpoint:
         ├── name 'small'
         └── step 7
         >>> found.read(["step", "name"]).result()
-        {'name': 'small', 'step': 7}
+        {'step': 7, 'name': 'small'}
     """
 
     __slots__ = ("_directory", "_dtype", "_keys", "_node", "metadata", "step")

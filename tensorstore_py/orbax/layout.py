@@ -28,7 +28,7 @@ from tensorstore_py.errors import DataLossError, NotFoundError
 from tensorstore_py.orbax import documents
 from tensorstore_py.orbax.leaves import Keys, Leaf, Node, Place, flat_name, leaves_of, nest
 
-__all__ = ["Directory", "Step", "find_steps", "found_tree"]
+__all__ = ["Directory", "Step", "find_steps", "found_tree", "is_tree"]
 
 _STEP: Final = re.compile(r"(?:.*_)?(\d+)")
 _UNFINISHED_STEP: Final = re.compile(r"(?:.*?_)?(\d+)\.orbax-checkpoint-tmp.*")
@@ -174,11 +174,15 @@ async def _is_complete(directory: Directory) -> bool:
 # Trees.
 
 
+def is_tree(names: frozenset[str]) -> bool:
+    """Whether a directory with these names holds a tree of arrays itself."""
+    marks = {documents.METADATA, documents.MANIFEST, documents.AGGREGATE}
+    return bool(names & marks) or any(name.startswith(documents.PROCESS) for name in names)
+
+
 async def found_tree(directory: Directory, names: frozenset[str], depth: int = 0) -> Node | None:
     """What a directory holds, as a tree; None: nothing of a checkpoint."""
-    if names & {documents.METADATA, documents.MANIFEST, documents.AGGREGATE} or any(
-        name.startswith(documents.PROCESS) for name in names
-    ):
+    if is_tree(names):
         return await _tree(directory, names)
     for document in _JSON & names:
         return Leaf("value", value=await directory.json(document))

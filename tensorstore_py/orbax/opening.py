@@ -13,7 +13,7 @@ from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, SpecError
 from tensorstore_py.orbax import documents
 from tensorstore_py.orbax.checkpoint import Checkpoint
-from tensorstore_py.orbax.layout import Directory, Step, find_steps, found_tree
+from tensorstore_py.orbax.layout import Directory, Step, find_steps, found_tree, is_tree
 from tensorstore_py.orbax.leaves import Leaf, Node
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["directory_at", "open", "steps"]
 
 _DEFAULT: Final = "default"
-#: A directory that has one of these is a tree.
-_TREES: Final = frozenset({documents.METADATA, documents.MANIFEST, documents.AGGREGATE})
 _MARK_OF_V1: Final = "orbax.checkpoint"
 
 
@@ -162,7 +160,7 @@ async def _opened(
 
 async def _looked_up(directory: Directory, names: frozenset[str], item: str | None) -> Node | None:
     """What is there; of an item that has a directory only that one is looked at."""
-    if item is None or f"{item}/" not in names or names & _TREES:
+    if item is None or f"{item}/" not in names or is_tree(names):
         return await found_tree(directory, names)
     inner = directory.below(item)
     node = await found_tree(inner, await inner.names())
@@ -174,7 +172,7 @@ async def _chosen(directory: Directory, names: frozenset[str], step: int | None)
 
     Raises NotFoundError: there is no such step, or none that is complete.
     """
-    marked = names & {*_TREES, documents.CHECKPOINT_METADATA}
+    marked = is_tree(names) or documents.CHECKPOINT_METADATA in names
     found = [] if marked else await find_steps(directory, names)
     if not found:
         if step is not None:

@@ -110,7 +110,7 @@ def save(
         >>> tree = {"w": np.arange(3), "layers": [np.ones(2), None]}
         >>> ts.orbax.save(tree, "memory://a/", context=context).result()
         >>> ts.orbax.open("memory://a/", context=context).result().read().result()
-        {'layers': [array([1., 1.]), None], 'w': array([0, 1, 2])}
+        {'w': array([0, 1, 2]), 'layers': [array([1., 1.]), None]}
     """
     shared = as_context(context)
     entries = _entries(tree)
