@@ -263,13 +263,13 @@ def _place(
     """
     driver = "zarr3" if document is not None and document.zarr3 else "zarr"
     if documents.MANIFEST in names:
-        return Place(directory.database(), driver)
+        return _held(directory.database(), driver)
     processes = sorted(
         name[:-1] for name in names if name.startswith(documents.PROCESS) and name[-1] == "/"
     )
     if processes:
         stores = [directory.database(name) for name in processes]
-        return Place(stores[0] if len(stores) == 1 else directory.union(stores), driver)
+        return _held(stores[0] if len(stores) == 1 else directory.union(stores), driver)
     if document is not None and document.ocdbt and any(not each.empty for each in document.entries):
         raise DataLossError(
             f"{directory.describe(documents.METADATA)} says that the arrays are in an OCDBT "
@@ -277,6 +277,10 @@ def _place(
             "copy the whole directory again"
         )
     return Place(directory.model, driver)
+
+
+def _held(store: KvStoreSpec, driver: str) -> Place:
+    return Place(store, driver, store.open())
 
 
 def _leaf(

@@ -28,10 +28,12 @@ class Place(NamedTuple):
     Attributes:
         store: the bound spec of the store, at the path that all of them are below.
         driver: that opens them.
+        held: the open store, so that all arrays share what is known of it.
     """
 
     store: KvStoreSpec
     driver: str
+    held: object = None
 
 
 class Leaf(NamedTuple):

@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._api.begin import as_context, begin
+from tensorstore_py._api.begin import as_context
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.kvstore_spec import parse_kvstore_spec
 from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fan_out import to_thread
+from tensorstore_py._runtime.future import Future, OnInterrupt
 from tensorstore_py._spec.context import bind
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 from tensorstore_py.errors import (
@@ -45,7 +47,6 @@ from tensorstore_py.orbax.opening import directory_at, open
 from tensorstore_py.orbax.saving import block_bytes, save
 
 if TYPE_CHECKING:
-    from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
     from tensorstore_py._spec.dtype import DTypeLike
 
@@ -133,7 +134,8 @@ def to_safetensors(
         writer = _Writer(Path(dest), tree, metadata or {}, block_bytes(shared), replace)
         return await writer.write(arrays, shard_bytes)
 
-    return begin(False, body, None, changes=True)
+    # Cancelled, it leaves nothing under the final name.
+    return start(False, body, on_interrupt=OnInterrupt.CANCEL)
 
 
 def from_safetensors(
@@ -195,7 +197,8 @@ def from_safetensors(
         tree = await _tree_of(found, text if asked is None else None)
         await save(tree, dest, compress=compress, context=shared)
 
-    return begin(False, body, None, changes=True)
+    # Cancelled, it leaves nothing under the final name.
+    return start(False, body, on_interrupt=OnInterrupt.CANCEL)
 
 
 def _as_type(array: TensorStore, wanted: DType) -> TensorStore:

@@ -21,14 +21,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tensorstore_py._api.begin import as_context, begin
+from tensorstore_py._api.begin import as_context
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import parse_kvstore_spec
 from tensorstore_py._api.open import open as open_array
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fan_out import fan_out, to_thread
+from tensorstore_py._runtime.future import Future, OnInterrupt
 from tensorstore_py._spec.context import bind
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 from tensorstore_py.errors import AlreadyExistsError, SpecError, UnsupportedError
@@ -39,7 +41,6 @@ from tensorstore_py.orbax.opening import directory_at
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import KvStoreSpec
-    from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
     from tensorstore_py.orbax.layout import Directory
 
@@ -136,7 +137,8 @@ def save(
                 shutil.rmtree(unfinished)
             raise
 
-    return begin(False, body, None, changes=True)
+    # Cancelled, it leaves nothing under the final name.
+    return start(False, body, on_interrupt=OnInterrupt.CANCEL)
 
 
 def _local_path(model: KvStoreSpec) -> str | None:
@@ -249,7 +251,7 @@ async def _store(entries: list[_Entry], directory: Directory, most: int, compres
         directory.context,
     )
     batch: list[tuple[str, TensorStore | np.ndarray[Any, Any]]] = []
-    held = 0
+    kept, held = database.open(), 0  # all arrays share what is known of an open store
     for entry in entries:
         if entry.array is None:
             continue
@@ -265,6 +267,7 @@ async def _store(entries: list[_Entry], directory: Directory, most: int, compres
         batch.append((name, array))
         held += size
     await _store_batch(database, directory, batch, compress)
+    await kept.aclose()
     files = KvStore.of(directory.model, directory.model.open())
     for name, text in _documents(entries, started):
         await files.write(name, text.encode())
