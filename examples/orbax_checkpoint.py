@@ -35,8 +35,7 @@ async def main() -> None:
         files = await ts.orbax.to_safetensors(
             checkpoint["params"], root / "model.safetensors", dtype="float32"
         )
-        async for name, array in (await ts.Group.open(files[0])).members():
-            print(name, array.dtype.name, array.shape)
+        print(await (await ts.Group.open(files[0])).tree())
 
         # And back: Orbax restores this directory.
         await ts.orbax.from_safetensors(files[0], root / "again")

@@ -117,6 +117,12 @@ def to_safetensors(
     shared = as_context(context)
     asked = None if names is None else list(names)
     wanted = None if dtype is None else DType(dtype)
+    if "://" in os.fspath(dest):
+        raise SpecError(
+            f"{dest} is a URL; safetensors files are written to local files: name one, and "
+            "copy it from there",
+            ("dest",),
+        )
     if shard_bytes is not None and shard_bytes < 1:
         raise SpecError("must be positive", ("shard_bytes",))
     if not isinstance(source, Checkpoint):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgpack
 import numpy as np
+import obstore.store
 import pytest
 import tensorstore as reference
 
@@ -98,6 +99,14 @@ class TestPlaces:
         tree, array = asyncio.run(body())
         assert_same(tree, SMALL)
         assert array.shape == (3,)
+
+    def test_a_store_that_runs_on_the_loop(self):
+        bucket = ts.KvStore.open(obstore.store.MemoryStore()).result()
+        assert not bucket.store.inline
+        ts.orbax.save(TREE, bucket / "run/3/default/").result()
+
+        assert opened(bucket / "run").step == 3
+        assert_same(opened(bucket / "run").read().result(), TREE)
 
     def test_a_string_is_no_path(self):
         with pytest.raises(ts.SpecError, match=r"pathlib\.Path\('ckpt'\)"):

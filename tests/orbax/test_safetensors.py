@@ -111,6 +111,13 @@ def test_nothing_is_replaced_unless_it_is_asked_for(root, tmp_path):
     assert "step" in read(path)
 
 
+def test_what_cannot_be_a_file_is_refused_at_once(root):
+    with pytest.raises(ts.SpecError, match="is a URL"):
+        ts.orbax.to_safetensors(root, "s3://bucket/m.safetensors")
+    with pytest.raises(ts.SpecError, match="shard_bytes: must be positive"):
+        ts.orbax.to_safetensors(root, "m.safetensors", shard_bytes=0)
+
+
 def test_what_fails_leaves_nothing(tmp_path):
     root = write_tree(tmp_path / "ckpt", LAYOUTS["zarr3"], {"a": np.ones(2), "b": np.arange(400)})
     (root / "b/c/1").write_bytes(b"short")
