@@ -229,9 +229,10 @@ class SafetensorsStore(RangeRead, CachedRead, KvStore):
         byte_range: ByteRange,
         staleness_bound: float,
         *,
+        if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
-        results = await self._read(key, (byte_range,), staleness_bound, None, if_not_equal)
+        results = await self._read(key, (byte_range,), staleness_bound, if_equal, if_not_equal)
         return results[0]
 
     async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
