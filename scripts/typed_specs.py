@@ -162,7 +162,10 @@ def quote(annotation: str) -> str:
     bare = annotation.removeprefix("Required[")
     return (
         f'"{annotation}"'
-        if bare.startswith(late) or "[DriverSpec" in bare or "UnitLike" in bare
+        if bare.startswith(late)
+        or "[DriverSpec" in bare
+        or "[KvStoreSpec" in bare
+        or "UnitLike" in bare
         else annotation
     )
 

@@ -6,7 +6,8 @@ The floors of the house, each importing only from those below (see docs/design.m
 
     cli | testing                          the command line; door 3, for test authors
     _jobs                                  job files: their schema, plans and runs
-    multiscale | ocdbt | zarr | typing     OME-Zarr images; databases; zarr-python's names; types
+    multiscale | ocdbt | orbax | zarr      OME-Zarr images; databases; checkpoints; zarr-python's names
+    typing                                 specs' types
     _compute | _conversion                 reductions, pyramids; copies, migrations of hierarchies
     _plan                                  work as tasks: plans, manifests, engines
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other
@@ -150,12 +151,12 @@ _ELSEWHERE = {
 }
 
 if _typing.TYPE_CHECKING:
-    from tensorstore_py import ocdbt, zarr
+    from tensorstore_py import ocdbt, orbax, zarr
 else:
 
     def __getattr__(name: str) -> object:
-        """The rooms `ocdbt` and `zarr`, when somebody asks for them: others should not wait."""
-        if name in ("ocdbt", "zarr"):
+        """The rooms `ocdbt`, `orbax` and `zarr`, when somebody asks for them: others should not wait."""
+        if name in ("ocdbt", "orbax", "zarr"):
             return _importlib.import_module(f"tensorstore_py.{name}")
         hint = _did_you_mean(name, __all__, _ELSEWHERE)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
@@ -276,6 +277,7 @@ __all__ = [
     "newaxis",
     "ocdbt",
     "open",
+    "orbax",
     "overlay",
     "parse_tensorstore_flags",
     "plan",

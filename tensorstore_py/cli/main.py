@@ -5,6 +5,7 @@ tspy info s3://bucket/image.zarr
 tspy copy old.zarr s3://bucket/new.zarr --chunks x=512,y=512 --manifest copy.json
 tspy rechunk a.zarr b.zarr --chunks 1,-1
 tspy migrate old.zarr --dry-run
+tspy orbax to-safetensors gs://bucket/run/ model.safetensors
 tspy run job.json
 tspy plan job.json -o plan.json
 tspy run plan.json --part 3/64
@@ -25,6 +26,7 @@ from tensorstore_py.cli import (
     info,
     migrate,
     ocdbt,
+    orbax,
     plan,
     rechunk,
     run,
@@ -35,7 +37,7 @@ from tensorstore_py.cli import (
 
 __all__ = ["main"]
 
-_COMMANDS = (copy, info, migrate, ocdbt, plan, rechunk, run, schema, status, validate)
+_COMMANDS = (copy, info, migrate, ocdbt, orbax, plan, rechunk, run, schema, status, validate)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,6 +23,8 @@ __all__ = [
     "OcdbtStoreConfig",
     "OcdbtStoreSpec",
     "S3StoreSpec",
+    "SafetensorsStoreSpec",
+    "UnionStoreSpec",
     "ZarrStoreStoreSpec",
     "ZipStoreSpec",
 ]
@@ -164,6 +166,25 @@ class S3StoreSpec(TypedDict, total=False):
     driver: Required[Literal["s3"]]
 
 
+class SafetensorsStoreSpec(TypedDict, total=False):
+    """The key-value store `safetensors`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    base: "Required[KvStoreSpec | KvStore | KvStore.Spec | str | PathLike[str]]"
+    cache_pool: ResourceSpec
+    driver: Required[Literal["safetensors"]]
+
+
+class UnionStoreSpec(TypedDict, total=False):
+    """The key-value store `union`."""
+
+    path: str
+    context: Context | Mapping[str, object]
+    bases: "Required[Sequence[KvStoreSpec|KvStore|KvStore.Spec|str|PathLike[str]]]"
+    driver: Required[Literal["union"]]
+
+
 class ZarrStoreStoreSpec(TypedDict, total=False):
     """The key-value store `zarr_store`."""
 
@@ -195,6 +216,8 @@ KvStoreSpec: TypeAlias = (
     | ObstoreStoreSpec
     | OcdbtStoreSpec
     | S3StoreSpec
+    | SafetensorsStoreSpec
+    | UnionStoreSpec
     | ZarrStoreStoreSpec
     | ZipStoreSpec
 )

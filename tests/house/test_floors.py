@@ -13,7 +13,8 @@ PLUG_INS = ("codecs", "kvstores", "drivers")
 
 # A codec library is known to the one file that wraps it, so that it can be replaced there. zlib has
 # checksums besides deflate. What servers state of their answers is a checksum of its own floor.
-# Entries of zip archives are bare streams, which no codec has.
+# Entries of zip archives are bare streams, which no codec has, and old checkpoints of Orbax are
+# msgpack files.
 CODEC_LIBRARIES = {
     "bz2": {"codecs/bzip2_xz.py", "kvstores/zip/methods.py"},
     "deflate": {"codecs/deflate.py"},
@@ -23,7 +24,7 @@ CODEC_LIBRARIES = {
     "numcodecs.blosc": {"codecs/blosc/__init__.py"},
     "numcodecs.lz4": {"codecs/lz4.py"},
     "numcodecs.zstd": {"_net/content_encoding.py", "codecs/zstd.py"},
-    "msgpack": {"codecs/objects.py"},
+    "msgpack": {"codecs/objects.py", "orbax/documents.py"},
     "numcodecs.fletcher32": {"codecs/checksums.py"},
     "numcodecs.jenkins": {"codecs/checksums.py"},
     "numcodecs.registry": {"codecs/numcodecs.py"},

@@ -71,6 +71,8 @@ GUARDED = {
         "path", "assume_config", "coordinator", "value_data_prefix", "btree_node_data_prefix",
         "version_tree_node_data_prefix", "target_data_file_size",
     },
+    "kvstore driver safetensors": {"path"},
+    "kvstore driver union": {"path"},
     "kvstore driver zarr_store": {"path", "store"},
     "kvstore driver s3": {
         "path", "bucket", "aws_region", "endpoint", "host_header", "requester_pays",

@@ -1,0 +1,193 @@
+"""Look into checkpoints of Orbax, and turn them into safetensors files and back.
+
+ls              the tree of a checkpoint: shapes, types and sizes of its arrays
+info            what it is: its layout, steps, how many arrays and bytes
+to-safetensors  its arrays as safetensors files
+from-safetensors  a checkpoint of safetensors files, which Orbax restores
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tensorstore_py import orbax
+from tensorstore_py._spec.context import Context
+from tensorstore_py.cli.places import lasting_place, place, tried
+from tensorstore_py.errors import NotFoundError
+from tensorstore_py.orbax import Checkpoint
+
+if TYPE_CHECKING:
+    from tensorstore_py._api.tensorstore import TensorStore
+
+__all__ = ["add", "run"]
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+          "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}  # fmt: skip
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    commands = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = commands.add_parser("ls", help="shapes, types and sizes of its arrays")
+    info = commands.add_parser("info", help="what it is, in a few lines")
+    export = commands.add_parser("to-safetensors", help="its arrays as safetensors files")
+    for sub in (listing, info, export):
+        sub.add_argument("checkpoint", type=place, help="URL, JSON or local path of its directory")
+        sub.add_argument("--step", type=int, help="which step; the last one by default")
+        sub.add_argument("--item", help="which item of several")
+    for sub in (listing, info):
+        sub.add_argument("--json", action="store_true", help="print JSON, for other programs")
+    export.add_argument("output", type=Path, help="a local file, such as model.safetensors")
+    export.add_argument("--shard-size", type=size, metavar="SIZE",
+                        help="write several files of at most that size, such as 5GB")  # fmt: skip
+    export.add_argument("--replace", action="store_true", help="replace files that are there")
+    back = commands.add_parser("from-safetensors", help="a checkpoint that Orbax restores")
+    back.add_argument("input", type=place, help="URL or local path of a file, or of an index")
+    back.add_argument("checkpoint", type=lasting_place, help="URL or local path of a directory")
+    for sub in (export, back):
+        sub.add_argument("--names", action="append", metavar="PATTERN",
+                         help="only these: a name, a branch, or a pattern such as 'params.*'; "
+                         "may be repeated")  # fmt: skip
+        sub.add_argument("--dtype", help="convert floating-point arrays, to bfloat16 for instance")
+        sub.add_argument("--memory-limit", type=size, metavar="SIZE",
+                         help="of what is in memory, such as 256MiB")  # fmt: skip
+
+
+def size(text: str) -> int:
+    """A number of bytes.
+
+    Raises ArgumentTypeError: it is none.
+
+    Example:
+        >>> size("5GB"), size("256MiB"), size("1000")
+        (5000000000, 268435456, 1000)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?I?)B?", text.strip().upper())
+    if found is None or found[2] not in _UNITS or float(found[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a size such as 5GB or 256MiB")
+    return max(1, int(float(found[1]) * _UNITS[found[2]]))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what is asked for."""
+    actions = {
+        "ls": _ls,
+        "info": _info,
+        "to-safetensors": _to_safetensors,
+        "from-safetensors": _from_safetensors,
+    }
+    return tried(lambda: actions[options.action](options))
+
+
+def _open(options: argparse.Namespace, context: Context | None = None) -> Checkpoint:
+    return orbax.open(
+        options.checkpoint, step=options.step, item=options.item, context=context
+    ).result()
+
+
+def _context(options: argparse.Namespace) -> Context:
+    limit = options.memory_limit
+    return Context() if limit is None else Context({"memory_limit": {"limit_bytes": limit}})
+
+
+def _facts(name: str, array: TensorStore) -> dict[str, Any]:
+    bits = array.dtype.numpy_dtype.itemsize
+    return {
+        "name": name,
+        "shape": list(array.shape),
+        "dtype": array.dtype.name,
+        "bytes": prod(array.shape) * bits,
+    }
+
+
+def _ls(options: argparse.Namespace) -> str:
+    checkpoint = _open(options)
+    arrays = checkpoint.arrays().result()
+    found = []
+    for name in checkpoint.names():
+        if name in arrays:
+            found.append(_facts(name, arrays[name]))
+        else:
+            found.append({"name": name, "value": checkpoint.leaf(name).value})
+    if options.json:
+        return json.dumps(found, indent=2, ensure_ascii=False, default=str)
+    rows = [
+        (each["name"], f"{each['value']!r:.60}", "", "") if "value" in each else
+        (each["name"], str(tuple(each["shape"])), each["dtype"], _human(each["bytes"]))
+        for each in found
+    ]  # fmt: skip
+    widths = [max((len(row[at]) for row in rows), default=0) for at in range(3)]
+    lines = [
+        f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows
+    ]
+    total = sum(each.get("bytes", 0) for each in found)
+    return "\n".join([*lines, f"{len(arrays):,} arrays, {_human(total)}"])
+
+
+def _info(options: argparse.Namespace) -> str:
+    checkpoint = _open(options)
+    facts = [_facts(name, array) for name, array in checkpoint.arrays().result().items()]
+    found: dict[str, Any] = {
+        "kind": "orbax checkpoint",
+        "place": checkpoint.url,
+        "layout": ", ".join(checkpoint.layout),
+        "step": checkpoint.step,
+        "keys": [str(key) for key in checkpoint],
+        "arrays": len(facts),
+        "bytes": sum(each["bytes"] for each in facts),
+        "dtypes": sorted({each["dtype"] for each in facts}),
+    }
+    try:
+        steps = orbax.steps(options.checkpoint).result()
+    except NotFoundError:
+        steps = []
+    if checkpoint.step is not None:
+        found["steps"] = [each.number for each in steps if each.complete]
+        found["incomplete_steps"] = [each.name for each in steps if not each.complete]
+    if options.json:
+        return json.dumps(found, indent=2, ensure_ascii=False)
+    found["bytes"] = _human(found["bytes"])
+    shown = {name: value for name, value in found.items() if value not in (None, [])}
+    width = max(map(len, shown)) + 1
+    return "\n".join(
+        f"{f'{name}:':<{width}} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in shown.items()
+    )
+
+
+def _to_safetensors(options: argparse.Namespace) -> str:
+    context = _context(options)
+    files = orbax.to_safetensors(
+        _open(options, context),
+        options.output,
+        names=options.names,
+        dtype=options.dtype,
+        shard_bytes=options.shard_size,
+        replace=options.replace,
+        context=context,
+    ).result()
+    return "\n".join(map(str, files))
+
+
+def _from_safetensors(options: argparse.Namespace) -> str:
+    orbax.from_safetensors(
+        options.input,
+        options.checkpoint,
+        names=options.names,
+        dtype=options.dtype,
+        context=_context(options),
+    ).result()
+    return str(options.checkpoint)
+
+
+def _human(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.4g} {unit}"
+        count /= 1024
+    return f"{count:.4g} TiB"

@@ -1,0 +1,375 @@
+"""`save`: a tree of arrays as a checkpoint that Orbax restores.
+
+What is stored is what Orbax stores of NumPy arrays: an OCDBT database of zarr3 arrays, which are
+named by their keys, and the documents of the tree. Small arrays are stored many in a transaction,
+larger ones by themselves, so memory is bounded. The invariant: what is not finished is no
+checkpoint. A local directory gets its name when all is in it; elsewhere the documents that make
+it a checkpoint are stored last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tensorstore_py._api.begin import as_context
+from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.kvstore_spec import parse_kvstore_spec
+from tensorstore_py._api.open import open as open_array
+from tensorstore_py._api.spec import Spec, parse_spec
+from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._interface.transaction import Transaction
+from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.fan_out import fan_out, to_thread
+from tensorstore_py._runtime.future import Future, OnInterrupt
+from tensorstore_py._spec.context import bind
+from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
+from tensorstore_py.errors import AlreadyExistsError, SpecError, UnsupportedError
+from tensorstore_py.orbax import documents
+from tensorstore_py.orbax.checkpoint import Checkpoint
+from tensorstore_py.orbax.leaves import Keys, Leaf, flat_name, leaves_of
+from tensorstore_py.orbax.opening import directory_at
+
+if TYPE_CHECKING:
+    from tensorstore_py._interface.kvstore import KvStoreSpec
+    from tensorstore_py._spec.context import Context
+    from tensorstore_py.orbax.layout import Directory
+
+__all__ = ["block_bytes", "row_chunks", "save"]
+
+#: Chunks are that large at most; those of the store `safetensors` are the same.
+_CHUNK_BYTES: Final = 2**23
+#: Work in memory takes so large a part of `memory_limit` at a time, and that much at most.
+_SHARE: Final = 8
+_MOST_BYTES: Final = 2**26
+_AT_A_TIME: Final = 16
+_DATABASE: Final = {
+    "config": {
+        "max_inline_value_bytes": 1024,
+        "max_decoded_node_bytes": 100_000_000,
+        "manifest_kind": "single",
+    },
+    "assume_config": True,
+}
+_CODECS: Final = (
+    {"name": "bytes", "configuration": {"endian": "little"}},
+    {"name": "zstd", "configuration": {"level": 1, "checksum": False}},
+)
+_EMPTY: Final[Mapping[type, str]] = {list: "List", tuple: "Tuple"}
+_HANDLER: Final = "orbax.checkpoint._src.handlers.pytree_checkpoint_handler.PyTreeCheckpointHandler"
+
+
+class _Entry(NamedTuple):
+    """A leaf that is saved.
+
+    Attributes:
+        value_type: what Orbax calls it.
+        array: what is stored of it as an array, if it is one.
+        value: an opened value, or the array itself.
+    """
+
+    keys: Keys
+    value_type: str
+    array: object = None
+    text: str | None = None
+
+
+def save(
+    tree: object,
+    where: object,
+    *,
+    compress: bool = True,
+    context: Context | None = None,
+) -> Future[None]:
+    """Write a tree of arrays as a checkpoint, as Orbax would: OCDBT, zarr3.
+
+    Args:
+        tree: nested dicts, lists and tuples of NumPy arrays, `TensorStore`s, numbers, texts and
+            None; or a `Checkpoint`. Keys are texts.
+        where: a directory that is not there yet, as for `open`. Orbax restores it by its path;
+            a step of a CheckpointManager is `where/7/default/`.
+        compress: with zstd.
+        context: shared resources; a fresh default `Context` if not given.
+
+    Raises:
+        SpecError: (at once) something in the tree cannot be saved, or two leaves have one name.
+        AlreadyExistsError: (by the Future) something is there.
+
+    Example:
+        >>> import numpy as np
+        >>> import tensorstore_py as ts
+        >>> context = ts.Context()
+        >>> tree = {"w": np.arange(3), "layers": [np.ones(2), None]}
+        >>> ts.orbax.save(tree, "memory://a/", context=context).result()
+        >>> ts.orbax.open("memory://a/", context=context).result().read().result()
+        {'w': array([0, 1, 2]), 'layers': [array([1., 1.]), None]}
+    """
+    shared = as_context(context)
+    entries = _entries(tree)
+    directory = directory_at(where, shared)
+    most = block_bytes(shared)
+
+    async def body() -> None:
+        if await directory.names():
+            raise AlreadyExistsError(
+                f"{directory.describe()} is there already; delete it, or name another directory"
+            )
+        local = _local_path(directory.model)
+        if local is None:
+            await _store(entries, directory, most, compress)
+            return
+        unfinished = f"{local}{documents.UNFINISHED}-{secrets.token_hex(6)}"
+        model = directory.model.replace(path=f"{unfinished}/")
+        try:
+            await _store(entries, type(directory)(model, shared), most, compress)
+            await to_thread(lambda: os.rename(unfinished, local))  # noqa: PTH104 - a path is text
+        except BaseException:
+            with suppress(OSError):
+                shutil.rmtree(unfinished)
+            raise
+
+    # Cancelled, it leaves nothing under the final name.
+    return start(False, body, on_interrupt=OnInterrupt.CANCEL)
+
+
+def _local_path(model: KvStoreSpec) -> str | None:
+    """The directory of this machine that a store is; None: it is elsewhere."""
+    return model.path.rstrip("/") if model.driver == "file" else None
+
+
+def block_bytes(context: Context) -> int:
+    """How many bytes are worked on at a time, by what may be in memory."""
+    limit: int = context["memory_limit"].value.limit
+    return max(1, min(_MOST_BYTES, limit // _SHARE))
+
+
+def row_chunks(shape: tuple[int, ...], item_size: int) -> tuple[int, ...]:
+    """The shape of chunks of as many whole rows as are not too large.
+
+    Example:
+        >>> row_chunks((3, 4), 4), row_chunks((100, 2**20), 4), row_chunks((), 8)
+        ((3, 4), (2, 1048576), ())
+    """
+    room = max(1, _CHUNK_BYTES // item_size)
+    for dim, extent in enumerate(shape):
+        below = prod(max(1, each) for each in shape[dim + 1 :])
+        if below <= room:
+            rest = (max(1, each) for each in shape[dim + 1 :])
+            return (*(1,) * dim, max(1, min(extent, room // below)), *rest)
+    return ()
+
+
+# What there is to save.
+
+
+def _entries(tree: object) -> list[_Entry]:
+    """Raises SpecError: see `save`."""
+    if isinstance(tree, TensorStore) or hasattr(tree, "dtype"):
+        raise SpecError("a checkpoint is a tree: pass a dict with the array in it")
+    found = list(_flattened(tree, ()))
+    seen: dict[str, Keys] = {}
+    for entry in found:
+        name = flat_name(entry.keys)
+        if name in seen:
+            raise SpecError(
+                f"{seen[name]} and {entry.keys} have the same name in a checkpoint, {name!r}; "
+                "rename one"
+            )
+        if "" in name.split("/") or not {".", ".."}.isdisjoint(name.split("/")):
+            raise SpecError(f"{entry.keys} cannot be named in a store: {name!r}; rename it")
+        seen[name] = entry.keys
+    return found
+
+
+def _flattened(node: object, keys: Keys) -> Iterator[_Entry]:
+    if isinstance(node, Checkpoint):
+        for further, leaf in leaves_of(node._node):
+            yield _of_leaf(node, leaf, (*keys, *further))
+    elif isinstance(node, Mapping | list | tuple) and not node:
+        yield _Entry(keys, _EMPTY.get(type(node), "Dict"))
+    elif isinstance(node, Mapping):
+        for key, below in node.items():
+            if not isinstance(key, str | int) or key == "":
+                raise SpecError(f"keys of a checkpoint are texts, but found {key!r} at {keys}")
+            yield from _flattened(below, (*keys, str(key)))
+    elif isinstance(node, list | tuple):
+        for number, below in enumerate(node):
+            yield from _flattened(below, (*keys, number))
+    else:
+        yield _of_value(node, keys)
+
+
+def _of_leaf(checkpoint: Checkpoint, leaf: Leaf, keys: Keys) -> _Entry:
+    if leaf.kind == "value":
+        return next(_flattened(leaf.value, keys))
+    value_type = "scalar" if leaf.kind == "scalar" else "np.ndarray"
+    return _Entry(keys, value_type, _Later(checkpoint, leaf))
+
+
+class _Later(NamedTuple):
+    """An array of a checkpoint that is opened when it is its turn."""
+
+    checkpoint: Checkpoint
+    leaf: Leaf
+
+
+def _of_value(value: object, keys: Keys) -> _Entry:
+    if value is None:
+        return _Entry(keys, "None")
+    if isinstance(value, str):
+        return _Entry(keys, "string", text=value)
+    if isinstance(value, bool | int | float | complex | np.generic):
+        return _Entry(keys, "scalar", np.asarray(value))
+    if isinstance(value, TensorStore):
+        return _Entry(keys, "np.ndarray", value)
+    if hasattr(value, "__array__"):
+        array = np.asarray(value)
+        if not array.dtype.hasobject:
+            return _Entry(keys, "np.ndarray", array)
+    raise SpecError(
+        f"{flat_name(keys)} is of type {type(value).__name__}, which a checkpoint cannot have; "
+        "it has arrays of numbers, numbers, texts and None"
+    )
+
+
+# Storing it.
+
+
+async def _store(entries: list[_Entry], directory: Directory, most: int, compress: bool) -> None:
+    started = time.time_ns()
+    database = bind(
+        parse_kvstore_spec({"driver": "ocdbt", "base": directory.model, **_DATABASE}),
+        directory.context,
+    )
+    batch: list[tuple[str, TensorStore | np.ndarray[Any, Any]]] = []
+    kept, held = database.open(), 0  # all arrays share what is known of an open store
+    for entry in entries:
+        if entry.array is None:
+            continue
+        array = await _opened(entry.array)
+        name = flat_name(entry.keys)
+        size = prod(array.shape) * array.dtype.itemsize
+        if size > most:
+            await _store_array(database, directory, name, array, compress, None)
+            continue
+        if held + size > most:
+            await _store_batch(database, directory, batch, compress)
+            batch, held = [], 0
+        batch.append((name, array))
+        held += size
+    await _store_batch(database, directory, batch, compress)
+    await kept.aclose()
+    files = KvStore.of(directory.model, directory.model.open())
+    for name, text in _documents(entries, started):
+        await files.write(name, text.encode())
+
+
+async def _opened(array: object) -> Any:  # noqa: ANN401 - an array of either kind
+    if isinstance(array, _Later):
+        return await array.checkpoint._opened(array.leaf)
+    return array
+
+
+async def _store_batch(
+    database: KvStoreSpec,
+    directory: Directory,
+    batch: list[tuple[str, TensorStore | np.ndarray[Any, Any]]],
+    compress: bool,
+) -> None:
+    """Store small arrays together."""
+    if not batch:
+        return
+    transaction = Transaction()
+
+    async def store(each: tuple[str, TensorStore | np.ndarray[Any, Any]]) -> None:
+        await _store_array(database, directory, *each, compress, transaction)
+
+    try:
+        await fan_out(False, batch, store, count=len(batch), width=_AT_A_TIME)
+    except BaseException:
+        transaction.abort()
+        raise
+    await transaction.commit_async()
+
+
+async def _store_array(
+    database: KvStoreSpec,
+    directory: Directory,
+    name: str,
+    array: TensorStore | np.ndarray[Any, Any],
+    compress: bool,
+    transaction: Transaction | None,
+) -> None:
+    data_type = DType(array.dtype)
+    if data_type.numpy_dtype.hasobject or data_type.numpy_dtype.names is not None:
+        raise UnsupportedError(f"{name} is of type {data_type.name}: a checkpoint has numbers only")
+    shape = tuple(array.shape)
+    grid = {"chunk_shape": row_chunks(shape, data_type.numpy_dtype.itemsize)}
+    spec = parse_spec({
+        "driver": "zarr3",
+        "kvstore": database.replace(path=f"{name}/"),
+        "metadata": {
+            "shape": shape,
+            "chunk_grid": {"name": "regular", "configuration": grid},
+            "codecs": _CODECS[: 1 + compress],
+        },
+        # Orbax takes a chunk that is not there for one that was lost.
+        "store_data_equal_to_fill_value": True,
+    })  # fmt: skip
+    target = await open_array(
+        Spec.of(spec), create=True, dtype=data_type, context=directory.context,
+        transaction=transaction,
+    )  # fmt: skip
+    await target.write(array)
+
+
+def _documents(entries: list[_Entry], started: int) -> Iterator[tuple[str, str]]:
+    """The documents of a tree; what makes it a checkpoint comes last."""
+    dumps: Callable[[object], str] = json.dumps
+    texts = {flat_name(entry.keys): entry.text for entry in entries if entry.text is not None}
+    if texts:
+        strings: dict[str, Any] = {}
+        for name, text in texts.items():
+            *above, last = name.split("/")
+            inner = strings
+            for part in above:
+                inner = inner.setdefault(part, {})
+            inner[last] = text
+        yield documents.STRINGS, dumps(strings)
+    yield documents.METADATA, dumps({
+        "tree_metadata": {
+            str(tuple(map(str, entry.keys))): {
+                "key_metadata": [
+                    {"key": str(key), "key_type": 1 if isinstance(key, int) else 2}
+                    for key in entry.keys
+                ],
+                "value_metadata": {
+                    "value_type": entry.value_type,
+                    "skip_deserialize": entry.array is None and entry.text is None,
+                },
+            }
+            for entry in entries
+        },
+        "use_ocdbt": True,
+        "use_zarr3": True,
+        "store_array_data_equal_to_fill_value": True,
+        "custom_metadata": None,
+    })  # fmt: skip
+    yield documents.CHECKPOINT_METADATA, dumps({
+        "item_handlers": _HANDLER,
+        "metrics": {},
+        "performance_metrics": {},
+        "init_timestamp_nsecs": started,
+        "commit_timestamp_nsecs": time.time_ns(),
+        "custom_metadata": {},
+    })  # fmt: skip
+    yield documents.COMMITTED, "Checkpoint commit was successful"
