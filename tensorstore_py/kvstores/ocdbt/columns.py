@@ -66,7 +66,8 @@ class KeyColumn(Sequence[bytes]):
 
     def __getitem__(self, place: int | slice) -> bytes | list[bytes]:
         if isinstance(place, slice):
-            return self.cut(0, len(self))[place]
+            first, stop, step = place.indices(len(self))
+            return self.cut(first, max(first, stop)) if step == 1 else list(self)[place]
         if place < 0:
             place += len(self)
         at = self._at
