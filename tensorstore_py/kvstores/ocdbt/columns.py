@@ -31,7 +31,7 @@ LONGEST_KEY: Final = 65535
 _INDIRECT: Final = 1
 #: Fewer or longer keys than these are put together one after the other, and not byte by byte of
 #: all of them.
-_FEW: Final = 200
+_FEW: Final = 1000
 _LONG: Final = 64
 
 
