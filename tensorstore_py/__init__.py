@@ -6,8 +6,8 @@ The floors of the house, each importing only from those below (see docs/design.m
 
     cli | testing                          the command line; door 3, for test authors
     _jobs                                  job files: their schema, plans and runs
-    multiscale | ocdbt | orbax | zarr      OME-Zarr images; databases; checkpoints; zarr-python's names
-    typing                                 specs' types
+    multiscale | ocdbt | orbax             OME-Zarr images; databases; checkpoints
+    zarr | typing                          zarr-python's names; specs' types
     _compute | _conversion                 reductions, pyramids; copies, migrations of hierarchies
     _plan                                  work as tasks: plans, manifests, engines
     _api | codecs | kvstores | drivers     the face; formats and stores, strangers to each other

@@ -172,7 +172,7 @@ def decode_node(data: bytes, base: bytes, most: int) -> Node:
 
 
 def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int) -> Leaf:
-    shared = _read_shared_lengths(reader, count)
+    shared = _read_shared(reader, count)
     suffixes = reader.column(count, LONGEST_KEY)
     keys = read_keys(reader, shared, suffixes, most)
     return Leaf(keys, read_values(reader, files, count))
@@ -181,7 +181,7 @@ def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int)
 def _read_interior(
     reader: Reader, height: int, files: Sequence[DataFile], count: int, most: int
 ) -> Interior:
-    shared = _read_shared_lengths(reader, count)
+    shared = _read_shared(reader, count)
     suffixes = reader.column(count, LONGEST_KEY)
     common = reader.varints(count, LONGEST_KEY)
     keys = list(read_keys(reader, shared, suffixes, most))
@@ -193,7 +193,7 @@ def _read_interior(
     return Interior(height, keys, list(map(Child, common, references, statistics)))
 
 
-def _read_shared_lengths(reader: Reader, count: int) -> Column:
+def _read_shared(reader: Reader, count: int) -> Column:
     shared = np.zeros(count, np.uint64)
     shared[1:] = reader.column(count - 1, LONGEST_KEY)
     return shared

@@ -31,7 +31,7 @@ LONGEST_KEY: Final = 65535
 _INDIRECT: Final = 1
 #: Fewer or longer keys than these are put together one after the other, and not byte by byte of
 #: all of them.
-_FEW: Final = 200
+_FEW: Final = 1000
 _LONG: Final = 64
 
 
@@ -66,7 +66,8 @@ class KeyColumn(Sequence[bytes]):
 
     def __getitem__(self, place: int | slice) -> bytes | list[bytes]:
         if isinstance(place, slice):
-            return self.cut(0, len(self))[place]
+            first, stop, step = place.indices(len(self))
+            return self.cut(first, max(first, stop)) if step == 1 else list(self)[place]
         if place < 0:
             place += len(self)
         at = self._at
