@@ -75,8 +75,12 @@ class StackLayer(Model):
 
     @model_validator(mode="after")
     def _one_range(self) -> StackLayer:
-        said = [name for name in ("prefix", "exact", "inclusive_min") if getattr(self, name)]
-        if len(said) > 1 or (self.exclusive_max and said not in ([], ["inclusive_min"])):
+        ways = (
+            self.prefix is not None,
+            self.exact is not None,
+            self.inclusive_min is not None or self.exclusive_max is not None,
+        )
+        if sum(ways) > 1:
             raise SpecError(
                 'at most one of "prefix", "exact" and "inclusive_min" with "exclusive_max" can say '
                 "what a layer is for"
@@ -97,7 +101,7 @@ class StackLayer(Model):
     @property
     def keys(self) -> KeyRange:
         """What it is for."""
-        if self.exact:
+        if self.exact is not None:
             key = encode_key(self.exact)
             return KeyRange(key, key + b"\0")
         if self.prefix:
@@ -112,7 +116,7 @@ class StackLayer(Model):
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
         # Members that say nothing, or the same in another way, are printed in one way.
-        for name in ("prefix", "exact", "inclusive_min", "exclusive_max"):
+        for name in ("prefix", "inclusive_min", "exclusive_max"):
             if not json.get(name, True):
                 del json[name]
         if "inclusive_min" in json and "exclusive_max" in json:

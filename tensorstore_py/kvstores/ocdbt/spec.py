@@ -46,6 +46,7 @@ __all__ = ["OcdbtSpec", "parse_version"]
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{32}")
 _TIME: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
+_GENERATION: Final = re.compile(r"v[0-9]{1,100}")
 _LARGEST_GENERATION: Final = 2**64 - 1
 _DATA_FILE_BYTES: Final = 2**31
 _NO_LIMIT: Final = 2**63
@@ -363,5 +364,5 @@ class OcdbtSpec(KvStoreSpec):
         version: dict[str, object] = {}
         if url.startswith("ocdbt:@"):
             at, _, path = path[1:].partition("/")
-            version = {"version": int(at[1:]) if re.fullmatch(r"v\d+", at) else at}
+            version = {"version": int(at[1:]) if _GENERATION.fullmatch(at) else at}
         return {"driver": "ocdbt", **({"path": path} if path else {}), **version}

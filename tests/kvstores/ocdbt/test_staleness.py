@@ -130,3 +130,22 @@ def test_a_numbered_manifest_that_cannot_be_removed_fails_no_commit(tmp_path, mo
         ours["n"] = b"%d" % number
 
     assert ours["n"] == b"%d" % (MANY - 1)
+
+
+@KINDS
+@pytest.mark.parametrize(("bound", "sees"), [(True, True), (False, False), ("open", False)])
+def test_arrays_in_a_database_are_rechecked_as_they_are_told(tmp_path, kind, bound, sees):
+    store = spec_of(tmp_path, config={"manifest_kind": kind})
+    spec = {"driver": "zarr3", "kvstore": store}
+    made = ts.open(spec, create=True, dtype="int32", shape=[4], context=ts.Context()).result()
+    made[...] = 1
+    cached = ts.Context({"cache_pool": {"total_bytes_limit": 10**6}})
+    reader = ts.open({**spec, "recheck_cached_data": bound}, context=cached).result()
+    assert reader.read().result().tolist() == [1] * 4
+
+    other = reference.open(spec, context=reference.Context()).result()
+    other.write(2).result()
+
+    assert reader.read().result().tolist() == [2 if sees else 1] * 4
+    # Nodes that are kept are those of the versions that they were read for.
+    assert ts.open(spec, context=cached).result().read().result().tolist() == [2] * 4
