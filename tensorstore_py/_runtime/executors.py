@@ -2,7 +2,8 @@
 
     executor       work                                      may wait for
     operations     operations, and helpers of their fan-outs  memory, locks, all below
-    continuations  what a thread left because of a signal     the same; as many threads as needed
+    continuations  what a thread left because of a signal,    the same; as many threads as needed
+                   or to begin other work meanwhile
     parts          parts of work that holds memory which      memory of the same operation,
                    new operations wait for                    computations
     computations   plain functions that the loop hands over   nothing

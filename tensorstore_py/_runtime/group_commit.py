@@ -3,7 +3,8 @@
 For what is replaced as a whole by each change, such as an archive or the manifest of a database. A
 writer adds its change to those that wait and takes a turn; who has the turn commits all that wait
 by then, the others find theirs done. So under load one replacement serves many writers, and a
-single writer waits for nothing.
+single writer waits for nothing. A worker that would have to wait for its turn leaves that to
+another thread and begins the next job, which may have a change to add.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from tensorstore_py._runtime.execution import PendingBody
+from tensorstore_py._runtime.executors import on_worker
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py._runtime.metrics import Sums, register
+from tensorstore_py._runtime.signals import step_aside
 
 __all__ = ["GroupCommit", "PendingChange", "Registered"]
 
@@ -72,6 +75,9 @@ class Registered(PendingBody, Generic[T]):
     def withdraw(self) -> None:
         self._group.withdraw(self._change)
 
+#: So many writers wait in threads of their own, while workers begin what may join them.
+_MOST_ASIDE: Final = 64
+
 
 class GroupCommit(Forkable, Generic[C]):
     """All writers of one thing in this process; subclasses say how a commit is made.
@@ -85,12 +91,14 @@ class GroupCommit(Forkable, Generic[C]):
         self._gate = KeyedLock(inline=inline)
         self._mutex = Mutex()
         self._waiting: list[C] = []
+        self._busy = False
         super().__init__()
 
     def after_fork(self) -> None:
         # Those who wait are in the parent, which makes their changes; made here as well, and later,
         # they would undo what was stored since.
         self._waiting = []
+        self._busy = False
 
     @abstractmethod
     async def commit(self, batch: list[C]) -> None:
@@ -138,12 +146,15 @@ class GroupCommit(Forkable, Generic[C]):
             raise change.error
 
     async def _take_turn(self, change: C) -> None:
+        if self._inline and self._busy and on_worker() and len(self._waiting) < _MOST_ASIDE:
+            await step_aside()
         async with self._gate.acquire(None):
             if change.done:
                 return
             with self._mutex:
                 batch, self._waiting = self._waiting, []
             _COMMITS.note((1, len(batch)))
+            self._busy = True
             try:
                 await self.commit(batch)
             except Exception as error:
@@ -154,5 +165,7 @@ class GroupCommit(Forkable, Generic[C]):
                 with self._mutex:
                     self._waiting[:0] = [each for each in batch if each is not change]
                 raise
+            finally:
+                self._busy = False
             for each in batch:
                 each.done = True

@@ -49,6 +49,7 @@ __all__ = [
     "lifted",
     "pause",
     "pending",
+    "step_aside",
     "uninterrupted",
 ]
 
@@ -263,6 +264,15 @@ def give_way() -> Generator[object, Any, None]:
     """
     if pending():
         yield GIVE_WAY
+
+
+@coroutine
+def step_aside() -> Generator[object, Any, None]:
+    """Have the rest of a job go on in another thread, so that this one can begin the next job.
+
+    To be awaited by inline bodies before they wait for long, where `give_way` may be.
+    """
+    yield GIVE_WAY
 
 
 async def acquire(lock: Lock) -> None:

@@ -7,9 +7,11 @@ import threading
 import pytest
 
 from tensorstore_py._runtime.execution import run_inline, start
+from tensorstore_py._runtime.executors import width
 from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py._runtime.single_flight import SingleFlight
+from tensorstore_py.plugin.kvstore import GroupCommit, PendingChange
 
 both = pytest.mark.parametrize("inline", [True, False])
 
@@ -184,3 +186,59 @@ class TestSingleFlight:
         waiter = flight.register(inline=True)
         flight.complete()
         run_inline(flight.wait(waiter))
+
+
+# Group commit: what waits while a commit is made is made by the next one.
+
+WRITERS = width() + 30
+
+
+class Log(GroupCommit[PendingChange]):
+    """Remembers how many changes each commit made; the first one goes on when all wait."""
+
+    def __init__(self, *, inline: bool) -> None:
+        super().__init__(inline=inline)
+        self.sizes: list[int] = []
+        self.begun = 0
+        self.counting = threading.Lock()
+        self.all_begun = threading.Event()
+
+    async def write(self) -> None:
+        with self.counting:
+            self.begun += 1
+            if self.begun == WRITERS:
+                self.all_begun.set()
+        await self.make(PendingChange())
+
+    async def commit(self, batch: list[PendingChange]) -> None:
+        if not self.sizes and self._inline:
+            assert self.all_begun.wait(120), f"only {self.begun} of {WRITERS} were begun"
+        self.sizes.append(len(batch))
+
+
+@pytest.mark.parametrize("inline", [True, False], ids=["inline", "loop"])
+def test_more_writers_than_threads_join_one_commit(inline: bool) -> None:
+    log = Log(inline=inline)
+
+    futures = [start(inline, log.write) for _ in range(WRITERS)]
+    futures[-1].force()
+    for future in futures:
+        future.result(timeout=120)
+
+    assert sum(log.sizes) == WRITERS
+    assert len(log.sizes) <= 1 + width()
+
+
+def test_an_error_is_that_of_each_writer() -> None:
+    class Failing(Log):
+        async def commit(self, batch: list[PendingChange]) -> None:
+            await super().commit(batch)
+            raise OSError("unplugged")
+
+    log = Failing(inline=True)
+    futures = [start(True, log.write) for _ in range(WRITERS)]
+    futures[-1].force()
+    for future in futures:
+        with pytest.raises(OSError, match="unplugged"):
+            future.result(timeout=120)
+    assert sum(log.sizes) == WRITERS
