@@ -207,10 +207,13 @@ def _written_several(
 
 
 def _written_batch(
-    failed: str | None, values: Mapping[str, Buffer | None], *_: object, **__: object
+    failed: str | None, values: Mapping[str, object], *_: object, **__: object
 ) -> Extent:
-    sizes = [_size(value) for value in values.values() if value is not None]
-    return (len(values), len(sizes), sum(sizes)) if failed is None else (len(values), 0, 0)
+    if failed is not None:
+        return len(values), 0, 0
+    # Others are stored already, and get one more key.
+    sizes = [_size(value) for value in values.values() if isinstance(value, _BUFFERS)]
+    return len(values), len(sizes), sum(sizes)
 
 
 def _copied(done: bool, *_: object, **__: object) -> Extent:
@@ -257,14 +260,20 @@ _MEASURES: Final = {
     "delete_range": _Measure("delete_range", _one, _deleted),
     "copy_to": _Measure("copy", _one, _copied),
 }
-_LISTINGS: Final = ("list", "list_directory")
+#: What is counted when it begins, by the kind: nobody waits for it here.
+_BEGUN: Final = {
+    "list": "list",
+    "list_directory": "list",
+    "list_keys": "list",
+    "register_write": "write",
+}
 
 # ---------------------------------------------------------------------------------- the operations
 
 
 def count_operations(cls: type[Any], promise: type[Any]) -> None:
     """Have a class that keeps a promise count what is asked of it."""
-    for name in (*_MEASURES, *_LISTINGS):
+    for name in (*_MEASURES, *_BEGUN):
         method = getattr(cls, name, None)
         if (
             method is None
@@ -277,8 +286,8 @@ def count_operations(cls: type[Any], promise: type[Any]) -> None:
             continue
         if name == "read":
             counted = _counted_read(method)
-        elif name in _LISTINGS:
-            counted = _counted_listing(name, method)
+        elif name in _BEGUN:
+            counted = _counted_beginning(name, method)
         else:
             counted = _counted(name, method, _MEASURES[name])
         counted.is_counted = True  # type: ignore[attr-defined]
@@ -353,17 +362,20 @@ def _counted_read(method: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def _counted_listing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def _counted_beginning(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    kind = _BEGUN[name]
+
     @wraps(method)
-    def listing(self: Counted, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as the method
+    def operation(self: Counted, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as the method
         metrics = self.metrics
-        if metrics is not None and getattr(type(self), name) is listing:
-            metrics.note(("list", 1, 0, 0, 0.0))
+        begun = method(self, *args, **options)
+        if metrics is not None and begun is not None and getattr(type(self), name) is operation:
+            metrics.note((kind, 1, 0, 0, 0.0))
             if metrics.verbose.level >= 0:
                 _log(self, name, args, "begun", perf_counter())
-        return method(self, *args, **options)
+        return begun
 
-    return listing
+    return operation
 
 
 def _log(store: Counted, name: str, args: Sequence[Any], outcome: str, began: float) -> None:

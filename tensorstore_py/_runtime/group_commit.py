@@ -75,6 +75,7 @@ class Registered(PendingBody, Generic[T]):
     def withdraw(self) -> None:
         self._group.withdraw(self._change)
 
+
 #: So many writers wait in threads of their own, while workers begin what may join them.
 _MOST_ASIDE: Final = 64
 

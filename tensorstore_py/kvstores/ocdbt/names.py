@@ -24,7 +24,7 @@ __all__ = ["NAMES", "change_names", "check_name", "generation_named", "is_name",
 
 #: The document's key, from the directory of the manifest.
 NAMES: Final = "version_names.json"
-_NAME: Final = re.compile(r"(?!v\d+$)[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
+_NAME: Final = re.compile(r"(?![vV](?:[\d.\-]|$))[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
 _CONFLICTS: Final = RetryPolicy()
 
 

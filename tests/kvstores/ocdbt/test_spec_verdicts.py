@@ -63,7 +63,7 @@ def test_each_member_of_the_configuration(member):
 )
 @pytest.mark.parametrize(
     "url",
-    ["", "@v3", "@v3/", "@v0/", "@v", "@", "@x/", "@v99999999999999999999/", f"@v{'9' * 5000}/",
+    ["", "@v3", "@v3/", "@v0/", "@v", "@", "@5x/", "@v99999999999999999999/", f"@v{'9' * 5000}/",
      "@v٣/", "@2025-01-01T01:23:45Z/a", "@2025-01-01T01:23:45.123456789Z/a", "@2025-01-01/a",
      "@2025-02-30T00:00:00Z/a", "%zz", "a?x", "a#x", "a/../b", "@v3/@v4/x", "a@v3", "a%2Fb",
      "@v03/a", "@v-1/", "@V3/", "@v3//a", "/a", "@v3?x", "%"],
@@ -72,6 +72,11 @@ def test_urls(base, url):
     whole = f"{base}ocdbt:{url}"
 
     assert verdict(ts, whole) == verdict(reference, whole)
+
+
+def test_a_url_may_name_a_version_which_the_reference_has_no_names_for():
+    assert verdict(reference, "memory://a/|ocdbt:@best/") == "refused"
+    assert verdict(ts, "memory://a/|ocdbt:@best/")["version"] == "best"
 
 
 def test_a_url_with_an_authority_is_refused_instead_of_losing_it():
