@@ -109,6 +109,9 @@ def killed(spec, turn, number):
 
 
 def main(spec, template, folder, turn):
+    # What is imported at first use is imported once, not by each process.
+    for _ in range(2):
+        commit(ts, {**spec, "base": f"file://{folder}/first/"}, 1)
     number = 0
     while True:
         copy = f"{folder}/{number}"
