@@ -155,7 +155,7 @@ if _typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """The rooms `ocdbt`, `orbax` and `zarr`, when they are asked for: others should not wait."""
+        """The rooms `ocdbt`, `orbax` and `zarr`, when asked for: others should not wait."""
         if name in ("ocdbt", "orbax", "zarr"):
             return _importlib.import_module(f"tensorstore_py.{name}")
         hint = _did_you_mean(name, __all__, _ELSEWHERE)

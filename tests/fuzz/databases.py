@@ -12,6 +12,7 @@ times of versions are others in each process.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -250,8 +251,8 @@ def _lying_statistics(rng: Random, statistics: Statistics) -> Statistics:
     return Statistics(*(_number(rng, number) for number in statistics))
 
 
-def _lying_keys(rng: Random, keys: list[bytes]) -> list[bytes]:
-    keys = list(keys)
+def _lying_keys(rng: Random, given: Sequence[bytes]) -> list[bytes]:
+    keys = list(given)
     place = rng.randrange(len(keys))
     kind = rng.randrange(5)
     if kind == 0:
@@ -294,7 +295,7 @@ def _lying_leaf(rng: Random, leaf: Leaf) -> Node:
         return leaf._replace(values=values)
     if kind == 2:
         child = Child(0, Reference(DataFile(b"", b"d/0"), 0, 99), Statistics(1, 1, 1))
-        return Interior(rng.choice((1, 2, 255)), leaf.keys, [child] * len(leaf.keys))
+        return Interior(rng.choice((1, 2, 255)), list(leaf.keys), [child] * len(leaf.keys))
     return Leaf(leaf.keys[:1], leaf.values[:1])
 
 
