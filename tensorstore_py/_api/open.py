@@ -92,7 +92,7 @@ def open(  # TensorStore's name
     if batch is not None:
         as_batch(batch)
     within = as_transaction(transaction)
-    found = prepared(spec, options)
+    found = prepared(spec, **options)
     shared = as_context(context)
     model = found.bound(shared)
     if context is None:

@@ -11,12 +11,12 @@ import marshal
 from collections.abc import Mapping
 from os import PathLike
 from types import NoneType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.options import given, updated
+from tensorstore_py._api.options import Options, given, updated
 from tensorstore_py._api.spec import Spec, parse_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._chunked.format import ArrayFormat
@@ -63,7 +63,7 @@ class Prepared(NamedTuple):
         return model.at(self.path)
 
 
-def prepared(spec: object, options: Mapping[str, object]) -> Prepared:
+def prepared(spec: object, **options: Unpack[Options]) -> Prepared:
     """A spec in any of its forms, with the keywords of `open`.
 
     Raises:
