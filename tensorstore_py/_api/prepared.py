@@ -11,7 +11,7 @@ import marshal
 from collections.abc import Mapping
 from os import PathLike
 from types import NoneType
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -36,7 +36,7 @@ __all__ = ["Prepared", "as_model", "prepared"]
 _REMEMBERED = 256
 _LONGEST = 1 << 16
 _SCALARS = frozenset({str, bool, int, float, NoneType})
-_remembered: dict[bytes, ArrayFormat] = {}
+_remembered: dict[bytes, ArrayFormat[Any]] = {}
 
 
 class Prepared(NamedTuple):
@@ -84,7 +84,7 @@ def prepared(spec: object, **options: Unpack[Options]) -> Prepared:
             _remembered[key] = model
         return Prepared(model)
     try:
-        path = type(known.kvstore).path_of(text)
+        path = known.store_spec().path_of(text)
     except SpecError:
         path = None
     if path is None:
@@ -111,7 +111,7 @@ def _path_apart(spec: object, options: Mapping[str, object]) -> tuple[bytes, str
         return None
 
 
-def _is_plain(value: object) -> bool:
+def _is_plain(value: Any) -> bool:  # noqa: ANN401 - told apart by its type
     """Whether it is JSON as it is; not what is merely like it, or would have to be copied."""
     kind = type(value)
     if kind is dict:
@@ -128,9 +128,10 @@ def _path_of(model: DriverSpec, text: str) -> str | None:
     """The path that a spec of this text has, if one of another text has no more than another."""
     if not isinstance(model, ArrayFormat) or model.kvstore is None:
         return None
-    path = type(model.kvstore).path_of(text)
-    same = path is not None and model.at(path).kvstore.path == model.kvstore.path
-    return path if same else None
+    path = model.kvstore.path_of(text)
+    if path is None or model.at(path).store_spec().path != model.store_spec().path:
+        return None
+    return path
 
 
 def as_model(spec: object) -> DriverSpec:

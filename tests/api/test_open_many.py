@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,9 @@ class TestEachIsItsOwn:
         for number, array in enumerate(arrays):
             array[...] = number
 
-        found = [ts.open(spec_of(f"a{number}/"), context=context).result() for number in range(5)]
+        found: list[Any] = [
+            ts.open(spec_of(f"a{number}/"), context=context).result() for number in range(5)
+        ]
 
         assert [int(array[0].read().result()) for array in found] == [0, 1, 2, 3, 4]
         assert [array.kvstore.path for array in found] == [f"a{number}/" for number in range(5)]
@@ -47,8 +50,8 @@ class TestEachIsItsOwn:
         created("a/", context).result()
 
         specs = [spec_of("a/", recheck_cached_data=bound) for bound in (True, 1, 1.0, False, 0)]
-        bounds = [ts.open(spec, context=context).result().spec().to_json() for spec in specs]
-        bounds = [json.get("recheck_cached_data") for json in bounds]
+        stores = [ts.open(spec, context=context).result() for spec in specs]
+        bounds = [store.spec().to_json().get("recheck_cached_data") for store in stores]
 
         assert [(type(bound), bound) for bound in bounds] == [
             (type(None), None), (float, 1.0), (float, 1.0), (bool, False), (float, 0.0),
@@ -122,7 +125,7 @@ class TestWhatIsWrong:
             with pytest.raises(ts.SpecError, match="recheck_cached_dada"):
                 ts.open(spec_of("a/", recheck_cached_dada=True), context=context)
             with pytest.raises(TypeError, match="recheck_cached_dada"):
-                ts.open(spec_of("a/"), recheck_cached_dada=True, context=context)
+                ts.open(spec_of("a/"), recheck_cached_dada=True)  # type: ignore[call-arg]
             with pytest.raises(ts.SpecError, match="not defined"):
                 ts.open(spec_of("a/", cache_pool="cache_pool#other"), context=context)
 
