@@ -9,16 +9,11 @@ store answers to that, the error of the `open` remains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-
 from tensorstore_py._api.begin import as_batch, as_context, as_transaction, begin
-from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.options import Options, given, updated
-from tensorstore_py._api.spec import Spec, parse_spec
+from tensorstore_py._api.options import Options
+from tensorstore_py._api.prepared import prepared
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._chunked.spec import ChunkedSpec
 from tensorstore_py._hierarchy.formats import formats
@@ -30,9 +25,6 @@ from tensorstore_py._runtime.execution import run_now
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.arguments import spelled_out
-from tensorstore_py._spec.context import bind
-from tensorstore_py._spec.held import is_store
-from tensorstore_py._spec.json_value import parse_json_text
 from tensorstore_py._spec.registry import drivers
 from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError, TensorStoreError
 
@@ -43,7 +35,7 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.context import Context
 
 
-__all__ = ["as_model", "found_instead", "open", "open_now", "opened"]
+__all__ = ["found_instead", "open", "open_now", "opened"]
 
 
 @spelled_out(Options)
@@ -100,9 +92,9 @@ def open(  # TensorStore's name
     if batch is not None:
         as_batch(batch)
     within = as_transaction(transaction)
-    model = updated(as_model(spec), given(**options))
+    found = prepared(spec, **options)
     shared = as_context(context)
-    model = bind(model, shared)
+    model = found.bound(shared)
     if context is None:
         life = Lifetime("TensorStore", shared.life.close)
     else:
@@ -178,43 +170,6 @@ def _whole(driver: Driver, model: DriverSpec) -> IndexTransform:
         return whole
     stored = driver.domain.labels
     return whole.label[tuple(a or b for a, b in zip(stored, asked.labels, strict=True))]
-
-
-def as_model(spec: object) -> DriverSpec:
-    """The driver spec that a spec in any of its forms says.
-
-    Raises SpecError: something is wrong with it; names the JSON path.
-    """
-    if isinstance(spec, Spec):
-        return spec.model
-    if isinstance(spec, str) and spec.lstrip()[:1] == "{":
-        return parse_spec(parse_json_text(spec))
-    if isinstance(spec, str) and "://" not in spec:
-        raise SpecError(
-            f"{spec!r} is neither JSON nor a URL; pass a local path as pathlib.Path({spec!r}), "
-            "or as file:///absolute/path/|zarr3:"
-        )
-    if not isinstance(spec, Mapping | str | PathLike) and not is_store(spec):
-        raise _not_a_spec(spec)
-    return parse_spec(spec)
-
-
-def _not_a_spec(found: object) -> Exception:
-    """The error for an object that may be mistaken for a spec."""
-    if isinstance(found, KvStore.Spec):
-        return TypeError(
-            "the spec of a store does not say what is in it; name a driver: "
-            'ts.open({"driver": "zarr3", "kvstore": spec}), or "auto"'
-        )
-    if isinstance(found, TensorStore):
-        return TypeError("it is open already; use it as it is, or open its .spec()")
-    if isinstance(found, np.ndarray):
-        return TypeError("an array in memory becomes a TensorStore by ts.array(...)")
-    if isinstance(found, Future):
-        return TypeError("a Future is no spec; call .result() or await it first")
-    return SpecError(
-        f"Expected object, but received: {found!r:.60}; give a dict, a URL or a pathlib.Path"
-    )
 
 
 async def found_instead(model: DriverSpec, error: NotFoundError) -> NotFoundError:

@@ -72,6 +72,8 @@ M = TypeVar("M", bound=ArrayMetadata)
 _NOTHING_KEPT = ChunkCache(0)
 _AS_USUAL = BufferOwnership()
 _NOTHING = ByteRange(0, 0)
+#: Held while a part of an open array is made; one for all of them, since that is soon done.
+_making = Mutex()
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
@@ -90,6 +92,13 @@ class _Reads(NamedTuple):
 
     reader: ChunkReader
     pending: PendingReads | None
+
+
+class _Writers(NamedTuple):
+    """What those who change an array share."""
+
+    combiner: WriteCombiner
+    resizes: KeyedLock
 
 
 class ChunkedDriver(Driver, Generic[M]):
@@ -120,20 +129,48 @@ class ChunkedDriver(Driver, Generic[M]):
         self._opened = time.time()
         self.inline = file.store.inline
         self.data_type = state.layout.data_type
-        self._combiner = WriteCombiner(file.store)
-        self._resizes = KeyedLock(inline=file.store.inline)
         self._transaction = transaction
         self._plain = plain
         # What a transaction sees is nobody else's.
         self._cache = spec.cache_pool.value if transaction is None else _NOTHING_KEPT
-        self._mutex = Mutex()
         self._batch: Batch | None = None
         # Metadata that each read asks for is not known before it begins.
         bound = spec.recheck_cached_metadata
         self._shares = transaction is None and (assumed or bound in ("open", False))
         self._last_reads: _Reads | None = None
-        # Until a transaction is committed others may make the array grow, and use more of a chunk.
-        self._known = self._bound(state, growing=transaction is not None)
+        # What follows from the metadata, and what writers share: many arrays are only opened.
+        self._found = state
+        self._follows: _Known[M] | None = None
+        self._writers: _Writers | None = None
+
+    @property
+    def _known(self) -> _Known[M]:
+        """What follows from the metadata as last known; made when it is first asked for."""
+        known = self._follows
+        if known is None:
+            with _making:
+                known = self._follows
+                if known is None:
+                    # Until a transaction is committed others may make the array grow, and use more
+                    # of a chunk.
+                    growing = self._transaction is not None
+                    known = self._follows = self._bound(self._found, growing=growing)
+        return known
+
+    @property
+    def _state(self) -> MetadataState[M]:
+        """The metadata as last known."""
+        known = self._follows
+        return self._found if known is None else known.state
+
+    @property
+    def _shared_writers(self) -> _Writers:
+        """What those who change the array by this handle share; made for the first one."""
+        with _making:
+            if self._writers is None:
+                store = self._file.store
+                self._writers = _Writers(WriteCombiner(store), KeyedLock(inline=store.inline))
+            return self._writers
 
     def _bound(self, state: MetadataState[M], *, growing: bool = False) -> _Known[M]:
         store = self._file.store
@@ -163,7 +200,7 @@ class ChunkedDriver(Driver, Generic[M]):
         """What reads it; made for the first read, since many arrays are only opened."""
         reads = self._last_reads
         if reads is None or reads.reader.array is not known.array:
-            with self._mutex:
+            with _making:
                 reads = self._last_reads
                 if reads is None or reads.reader.array is not known.array:
                     reads = self._last_reads = self._reads_of(known)
@@ -186,11 +223,11 @@ class ChunkedDriver(Driver, Generic[M]):
 
     @property
     def domain(self) -> IndexDomain:
-        return self._known.state.layout.domain
+        return self._state.layout.domain
 
     @property
     def schema(self) -> Schema:
-        return self._known.state.layout.schema
+        return self._state.layout.schema
 
     @property
     def kvstore(self) -> tuple[KvStoreSpec, KvStore]:
@@ -211,7 +248,7 @@ class ChunkedDriver(Driver, Generic[M]):
         if transaction is None:
             return plain
         file = plain._file.with_transaction(transaction)
-        state = file.known or plain._known.state
+        state = file.known or plain._state
         return ChunkedDriver(
             self._spec,
             file,
@@ -226,15 +263,16 @@ class ChunkedDriver(Driver, Generic[M]):
         if self._plain is None:
             spec = self._spec
             file = MetadataFile(spec, self._overlay.base, self._file.prefix, spec.metadata_pool)
-            state = file.known or self._known.state
+            state = file.known or self._state
             self._plain = ChunkedDriver(spec, file, state, assumed=self._assumed)
         return self._plain
 
     def with_batch(self, batch: Batch) -> ChunkedDriver[M]:
+        self._shared_writers  # noqa: B018 - which the copy is to have, too
         reads = copy(self)
         reads._batch = batch
         reads._shares = False
-        reads._known = reads._bound(self._known.state, growing=self._known.array.growing)
+        reads._follows = reads._bound(self._known.state, growing=self._known.array.growing)
         return reads
 
     @property
@@ -245,12 +283,12 @@ class ChunkedDriver(Driver, Generic[M]):
         return overlay
 
     def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
-        return self._known.state.layout.chunk_starts(dim, low, high)
+        return self._state.layout.chunk_starts(dim, low, high)
 
     def spec(self) -> ArrayFormat[M]:
         with suppress(FailedPreconditionError):  # then it is of what it was
             self._current()
-        spec = self._spec.with_metadata(self._known.state.metadata)
+        spec = self._spec.with_metadata(self._state.metadata)
         return spec.replace(assume_cached_metadata=False)  # that was about the moment of opening
 
     async def resolve(self) -> IndexDomain:
@@ -296,7 +334,7 @@ class ChunkedDriver(Driver, Generic[M]):
             return later
         with suppress(TensorStoreError):  # the write will say so
             known = self._current()
-            to = Target(known.array, known.source, self._combiner, known.pool)
+            to = Target(known.array, known.source, self._shared_writers.combiner, known.pool)
             axes, view = chosen(known.bounds, transform, source)
             current = lambda: self._current().array is to.array  # noqa: E731
             return register_write(to, axes, view, ownership, current, later) or later
@@ -310,7 +348,7 @@ class ChunkedDriver(Driver, Generic[M]):
         if not view.size:
             return
         try:
-            to = Target(known.array, known.source, self._combiner, known.pool)
+            to = Target(known.array, known.source, self._shared_writers.combiner, known.pool)
             await write_from(to, axes, view, ownership)
         finally:
             if self._transaction is not None:
@@ -363,7 +401,7 @@ class ChunkedDriver(Driver, Generic[M]):
         self.spoil_copy()
         # The gate saves the vain attempts of this handle's own callers, not those of others.
         attempts = CONFLICTS.begin("resize", self._file.describe, inline=self._file.store.inline)
-        async with self._resizes.acquire("shape"):
+        async with self._shared_writers.resizes.acquire("shape"):
             while True:
                 state = await self._refresh()
                 shape = wanted(state.layout)
@@ -408,7 +446,7 @@ class ChunkedDriver(Driver, Generic[M]):
         attempts = CONFLICTS.begin("read", self._file.describe, inline=self.inline)
         while not self._assumed:
             before = self._file.known
-            found = await self._file.read(before or self._known.state)
+            found = await self._file.read(before or self._state)
             if self._file.learn(before, found):
                 if found is None:
                     raise NotFoundError(
@@ -427,13 +465,13 @@ class ChunkedDriver(Driver, Generic[M]):
         """
         state = self._file.shared.state
         if state is not self._known.state and state is not None:
-            with self._mutex:
+            with _making:
                 known = self._known
                 if state.layout is known.state.layout:
-                    self._known = known._replace(state=state)
+                    self._follows = known._replace(state=state)
                 else:
                     known.state.layout.check_same_array(state.layout, self._file.describe())
-                    self._known = self._bound(state, growing=True)
+                    self._follows = self._bound(state, growing=True)
         return self._known
 
 

@@ -155,7 +155,9 @@ class ArrayFormat(DriverSpec, Generic[M]):
         if self.assume_metadata and self.assume_cached_metadata:
             changes["assume_cached_metadata"] = False
         if self.kvstore is not None:
-            changes.update(kvstore=self.store_spec(), path="")
+            store = self.store_spec()
+            if store is not self.kvstore or self.path:
+                changes.update(kvstore=store, path="")
         return self.replace(**changes) if changes else self
 
     @property
@@ -181,6 +183,11 @@ class ArrayFormat(DriverSpec, Generic[M]):
         ):
             raise SpecError('"assume_metadata" and "assume_cached_metadata" need "open": true')
         return mode
+
+    def at(self, path: str) -> Self:
+        """This spec for the array at another path of its store."""
+        assert self.kvstore is not None
+        return self.replace(kvstore=self.kvstore.replace(path=path)).checked()
 
     def open_mode(self) -> OpenMode:
         return OpenMode(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tensorstore_py._api.open import as_model, opened
+from tensorstore_py._api.open import opened
+from tensorstore_py._api.prepared import as_model
 from tensorstore_py._conversion.endpoints import (
     FoundEndpoint,
     SourceArray,

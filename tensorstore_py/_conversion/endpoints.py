@@ -18,8 +18,9 @@ from tensorstore_py._api.begin import as_transaction
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.group_spec import Place, group_model, open_array, places
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.open import as_model, opened
+from tensorstore_py._api.open import opened
 from tensorstore_py._api.options import updated
+from tensorstore_py._api.prepared import as_model
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._hierarchy.document import AttributesFile
 from tensorstore_py._hierarchy.formats import find_group, format_of

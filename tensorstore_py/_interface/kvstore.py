@@ -295,6 +295,18 @@ class KvStoreSpec(Model):
         """The execution mode of the live store, see `KvStore`."""
         return self.open().inline
 
+    @classmethod
+    def path_of(cls, text: str) -> str | None:  # noqa: ARG003 - what its overrides need
+        """The path that the member `path` says, if nothing else of a spec follows from it.
+
+        Then specs that differ in nothing else are parsed, checked and bound once. None, which is
+        the default: each is by itself.
+
+        Raises:
+            SpecError: it says none.
+        """
+        return None
+
     def to_url(self) -> str:
         """This spec as a URL.
 

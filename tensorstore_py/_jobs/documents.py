@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.open import as_model
+from tensorstore_py._api.prepared import as_model
 from tensorstore_py._api.spec import clean_json
 from tensorstore_py._spec.json_value import parse_json_text
 from tensorstore_py._spec.pretty import pretty

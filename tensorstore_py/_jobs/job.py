@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tensorstore_py._api.group_spec import group_model
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.open import as_model
+from tensorstore_py._api.prepared import as_model
 from tensorstore_py._api.spec import Spec
 from tensorstore_py._jobs.documents import Document, as_place, in_memory
 from tensorstore_py._jobs.operations import operations

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorstore_py._api.open import as_model, opened
+from tensorstore_py._api.open import opened
 from tensorstore_py._api.options import updated
+from tensorstore_py._api.prepared import as_model
 from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._spec.context import bind, spec_json
 from tensorstore_py._spec.open_mode import FLAGS

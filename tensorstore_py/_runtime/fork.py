@@ -23,6 +23,7 @@ __all__ = ["Forkable", "begin_again_at_end", "check_threads", "epoch", "on_fork"
 _resets: list[Callable[[], None]] = []
 #: A `WeakSet` would run code of Python for each object that is made, and for each that goes.
 _forkables: set[ref[Forkable]] = set()
+_forget = _forkables.discard
 _epoch = [0]
 _ended = [False]
 
@@ -31,7 +32,7 @@ class Forkable:
     """An object with a lock in it, which `after_fork` replaces where other threads are gone."""
 
     def __init__(self) -> None:
-        _forkables.add(ref(self, _forkables.discard))
+        _forkables.add(ref(self, _forget))
 
     def after_fork(self) -> None:
         """Begin again, on the only thread."""

@@ -52,7 +52,7 @@ class Lifetime:
         self.closed = False
         self._what = what
         self._end = end
-        self._under_way: set[Future[Any]] = set()
+        self._under_way: set[Future[Any]] | None = None
         self._inner: WeakSet[Lifetime] | None = None
 
     def check(self) -> None:
@@ -75,6 +75,8 @@ class Lifetime:
         with _mutex:
             late = self.closed
             if not late:
+                if self._under_way is None:
+                    self._under_way = set()
                 self._under_way.add(future)
         if late:
             if future.cancel():
@@ -130,7 +132,8 @@ class Lifetime:
 
     def _leave(self, future: Future[Any]) -> None:
         with _mutex:
-            self._under_way.discard(future)
+            if self._under_way is not None:
+                self._under_way.discard(future)
 
     @uninterrupted
     def _stop(self) -> list[Future[Any]]:
@@ -138,7 +141,7 @@ class Lifetime:
         with _mutex:
             self.closed = True
             # What was begun before a fork goes on in the parent.
-            futures = [each for each in self._under_way if each.epoch == epoch()]
+            futures = [each for each in self._under_way or () if each.epoch == epoch()]
             inner = [] if self._inner is None else list(self._inner)
         for each in inner:
             futures += each._stop()

@@ -34,10 +34,11 @@ class LruCache(Generic[T]):
 
     def get(self, content: Hashable, make: Callable[[], T]) -> T:
         """The result for `content`, made now if it is not remembered."""
+        results = self._results
         with self._mutex:
-            if content in self._results:
-                self._results.move_to_end(content)
-                return self._results[content]
+            if content in results:
+                results.move_to_end(content)
+                return results[content]
         made = make()
         with self._mutex:
             self._results[content] = made

@@ -18,7 +18,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
@@ -72,7 +72,7 @@ class Context(Closable):
         Context.Spec({})
     """
 
-    __slots__ = ("__weakref__", "_life", "_made", "_own", "_parent", "_spec")
+    __slots__ = ("__weakref__", "_bound", "_life", "_made", "_own", "_parent", "_spec")
 
     Spec: TypeAlias = ContextSpec
     Resource: TypeAlias = Resource
@@ -84,6 +84,7 @@ class Context(Closable):
             self._spec = ContextSpec(spec)
         self._parent = parent
         self._made: dict[str, Resource[object]] = {}
+        self._bound: dict[int, tuple[Model, Model]] = {}
         # What was made here, rather than found in a parent. Its end needs no context any more.
         self._own: WeakSet[Resource[object]] = WeakSet()
         self._life = Lifetime("Context", partial(_let_go, self._own))
@@ -147,6 +148,22 @@ class Context(Closable):
             return Resource(bind(spec.inline, self, trail))
         assert spec.reference is not None
         return self._look_up(spec.provider, spec.reference, trail)
+
+    def bound(self, model: M) -> M:
+        """`bind` for a model that many bind here: made once, unless each gets resources of its own.
+
+        Raises:
+            SpecError: as for `bind`.
+        """
+        found = self._bound.get(id(model))
+        if found is None:
+            found = (model, bind(model, self))
+            if _makes_resources(model):
+                return found[1]
+            if len(self._bound) >= _REMEMBERED:
+                self._bound.clear()
+            self._bound[id(model)] = found  # which keeps the model, and so its id
+        return cast("M", found[1])
 
     def _look_up(self, provider: str, key: str, trail: Trail) -> Resource[object]:
         context = self
@@ -218,6 +235,9 @@ def _let_go(resources: WeakSet[Resource[object]]) -> None:
 
 
 M = TypeVar("M", bound=Model)
+
+#: How many bound models a context remembers.
+_REMEMBERED = 64
 AnyResource = Resource[object] | ResourceSpec
 
 #: Types of members that hold nothing to bind; most do.
@@ -352,7 +372,11 @@ def alike(one: object, other: object) -> bool:
         return True
     if isinstance(one, Model) and type(one) is type(other):
         theirs = other.__dict__
-        return all(alike(member, theirs.get(name)) for name, member in one.__dict__.items())
+        for name, member in one.__dict__.items():
+            its = theirs.get(name)
+            if member is not its and not alike(member, its):
+                return False
+        return True
     return likeness(one) == likeness(other)
 
 
@@ -459,6 +483,15 @@ def _map(value: object, visit: Callable[[object], object]) -> object:
                 raise error.inside(name) from None
         return value if all(mapped[name] is value[name] for name in value) else mapped
     return value
+
+
+def _makes_resources(model: Model) -> bool:
+    """Whether a model defines resources of its own, which are others each time that it is bound."""
+    if any(
+        isinstance(each, ResourceSpec) and each.inline is not None for each in _resources(model)
+    ):
+        return True
+    return any(context.resources for context in _contexts(model))
 
 
 def _inside(value: object, kinds: tuple[type, ...]) -> Iterator[object]:

@@ -336,9 +336,9 @@ class Model(BaseModel):
         copy = self.__class__.__new__(self.__class__)
         # What `model_copy` does, without its generality: binding does this for every open.
         object.__setattr__(copy, "__dict__", {**self.__dict__, **members})
-        object.__setattr__(
-            copy, "__pydantic_fields_set__", {*self.__pydantic_fields_set__, *members}
-        )
+        known = self.__pydantic_fields_set__  # which nothing changes, so that copies share it
+        fields = known if known.issuperset(members) else {*known, *members}
+        object.__setattr__(copy, "__pydantic_fields_set__", fields)
         object.__setattr__(copy, "__pydantic_extra__", None)
         object.__setattr__(copy, "__pydantic_private__", None)
         return copy

@@ -58,6 +58,14 @@ class FileSpec(KvStoreSpec):
     def _normal(cls, path: str) -> str:
         return normal_path(path)
 
+    @classmethod
+    def path_of(cls, text: str) -> str:
+        return normal_path(text)
+
+    @property
+    def inline(self) -> bool:
+        return FileStore.inline
+
     def open(self) -> FileStore:
         return FileStore(
             sync=self.file_io_sync.value,

@@ -333,6 +333,10 @@ class OcdbtSpec(KvStoreSpec):
     def _directory(cls, spec: KvStoreSpec) -> KvStoreSpec:
         return _as_directory(spec)
 
+    @classmethod
+    def path_of(cls, text: str) -> str:
+        return text
+
     @property
     def inline(self) -> bool:
         return self.base.inline and (self.manifest is None or self.manifest.inline)
@@ -348,7 +352,7 @@ class OcdbtSpec(KvStoreSpec):
         form = self.replace(path="", version=None)
         scope = cache.scope(self.base.path, form, "ocdbt")
         shared = cache.companion(scope, lambda: _shared_database(self, scope))
-        return OcdbtStore(shared, self.version)
+        return shared.store(self.version)
 
     def to_url(self) -> str:
         if self.manifest is not None:

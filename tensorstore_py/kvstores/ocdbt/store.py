@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
+from weakref import ReferenceType, ref
 
 from tensorstore_py.errors import UnsupportedError
 from tensorstore_py.kvstores.ocdbt.btree import LONGEST_KEY
@@ -76,6 +77,18 @@ class SharedDatabase:
     def __init__(self, database: Database, commits: Commits) -> None:
         self.database = database
         self.commits = commits
+        # Weak, since a store has this; one of a version remembers which one that is.
+        self._latest: ReferenceType[OcdbtStore] | None = None
+
+    def store(self, version: VersionSpec | None = None) -> OcdbtStore:
+        """The store of a version; that of the latest is one for all who have it open."""
+        if version is not None:
+            return OcdbtStore(self, version)
+        found = None if self._latest is None else self._latest()
+        if found is None:
+            found = OcdbtStore(self)
+            self._latest = ref(found)
+        return found
 
 
 class OcdbtStore(
