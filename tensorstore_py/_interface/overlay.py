@@ -21,6 +21,7 @@ from tensorstore_py._interface.generation import (
 from tensorstore_py._interface.key_range import ALL, KeyRange
 from tensorstore_py._interface.kvstore import Buffer, KvStore, ListEntry, ReadResult
 from tensorstore_py._interface.read_modify_write import (
+    CheckedChange,
     Copied,
     ReadModifyWrite,
     Replace,
@@ -214,6 +215,32 @@ class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
         kept = change.kept()
         with self._mutex:
             return self._stage(key, kept)
+
+    async def update_checked(self, key: str, change: CheckedChange) -> None:
+        """`update`, if the change can be made to what the transaction sees now.
+
+        Raises:
+            TensorStoreError: it cannot be made; nothing is staged.
+        """
+        while True:
+            self._check()
+            staged = self._staged.get(key)
+            whole = change if staged is None else staged.change.then(change)
+            if not isinstance(whole, CheckedChange):
+                result = await self.read(key)
+                await change.apply(result.value if result.state == "value" else None)
+                await self.update(key, change)
+                return
+            before = whole.checked
+            found = await self.base.read(key, if_not_equal=before)
+            generation = generation_of(found, before)
+            if self._repeatable:
+                self._saw(key, generation)
+            with self._mutex:
+                if self._staged.get(key) is staged and whole.checked == before:
+                    whole.check(generation, found.value if found.state == "value" else None)
+                    self._stage(key, change)
+                    return
 
     def stage(self, key: str, value: bytes | None) -> TimestampedStorageGeneration:
         """`write` without a condition, which needs no more than this: there is nothing to wait for.

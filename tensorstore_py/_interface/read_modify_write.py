@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import Buffer, KvStore
 
 __all__ = [
+    "CheckedChange",
     "Copied",
     "CopiedRange",
     "ReadModifyWrite",
@@ -158,6 +159,35 @@ class ReplaceOwned(Replace):
 
     def kept(self) -> Replace:
         return self
+
+
+class CheckedChange(ReadModifyWrite):
+    """A change that may be impossible; a transaction finds out when it is asked for.
+
+    What two of them of one key merge into by `then` is another one, which remembers what it was
+    checked with. So each change of many is checked by itself.
+
+    Attributes:
+        checked: the generation of the value that it was checked with last; None if it never was.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def checked(self) -> bytes | None: ...
+
+    @abstractmethod
+    def check(self, generation: bytes, stored: Buffer | None) -> None:
+        """Raise what `apply` would, if it would.
+
+        Args:
+            generation: of what is stored.
+            stored: the value; not looked at if the generation is the one of the last check.
+
+        Raises:
+            TensorStoreError: the change cannot be made.
+        """
 
 
 class StoredValue(ABC):

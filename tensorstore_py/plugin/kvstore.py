@@ -38,7 +38,12 @@ from tensorstore_py._interface.kvstore import (
     ListEntry,
     ReadResult,
 )
-from tensorstore_py._interface.read_modify_write import CopiedRange, ReadModifyWrite, StoredValue
+from tensorstore_py._interface.read_modify_write import (
+    CheckedChange,
+    CopiedRange,
+    ReadModifyWrite,
+    StoredValue,
+)
 from tensorstore_py._interface.store_abilities import (
     AtomicBatch,
     AtomicUpdate,
@@ -134,6 +139,7 @@ __all__ = [
     "BulkWrite",
     "ByteRange",
     "CachedRead",
+    "CheckedChange",
     "ChunkCache",
     "ConcurrencyModel",
     "CopiedRange",

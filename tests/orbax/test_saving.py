@@ -99,3 +99,16 @@ def test_what_fails_leaves_nothing(tmp_path):
 def test_what_cannot_be_saved_is_refused_at_once(tmp_path, tree, problem):
     with pytest.raises(ts.SpecError, match=problem):
         ts.orbax.save(tree, tmp_path / "ckpt")
+
+
+def test_many_small_arrays_are_one_version_in_few_files(tmp_path):
+    files = {}
+    for count in (3, 120):
+        tree = {f"{number}": np.full(4, number, "int16") for number in range(count)}
+        where = tmp_path / f"of {count}"
+        ts.orbax.save(tree, where).result()
+
+        files[count] = sum(1 for each in where.rglob("*") if each.is_file())
+        assert len(list(ts.ocdbt.versions(where).result())) == 1
+        assert_same(ts.orbax.open(where).result().read().result(), tree)
+    assert files[3] == files[120]

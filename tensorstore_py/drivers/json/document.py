@@ -28,7 +28,14 @@ from tensorstore_py.errors import (
 )
 from tensorstore_py.plugin.codec import describe
 from tensorstore_py.plugin.driver import CachedChunk, Unset, needed_since, parse_json_text
-from tensorstore_py.plugin.kvstore import NO_VALUE, UNKNOWN, KeyedLock, ReadModifyWrite, RetryPolicy
+from tensorstore_py.plugin.kvstore import (
+    NO_VALUE,
+    UNKNOWN,
+    CheckedChange,
+    KeyedLock,
+    ReadModifyWrite,
+    RetryPolicy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
     from tensorstore_py.plugin.driver import Overlay
     from tensorstore_py.plugin.kvstore import ChunkCache, KvStore, KvStoreSpec
 
-__all__ = ["StoredDocument", "find", "parse_pointer", "replaced"]
+__all__ = ["Assignment", "StagedDocument", "StoredDocument", "find", "parse_pointer", "replaced"]
 
 _ELEMENT = re.compile("0|[1-9][0-9]*")
 _BAD_ESCAPE = re.compile("~(?![01])")
@@ -315,24 +322,97 @@ class StagedDocument:
         self._overlay.afterwards(self._plain.forget)
 
     async def update(self, change: Callable[[object], object]) -> None:
-        """As `StoredDocument.update`; what is stored by then is changed at the end, too."""
-        update = _DocumentUpdate(change, self.describe())
-        result = await self._overlay.read(self._key)
-        await update.apply(result.value if result.state == "value" else None)  # fails now, or never
-        await self._overlay.update(self._key, update)
+        """As `StoredDocument.update`; what is stored by then is changed at the end, too.
+
+        The change fails now, or never: if it raises, it has done nothing to the document.
+        """
+        update = _DocumentChange((change,), self.describe(), _Trial())
+        await self._overlay.update_checked(self._key, update)
         self._overlay.afterwards(self._plain.forget)
 
 
-class _DocumentUpdate(ReadModifyWrite):
-    """A change of a document."""
+class Assignment:
+    """A value for a place of any document: as it is now, and each document gets its own.
 
-    def __init__(self, change: Callable[[object], object], where: str) -> None:
-        self._change = change
+    Args:
+        parts: the pointer.
+        new: the value.
+
+    Raises:
+        SpecError: it is not JSON.
+
+    Example:
+        >>> new = [1]
+        >>> assign = Assignment(["a"], new)
+        >>> new.append(2)
+        >>> assign({})
+        {'a': [1]}
+    """
+
+    def __init__(self, parts: Sequence[str], new: object) -> None:
+        self._parts = parts
+        self._data = _serialized([*parts, new])
+
+    def __call__(self, document: object) -> object:
+        """What `replaced` makes of it."""
+        return replaced(document, self._parts, json.loads(self._data)[-1])
+
+
+class _Trial:
+    """A document of a generation, with the first so many of a transaction's changes made to it."""
+
+    __slots__ = ("count", "document", "generation")
+
+    def __init__(self) -> None:
+        self.generation: bytes | None = None
+        self.document: object = Unset.UNSET
+        self.count = 0
+
+
+class _DocumentChange(CheckedChange):
+    """Changes of a document, one after the other: it is parsed once for all of them.
+
+    Args:
+        steps: the changes.
+        where: how to name the document.
+        trial: of the first of them.
+    """
+
+    __slots__ = ("_steps", "_trial", "_where")
+
+    def __init__(
+        self, steps: tuple[Callable[[object], object], ...], where: str, trial: _Trial
+    ) -> None:
+        self._steps = steps
         self._where = where
+        self._trial = trial
+
+    @property
+    def checked(self) -> bytes | None:
+        return self._trial.generation
+
+    def check(self, generation: bytes, stored: Buffer | None) -> None:
+        trial = self._trial
+        if trial.generation != generation:
+            document = self._before(stored)
+            trial.generation, trial.document, trial.count = generation, document, 0
+        for step in self._steps[trial.count :]:
+            trial.document = step(trial.document)
+            trial.count += 1
 
     async def apply(self, stored: Buffer | None) -> Buffer:
-        before = Unset.UNSET if stored is None else _parsed(bytes(stored), self._where)
-        return _serialized(self._change(before))
+        document = self._before(stored)
+        for step in self._steps:
+            document = step(document)
+        return _serialized(document)
+
+    def _before(self, stored: Buffer | None) -> object:
+        return Unset.UNSET if stored is None else _parsed(bytes(stored), self._where)
+
+    def then(self, later: ReadModifyWrite) -> ReadModifyWrite | None:
+        if isinstance(later, _DocumentChange):
+            return _DocumentChange(self._steps + later._steps, self._where, self._trial)
+        return super().then(later)
 
 
 def _missing(where: str) -> NotFoundError:

@@ -15,11 +15,11 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from tensorstore_py.drivers.json.document import (
+    Assignment,
     StagedDocument,
     StoredDocument,
     find,
     parse_pointer,
-    replaced,
 )
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, OutOfRangeError, SpecError
 from tensorstore_py.plugin.codec import AfterValidator, Array, dtype
@@ -218,7 +218,8 @@ class JsonDriver(Driver):
         if not self._parts:
             await self._document.replace(new)
             return
-        await self._document.update(lambda document: self._replaced(document, new))
+        assign = Assignment(self._parts, new)
+        await self._document.update(lambda document: self._replaced(document, assign))
 
     def _found(self, document: object) -> object:
         try:
@@ -226,9 +227,9 @@ class JsonDriver(Driver):
         except (NotFoundError, OutOfRangeError, FailedPreconditionError) as error:
             raise type(error)(f"Error reading {self._document.describe()}: {error}") from None
 
-    def _replaced(self, document: object, new: object) -> object:
+    def _replaced(self, document: object, assign: Assignment) -> object:
         try:
-            return replaced(document, self._parts, new)
+            return assign(document)
         except (OutOfRangeError, FailedPreconditionError) as error:
             raise type(error)(f"Error updating {self._document.describe()}: {error}") from None
 

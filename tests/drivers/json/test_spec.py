@@ -1,4 +1,5 @@
 import copy
+import json
 import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -315,3 +316,69 @@ async def test_in_an_event_loop(context):
     store = await ts.open(spec_of("/n"), context=context)
     await store.write({"deep": [1]})
     assert (await store.read()).item() == {"deep": [1]}
+
+
+def test_members_set_in_a_transaction_make_one_document(monkeypatch):
+    """What a transaction sets costs as much as what it sets, and not all of the document again."""
+    both = Both()
+    whole = {f"name {number}": {"value": [number]} for number in range(300)}
+    texts = []
+    dumps = json.dumps
+
+    def counted(*arguments, **options):
+        texts.append(dumps(*arguments, **options))
+        return texts[-1]
+
+    for library in (reference, ts):
+        transaction = library.Transaction()
+        monkeypatch.setattr(json, "dumps", counted)
+        for name, value in whole.items():
+            array = both.open(library, spec_of(f"/{name}"))
+            array.with_transaction(transaction).write(value).result()
+        transaction.commit_sync()
+        monkeypatch.undo()
+    stored = {library: both.kvstore(library)["d.json"] for library in (ts, reference)}
+    assert stored[ts] == stored[reference]
+    assert json.loads(stored[ts]) == {**json.loads(DOCUMENT), **whole}
+    assert sum(map(len, texts)) < 3 * len(stored[ts])
+
+
+def test_a_value_set_in_a_transaction_is_the_one_of_then():
+    both = Both()
+    value = {"a": [1]}
+    for library in (ts, reference):
+        transaction = library.Transaction()
+        array = both.open(library, spec_of("/new")).with_transaction(transaction)
+        array.write(value).result()
+        both.open(library, spec_of("/new/b")).with_transaction(transaction).write(2).result()
+        transaction.commit_sync()
+        assert both.open(library, spec_of("/new")).read().result()[()] == {"a": [1], "b": 2}
+    assert value == {"a": [1]}
+
+
+def test_changes_of_a_transaction_are_made_to_what_others_store_meanwhile():
+    both = Both()
+    with ts.Transaction() as transaction:
+        both.open(ts, spec_of("/a/b/-")).with_transaction(transaction).write(4).result()
+        both.open(ts, spec_of("/other")).write(8).result()
+        array = both.open(ts, spec_of("/n")).with_transaction(transaction)
+        array.write(7).result()
+        assert array.read().result()[()] == 7
+        both.open(ts, spec_of("/o")).with_transaction(transaction).write(9).result()
+    document = json.loads(both.kvstore(ts)["d.json"])
+    assert document["a"]["b"] == [1, 2, {"c": 3}, 4]
+    assert (document["n"], document["other"], document["o"]) == (7, 8, 9)
+
+
+@pytest.mark.parametrize("first", ["/n", ""], ids=["member", "whole"])
+def test_a_change_that_cannot_be_made_fails_at_once(first):
+    both = Both()
+    transaction = ts.Transaction()
+    before = both.kvstore(ts)["d.json"]
+    value = [1] if first else {"n": [1]}
+    both.open(ts, spec_of(first)).with_transaction(transaction).write(value).result()
+    with pytest.raises(ts.FailedPreconditionError, match='"/n/x" is no position'):
+        both.open(ts, spec_of("/n/x")).with_transaction(transaction).write(2).result()
+    with pytest.raises(ts.AbortedError, match="nothing was stored"):
+        transaction.commit_sync()
+    assert both.kvstore(ts)["d.json"] == before
