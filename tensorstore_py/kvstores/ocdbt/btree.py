@@ -22,6 +22,8 @@ from tensorstore_py.kvstores.ocdbt.columns import (
     LONGEST_KEY,
     Value,
     ValueColumn,
+    read_few_keys,
+    read_few_values,
     read_keys,
     read_values,
 )
@@ -34,7 +36,7 @@ from tensorstore_py.kvstores.ocdbt.references import (
     read_data_files,
     read_references,
 )
-from tensorstore_py.kvstores.ocdbt.wire import Column, Reader, Writer
+from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
 
 __all__ = [
     "LONGEST_KEY",
@@ -50,6 +52,8 @@ __all__ = [
 ]
 
 _MOST_ENTRIES: Final = 1 << 20
+#: Of a leaf with no more entries than these, objects are made.
+_FEW_ENTRIES: Final = 256
 #: As many keys are compared with NumPy, if they are no longer than that, and so many at a time.
 _FEW_KEYS: Final = 16
 _WIDE_KEY: Final = 1000
@@ -172,7 +176,11 @@ def decode_node(data: bytes, base: bytes, most: int) -> Node:
 
 
 def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int) -> Leaf:
-    shared = _read_shared(reader, count)
+    if count <= _FEW_ENTRIES:
+        few, rest = _read_few_lengths(reader, count)
+        return Leaf(read_few_keys(reader, few, rest, most), read_few_values(reader, files, count))
+    shared = np.zeros(count, np.uint64)
+    shared[1:] = reader.column(count - 1, LONGEST_KEY)
     suffixes = reader.column(count, LONGEST_KEY)
     keys = read_keys(reader, shared, suffixes, most)
     return Leaf(keys, read_values(reader, files, count))
@@ -181,10 +189,9 @@ def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int)
 def _read_interior(
     reader: Reader, height: int, files: Sequence[DataFile], count: int, most: int
 ) -> Interior:
-    shared = _read_shared(reader, count)
-    suffixes = reader.column(count, LONGEST_KEY)
+    shared, suffixes = _read_few_lengths(reader, count)
     common = reader.varints(count, LONGEST_KEY)
-    keys = list(read_keys(reader, shared, suffixes, most))
+    keys = read_few_keys(reader, shared, suffixes, most)
     references = read_references(reader, files, count)
     statistics = read_statistics(reader, count)
     for key, length in zip(keys, common, strict=True):
@@ -193,10 +200,10 @@ def _read_interior(
     return Interior(height, keys, list(map(Child, common, references, statistics)))
 
 
-def _read_shared(reader: Reader, count: int) -> Column:
-    shared = np.zeros(count, np.uint64)
-    shared[1:] = reader.column(count - 1, LONGEST_KEY)
-    return shared
+def _read_few_lengths(reader: Reader, count: int) -> tuple[list[int], list[int]]:
+    """What keys have in common with the one before, and what comes after that, in bytes."""
+    shared = [0, *reader.varints(count - 1, LONGEST_KEY)]
+    return shared, reader.varints(count, LONGEST_KEY)
 
 
 def read_statistics(reader: Reader, count: int) -> list[Statistics]:
