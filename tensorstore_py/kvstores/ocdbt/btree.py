@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import sub
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -58,7 +59,6 @@ _FEW_ENTRIES: Final = 256
 _FEW_KEYS: Final = 16
 _WIDE_KEY: Final = 1000
 _ROWS: Final = 4096
-_INLINE: Final = 0
 _INDIRECT: Final = 1
 #: What keys share with those before is stored once; they may have so many times the bytes of a
 #: node.
@@ -236,22 +236,21 @@ def encode_node(node: Node, zstd_level: int | None) -> bytes:
 
 def _write_leaf(writer: Writer, leaf: Leaf) -> None:
     values = list(leaf.values)
+    lengths, kinds = list(map(len, values)), bytearray(len(values))
     indirect = references_in(values)
+    if indirect:
+        places = [place for place, value in enumerate(values) if isinstance(value, Reference)]
+        for place, reference in zip(places, indirect, strict=True):
+            lengths[place], kinds[place] = reference.length, _INDIRECT
     table = DataFileTable(indirect)
     table.write(writer)
     writer.varint(len(values))
     _write_keys(writer, list(leaf.keys), lambda: None)
-    if not indirect:
-        writer.varints(list(map(len, values)))
-        writer.data += bytes(len(values))  # all of them `_INLINE`
-        writer.data += b"".join(cast("list[bytes]", values))
-        return
-    writer.varints(
-        [value.length if isinstance(value, Reference) else len(value) for value in values]
-    )
-    writer.varints([_INDIRECT if isinstance(value, Reference) else _INLINE for value in values])
+    writer.varints(lengths)
+    writer.data += kinds
     table.write_places(writer, indirect)
-    writer.data += b"".join(value for value in values if not isinstance(value, Reference))
+    inline = [value for value in values if isinstance(value, bytes)] if indirect else values
+    writer.data += b"".join(cast("list[bytes]", inline))
 
 
 def _write_interior(writer: Writer, node: Interior) -> None:
@@ -271,7 +270,7 @@ def _write_keys(writer: Writer, keys: Sequence[bytes], between: Callable[[], Non
     shared = _shared_lengths(keys)
     writer.varints(shared)
     starts = [0, *shared]
-    writer.varints([len(key) - start for key, start in zip(keys, starts, strict=True)])
+    writer.varints(list(map(sub, map(len, keys), starts)))
     between()
     writer.data += b"".join([key[start:] for key, start in zip(keys, starts, strict=True)])
 

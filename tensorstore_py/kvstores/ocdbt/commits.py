@@ -261,12 +261,12 @@ class Commits(GroupCommit[Change]):
 
     def _place(self, files: NewDataFiles, most_inline: int, value: Given) -> Value:
         """A value as a leaf has it: itself, or where it is going to be."""
-        if isinstance(value, Reference):
-            return value
         if isinstance(value, bytes):
             if len(value) <= most_inline:
                 return value
             return files.append(self._prefixes.values, value)
+        if isinstance(value, Reference):
+            return value
         if sum(map(len, value)) <= most_inline:
             return b"".join(value)
         return files.append(self._prefixes.values, *value)

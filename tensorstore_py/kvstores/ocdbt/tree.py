@@ -29,7 +29,6 @@ _TOGETHER: Final = 16
 
 
 Load = Callable[[Reference], Coroutine[Any, Any, Node]]
-Item = tuple[bytes, Value]
 T = TypeVar("T")
 
 
@@ -85,6 +84,10 @@ class Stretch(NamedTuple):
     leaf: Leaf
     low: int
     high: int
+
+    def values(self) -> Sequence[Value]:
+        """One of each."""
+        return self.leaf.values[self.low : self.high]
 
     def keys(self, low: int, high: int, skipped: int) -> list[bytes]:
         """Whole keys from one place to before another, without so many first bytes."""
@@ -256,12 +259,6 @@ class TreeReader:
                 ]
                 async for stretch in self._leaves(wanted, height - 1, first, end):
                     yield stretch
-
-    async def items(self, tree: Tree, first: bytes = b"", end: bytes = b"") -> AsyncIterator[Item]:
-        """Keys from `first` to before `end` (empty: no end) and their values, ascending."""
-        async for prefix, leaf, low, high in self.leaves(tree, first, end):
-            for key, value in zip(leaf.keys[low:high], leaf.values[low:high], strict=True):
-                yield prefix + key, value
 
     async def _each(
         self, steps: Sequence[T], work: Callable[[T], Coroutine[Any, Any, None]]

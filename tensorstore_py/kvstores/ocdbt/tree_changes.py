@@ -107,26 +107,36 @@ class Edits(NamedTuple):
             end = bisect_left(keys, high) if high else len(keys)
             keys, values = keys[:begin] + keys[end:], values[:begin] + values[end:]
         found = _Entries([], [])
-        begin = place = 0
+        begin = place = done = 0
         count = len(keys)
         for key, value in zip(self.keys, self.values, strict=True):
             place = bisect_left(keys, key, place)
-            there = place < count and keys[place] == key
+            if place == count:
+                break  # as all that follow
+            done += 1
+            there = keys[place] == key
             if there and value is not None:
                 values[place] = value
             elif there or value is not None:
-                found.keys.extend(keys[begin:place])
-                found.contents.extend(values[begin:place])
-                begin = place
-                if there:
-                    begin += 1
-                else:
+                if place > begin:
+                    found.add(_Entries(keys[begin:place], values[begin:place]))
+                begin = place + there
+                if not there:
                     found.keys.append(key)
                     found.contents.append(value)
-        if begin or found.keys:
-            found.add(_Entries(keys[begin:], values[begin:]))
-            return found
-        return _Entries(keys, values)
+        found.add(_Entries(keys[begin:], values[begin:]))
+        rest = self.values[done:]
+        if None in rest:
+            following = [
+                (key, value)
+                for key, value in zip(self.keys[done:], rest, strict=True)
+                if value is not None
+            ]
+            found.keys.extend([key for key, _ in following])
+            found.contents.extend([value for _, value in following])
+        else:
+            found.add(_Entries(self.keys[done:], rest))
+        return found
 
 
 class _Touched(NamedTuple):
@@ -370,7 +380,7 @@ def _sizes(entries: _Entries, height: int) -> list[int]:
     keys, contents = entries
     if height:
         return [len(key) + _INTERIOR_ENTRY + _PATH for key in keys]
-    if references_in(contents):
+    if Reference in set(map(type, contents)):
         values = [_PATH if isinstance(value, Reference) else len(value) for value in contents]
     else:
         values = list(map(len, contents))
