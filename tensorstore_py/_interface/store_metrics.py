@@ -212,7 +212,9 @@ def _written_batch(
     if failed is not None:
         return len(values), 0, 0
     # Others are stored already, and get one more key.
-    sizes = [_size(value) for value in values.values() if isinstance(value, _BUFFERS)]
+    given = values.values()
+    some = any(issubclass(kind, _BUFFERS) for kind in set(map(type, given)))
+    sizes = [_size(value) for value in given if isinstance(value, _BUFFERS)] if some else []
     return len(values), len(sizes), sum(sizes)
 
 

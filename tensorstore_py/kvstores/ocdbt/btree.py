@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import sub
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -22,6 +23,8 @@ from tensorstore_py.kvstores.ocdbt.columns import (
     LONGEST_KEY,
     Value,
     ValueColumn,
+    read_few_keys,
+    read_few_values,
     read_keys,
     read_values,
 )
@@ -34,7 +37,7 @@ from tensorstore_py.kvstores.ocdbt.references import (
     read_data_files,
     read_references,
 )
-from tensorstore_py.kvstores.ocdbt.wire import Column, Reader, Writer
+from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
 
 __all__ = [
     "LONGEST_KEY",
@@ -50,11 +53,12 @@ __all__ = [
 ]
 
 _MOST_ENTRIES: Final = 1 << 20
+#: Of a leaf with no more entries than these, objects are made.
+_FEW_ENTRIES: Final = 256
 #: As many keys are compared with NumPy, if they are no longer than that, and so many at a time.
 _FEW_KEYS: Final = 16
 _WIDE_KEY: Final = 1000
 _ROWS: Final = 4096
-_INLINE: Final = 0
 _INDIRECT: Final = 1
 #: What keys share with those before is stored once; they may have so many times the bytes of a
 #: node.
@@ -172,7 +176,11 @@ def decode_node(data: bytes, base: bytes, most: int) -> Node:
 
 
 def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int) -> Leaf:
-    shared = _read_shared(reader, count)
+    if count <= _FEW_ENTRIES:
+        few, rest = _read_few_lengths(reader, count)
+        return Leaf(read_few_keys(reader, few, rest, most), read_few_values(reader, files, count))
+    shared = np.zeros(count, np.uint64)
+    shared[1:] = reader.column(count - 1, LONGEST_KEY)
     suffixes = reader.column(count, LONGEST_KEY)
     keys = read_keys(reader, shared, suffixes, most)
     return Leaf(keys, read_values(reader, files, count))
@@ -181,10 +189,9 @@ def _read_leaf(reader: Reader, files: Sequence[DataFile], count: int, most: int)
 def _read_interior(
     reader: Reader, height: int, files: Sequence[DataFile], count: int, most: int
 ) -> Interior:
-    shared = _read_shared(reader, count)
-    suffixes = reader.column(count, LONGEST_KEY)
+    shared, suffixes = _read_few_lengths(reader, count)
     common = reader.varints(count, LONGEST_KEY)
-    keys = list(read_keys(reader, shared, suffixes, most))
+    keys = read_few_keys(reader, shared, suffixes, most)
     references = read_references(reader, files, count)
     statistics = read_statistics(reader, count)
     for key, length in zip(keys, common, strict=True):
@@ -193,10 +200,10 @@ def _read_interior(
     return Interior(height, keys, list(map(Child, common, references, statistics)))
 
 
-def _read_shared(reader: Reader, count: int) -> Column:
-    shared = np.zeros(count, np.uint64)
-    shared[1:] = reader.column(count - 1, LONGEST_KEY)
-    return shared
+def _read_few_lengths(reader: Reader, count: int) -> tuple[list[int], list[int]]:
+    """What keys have in common with the one before, and what comes after that, in bytes."""
+    shared = [0, *reader.varints(count - 1, LONGEST_KEY)]
+    return shared, reader.varints(count, LONGEST_KEY)
 
 
 def read_statistics(reader: Reader, count: int) -> list[Statistics]:
@@ -229,22 +236,21 @@ def encode_node(node: Node, zstd_level: int | None) -> bytes:
 
 def _write_leaf(writer: Writer, leaf: Leaf) -> None:
     values = list(leaf.values)
+    lengths, kinds = list(map(len, values)), bytearray(len(values))
     indirect = references_in(values)
+    if indirect:
+        places = [place for place, value in enumerate(values) if isinstance(value, Reference)]
+        for place, reference in zip(places, indirect, strict=True):
+            lengths[place], kinds[place] = reference.length, _INDIRECT
     table = DataFileTable(indirect)
     table.write(writer)
     writer.varint(len(values))
     _write_keys(writer, list(leaf.keys), lambda: None)
-    if not indirect:
-        writer.varints(list(map(len, values)))
-        writer.data += bytes(len(values))  # all of them `_INLINE`
-        writer.data += b"".join(cast("list[bytes]", values))
-        return
-    writer.varints(
-        [value.length if isinstance(value, Reference) else len(value) for value in values]
-    )
-    writer.varints([_INDIRECT if isinstance(value, Reference) else _INLINE for value in values])
+    writer.varints(lengths)
+    writer.data += kinds
     table.write_places(writer, indirect)
-    writer.data += b"".join(value for value in values if not isinstance(value, Reference))
+    inline = [value for value in values if isinstance(value, bytes)] if indirect else values
+    writer.data += b"".join(cast("list[bytes]", inline))
 
 
 def _write_interior(writer: Writer, node: Interior) -> None:
@@ -264,7 +270,7 @@ def _write_keys(writer: Writer, keys: Sequence[bytes], between: Callable[[], Non
     shared = _shared_lengths(keys)
     writer.varints(shared)
     starts = [0, *shared]
-    writer.varints([len(key) - start for key, start in zip(keys, starts, strict=True)])
+    writer.varints(list(map(sub, map(len, keys), starts)))
     between()
     writer.data += b"".join([key[start:] for key, start in zip(keys, starts, strict=True)])
 

@@ -3,11 +3,14 @@
 A leaf may have a hundred thousand entries of which one is wanted. So decoding makes no objects: all
 keys are put one after the other into one piece of memory, and what is kept of a leaf is that and a
 few arrays of numbers. Whether entries are in order and within bounds is checked for all at once.
+Of a small node plain objects are made, since every use of an array costs as much as some of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import add, lt
 from typing import Final, overload
 
 import numpy as np
@@ -21,7 +24,16 @@ from tensorstore_py.kvstores.ocdbt.references import (
 )
 from tensorstore_py.kvstores.ocdbt.wire import Column, Reader
 
-__all__ = ["LONGEST_KEY", "KeyColumn", "Value", "ValueColumn", "read_keys", "read_values"]
+__all__ = [
+    "LONGEST_KEY",
+    "KeyColumn",
+    "Value",
+    "ValueColumn",
+    "read_few_keys",
+    "read_few_values",
+    "read_keys",
+    "read_values",
+]
 
 #: A value of a leaf: its bytes, or where they are.
 Value = bytes | Reference
@@ -160,6 +172,36 @@ class ValueColumn(Sequence[Value]):
     __hash__ = None  # type: ignore[assignment]  # as a list
 
 
+def read_few_values(reader: Reader, files: Sequence[DataFile], count: int) -> list[Value]:
+    """The same as objects, which is sooner for a few.
+
+    Raises:
+        DataLossError: as for `read_values`.
+    """
+    lengths = reader.varints(count)
+    kinds = reader.varints(count, _INDIRECT)
+    places: Iterator[Reference] = iter(())
+    if any(kinds):
+        held = [length for length, kind in zip(lengths, kinds, strict=True) if not kind]
+        others = [length for length, kind in zip(lengths, kinds, strict=True) if kind]
+        numbers = read_file_numbers(reader, files, len(others)).tolist()
+        offsets = reader.column(len(others))
+        check_extents(offsets, np.array(others, np.uint64))
+        places = map(Reference, map(files.__getitem__, numbers), offsets.tolist(), others)
+    else:
+        held = lengths
+    data = reader.take(sum(held))
+    values: list[Value] = []
+    start = 0
+    for length, kind in zip(lengths, kinds, strict=True):
+        if kind:
+            values.append(next(places))
+        else:
+            values.append(data[start : start + length])
+            start += length
+    return values
+
+
 def read_values(reader: Reader, files: Sequence[DataFile], count: int) -> ValueColumn:
     """The values of a leaf.
 
@@ -183,6 +225,34 @@ def read_values(reader: Reader, files: Sequence[DataFile], count: int) -> ValueC
     data = reader.take(int(held.sum()))
     starts[inline] = np.cumsum(held) - held
     return ValueColumn(data, files, numbers, starts, sizes)
+
+
+def read_few_keys(
+    reader: Reader, shared: Sequence[int], suffixes: Sequence[int], most: int
+) -> list[bytes]:
+    """The same as objects, which is sooner for a few.
+
+    Raises:
+        DataLossError: as for `read_keys`.
+    """
+    lengths = list(map(add, shared, suffixes))
+    if max(lengths) > LONGEST_KEY:
+        raise DataLossError(f"a key has {max(lengths)} bytes")
+    if sum(lengths) > most:
+        raise DataLossError(f"its keys have {sum(lengths)} bytes, more than {most}")
+    rest = reader.take(sum(suffixes))
+    keys: list[bytes] = []
+    key, begin = b"", 0
+    for common, suffix in zip(shared, suffixes, strict=True):
+        if common > len(key):
+            raise DataLossError(f"key {len(keys)} shares {common} bytes with one of {len(key)}")
+        key = key[:common] + rest[begin : begin + suffix]
+        begin += suffix
+        keys.append(key)
+    if not all(map(lt, keys, islice(keys, 1, None))):
+        place = next(place for place in range(1, len(keys)) if keys[place] <= keys[place - 1])
+        raise DataLossError(f"key {place} is not above the one before")
+    return keys
 
 
 def read_keys(reader: Reader, shared: Column, suffixes: Column, most: int) -> KeyColumn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right, insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -23,7 +23,8 @@ from tensorstore_py.kvstores.ocdbt.database import Database, Snapshot
 from tensorstore_py.kvstores.ocdbt.history import with_version
 from tensorstore_py.kvstores.ocdbt.manifest import Config, Manifest, ManifestKind
 from tensorstore_py.kvstores.ocdbt.references import Reference
-from tensorstore_py.kvstores.ocdbt.tree import Edits, Tree, TreeReader, TreeWriter
+from tensorstore_py.kvstores.ocdbt.tree import Tree, TreeReader
+from tensorstore_py.kvstores.ocdbt.tree_changes import Edits, TreeWriter
 from tensorstore_py.kvstores.ocdbt.versions import Version, VersionNode, encode_version_node
 from tensorstore_py.plugin.kvstore import (
     NO_VALUE,
@@ -46,7 +47,7 @@ __all__ = ["Change", "Commits", "Given", "generation_of"]
 _LONGEST_WAIT: Final = 8
 _CONFLICTS: Final = RetryPolicy()
 
-#: Less than so many entries is done at once, wherever that is.
+#: Less than so many entries are done at once, wherever that is.
 _FEW: Final = 500
 
 T = TypeVar("T")
@@ -201,6 +202,7 @@ class Commits(GroupCommit[Change]):
         self._target = target_bytes
         self._places = places
         self._assumes = assumes
+        self._at_once = 0  # entries since others on the loop had their turn
         super().__init__(inline=database.inline)
 
     async def commit(self, batch: list[Change]) -> None:
@@ -246,8 +248,10 @@ class Commits(GroupCommit[Change]):
 
     async def _compute(self, entries: int, function: Callable[[], T]) -> T:
         """Run a function of so many entries, and not on the loop if that takes long."""
-        if entries < _FEW:
+        self._at_once += entries
+        if self._at_once < _FEW:
             return function()
+        self._at_once = 0
 
         def hold() -> T:
             with self._places:
@@ -257,12 +261,12 @@ class Commits(GroupCommit[Change]):
 
     def _place(self, files: NewDataFiles, most_inline: int, value: Given) -> Value:
         """A value as a leaf has it: itself, or where it is going to be."""
-        if isinstance(value, Reference):
-            return value
         if isinstance(value, bytes):
             if len(value) <= most_inline:
                 return value
             return files.append(self._prefixes.values, value)
+        if isinstance(value, Reference):
+            return value
         if sum(map(len, value)) <= most_inline:
             return b"".join(value)
         return files.append(self._prefixes.values, *value)
@@ -274,8 +278,10 @@ class Commits(GroupCommit[Change]):
         database, config = self._database, manifest.config
         fresh: dict[Reference, Node] = {}
 
-        async def load(reference: Reference) -> Node:
-            return fresh.get(reference) or await database.node(reference)
+        async def load(references: Sequence[Reference]) -> list[Node]:
+            # What is new is only looked at again by itself, as the root.
+            new = fresh.get(references[0])
+            return await database.nodes(references) if new is None else [new]
 
         def add(node: Node) -> Reference:
             data = encode_node(node, config.zstd_level)

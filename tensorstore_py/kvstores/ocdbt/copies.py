@@ -45,7 +45,7 @@ class CopiedValue(StoredValue):
 
     def __init__(self, here: Database, value: Value, between: bytes) -> None:
         self._here = here
-        if isinstance(value, Reference) and between:
+        if between and isinstance(value, Reference):
             base, name = value.file
             value = value._replace(file=DataFile(between + base, name))
         self.value = value

@@ -12,7 +12,8 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple, TypeVar
+from functools import partial
+from typing import Final, NamedTuple, TypeVar, cast
 
 from tensorstore_py.errors import DataLossError, NotFoundError, TensorStoreError
 from tensorstore_py.kvstores.ocdbt.btree import Node, Value, decode_node
@@ -326,6 +327,32 @@ class Database:
 
         return await self._loads.get(reference, lambda: self._recall(reference), load)
 
+    async def nodes(self, references: Sequence[Reference]) -> list[Node]:
+        """Several nodes; those that are side by side in a data file are loaded by one request.
+
+        Raises:
+            DataLossError: as for `node`.
+        """
+        if len(references) == 1:
+            return [await self.node(references[0])]
+        there = {reference: self._recall(reference) for reference in references}
+        absent = [reference for reference, node in there.items() if node is None]
+        if absent:
+            most = await self._most_bytes()
+            parts = await self.bytes_of_several([(reference, WHOLE) for reference in absent])
+
+            def decode() -> None:
+                for reference, data in zip(absent, parts, strict=True):
+                    base = reference.file.base
+                    node = self._decoded_from(
+                        reference, data, partial(decode_node, base=base, most=most)
+                    )
+                    there[reference] = node
+                    self.keep(reference, node)
+
+            await offload(self.data.store.inline, decode)
+        return [cast("Node", there[reference]) for reference in references]
+
     async def version_node(self, reference: Reference) -> VersionNode:
         """A node of the tree of versions.
 
@@ -344,8 +371,13 @@ class Database:
 
     async def _decode(self, reference: Reference, decode: Callable[[bytes], T]) -> T:
         data = await self.bytes_of(reference)
+        return await offload(
+            self.data.store.inline, lambda: self._decoded_from(reference, data, decode)
+        )
+
+    def _decoded_from(self, reference: Reference, data: Buffer, decode: Callable[[bytes], T]) -> T:
         try:
-            return await offload(self.data.store.inline, lambda: decode(bytes(data)))
+            return decode(bytes(data))
         except DataLossError as error:
             raise DataLossError(f"{self.place_of(reference)}: {error}") from error
 

@@ -283,9 +283,13 @@ class OcdbtStore(
             return found
         tree, _ = await source._tree(time.time() if staleness_bound is None else staleness_bound)
         first, end = key_range.inclusive_min, key_range.exclusive_max
-        async for key, value in source._reader.items(tree, first, end):
-            name = key.decode("utf-8", "surrogateescape")
-            found[name] = CopiedValue(self._database, value, between)
+        database = self._database
+        async for stretch in source._reader.leaves(tree, first, end):
+            keys = stretch.keys(stretch.low, stretch.high, 0)
+            for key, value in zip(keys, stretch.values(), strict=True):
+                found[key.decode("utf-8", "surrogateescape")] = CopiedValue(
+                    database, value, between
+                )
         return found
 
     async def write_batch(
@@ -322,7 +326,7 @@ def _one(name: bytes, value: Given | None, if_equal: bytes | None) -> Change:
 def _given(value: Buffer | StoredValue | None) -> Given | None:
     if value is None or isinstance(value, bytes):
         return value
-    if isinstance(value, StoredValue):
-        assert isinstance(value, CopiedValue)  # `values_of` gives no others
+    if isinstance(value, CopiedValue):
         return value.value
+    assert not isinstance(value, StoredValue)  # `values_of` gives no others
     return (value,)

@@ -83,6 +83,10 @@ class Reader:
 
     def varints(self, count: int, most: int = 2**64 - 1) -> list[int]:
         """A column of numbers of variable length, each at most `most`."""
+        raw = self.data[self.position : self.position + count]
+        if raw.isascii() and len(raw) == count and (most >= 0x7F or max(raw, default=0) <= most):
+            self.position += count  # a byte each
+            return list(raw)
         if count < _FEW:
             return [self.varint(most) for _ in range(count)]
         return self.column(count, most).tolist()

@@ -13,6 +13,7 @@ import tensorstore_py as ts
 from tensorstore_py.kvstores.memory import MemorySpec
 from tensorstore_py.kvstores.ocdbt import OcdbtSpec, commits
 from tensorstore_py.kvstores.ocdbt.btree import Leaf, decode_node, encode_node
+from tensorstore_py.kvstores.ocdbt.references import DataFile, Reference
 from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
 from tensorstore_py.plugin.kvstore import GroupedWrite
 from tensorstore_py.testing import CountingStore, LoopStore
@@ -173,6 +174,31 @@ class TestCommitting:
         kv["k02500"] = b"new"
         assert files.bytes_written.total() < 20 * 1000
 
+    def test_nodes_that_change_are_loaded_a_level_by_one_request(self, counted):
+        config = {"max_decoded_node_bytes": 1000}
+        kv, files = counted(config=config)
+        values = {f"k{number:05d}".encode(): b"%d" % number for number in range(3000)}
+        with ts.Transaction() as transaction:
+            staged = kv.with_transaction(transaction)
+            for key, value in values.items():
+                staged[key] = value
+        spec = {"driver": "ocdbt", "base": "memory://db/", "config": config}
+        anew = ts.KvStore.open(spec, context=ts.Context()).result()
+        files.reset()
+
+        changed = dict.fromkeys(list(values)[::20], b"changed")
+        with ts.Transaction() as transaction:
+            staged = anew.with_transaction(transaction)
+            for key, value in changed.items():
+                staged[key] = value
+
+        reads = sum(count for name, count in files.reads.items() if "/d/" in name)
+        version = ts.ocdbt.versions("memory://db/").result()[0]
+        assert version.height >= 2
+        assert reads == version.height + 1, "the root, and a request of each level below"
+        found = {key: anew[key] for key in anew.list().result()}
+        assert found == {b"first": b"1", **values, **changed}
+
 
 class TestLargeValues:
     def test_a_value_is_not_copied_on_its_way(self, tmp_path):
@@ -283,6 +309,27 @@ class TestColumns:
         shared = [_common(one, two) for one, two in itertools.pairwise(keys)]
         assert len(b"".join(keys)) - sum(shared) <= len(data)
         assert sum(map(len, keys)) - sum(shared) == _suffix_bytes(data, len(keys))
+
+
+@pytest.mark.parametrize("count", [1, 2, 40, 255, 256, 257, 1000])
+def test_leaves_of_any_size_are_read_as_they_were(count):
+    chance = random.Random(count)
+    keys = sorted({b"group/%d" % chance.randrange(10**6) for _ in range(count)})
+    file = DataFile(b"", b"d/file")
+    values = [
+        Reference(file, chance.randrange(10**9), number) if chance.random() < 0.3 else b"v" * number
+        for number in range(len(keys))
+    ]
+    leaf = Leaf(keys, values)
+
+    found = decode_node(encode_node(leaf, None), b"", MIB)
+
+    assert isinstance(found, Leaf)
+    assert list(found.keys) == keys
+    assert list(found.values) == values
+    for wrong in ([*keys, keys[-1]], keys[::-1] if count > 1 else [*keys, b""]):
+        with pytest.raises(ts.DataLossError, match="not above the one before"):
+            decode_node(encode_node(Leaf(wrong, [b""] * len(wrong)), None), b"", MIB)
 
 
 def _common(one, two):
