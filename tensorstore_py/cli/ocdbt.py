@@ -13,13 +13,14 @@ import re
 import sys
 from collections.abc import Callable
 from itertools import islice
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensorstore_py import ocdbt
 from tensorstore_py._display.info import human_size
-from tensorstore_py.cli.places import place
-from tensorstore_py.errors import SpecError, TensorStoreError
+from tensorstore_py.cli.places import store_place
+from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
 from tensorstore_py.ocdbt.history import text_time
 from tensorstore_py.ocdbt.report import counted
 
@@ -51,12 +52,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     ) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=about, description=about)
         added.set_defaults(work=work)
-        added.add_argument("place", type=place, metavar="DB", help="URL or local path")
+        added.add_argument("place", type=store_place, metavar="DB", help="URL, JSON or local path")
         added.add_argument("--json", action="store_true", help="print JSON, for other programs")
         return added
 
     one = sub("versions", _versions, "list versions, the newest first")
-    one.add_argument("-n", "--limit", type=int, metavar="N", help="so many at most")
+    one.add_argument("-n", "--limit", type=_count, metavar="N", help="so many at most")
     one.add_argument("--oldest-first", action="store_true", help="the oldest first")
     one.add_argument("--first", type=_generation, metavar="V", help="from this generation")
     one.add_argument("--last", type=_generation, metavar="V", help="up to this generation")
@@ -82,7 +83,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--keep-last", type=int, metavar="N", help="so many of the latest versions")
     one.add_argument("--keep-since", metavar="TIME", help="versions committed then or later")
     one.add_argument("--live-below", type=float, default=0.5, metavar="PART",
-                     help="files of which less is needed are left (0.5)")  # fmt: skip
+                     help="empty files of which less than this part is needed (0.5)")  # fmt: skip
     one.add_argument("--grace", type=_duration, default=86400.0, metavar="TIME",
                      help="how long files must have been unneeded: 12h, 1d (1d)")  # fmt: skip
     one.add_argument("--dry-run", action="store_true", help="only say what would be done")
@@ -116,6 +117,12 @@ def _add_version(parser: argparse.ArgumentParser, about: str = "which version") 
                         help=f"{about}: 12, v12, a name or a time")  # fmt: skip
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number such as 10")
+    return int(text)
+
+
 def _generation(text: str) -> int:
     found = _GENERATION.fullmatch(text)
     if found is None:
@@ -145,9 +152,12 @@ def _duration(text: str) -> float:
     """
     try:
         number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
-        return float(number) * _UNITS[unit]
+        seconds = float(number) * _UNITS[unit]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a time such as 3600 or 1d") from None
+        seconds = nan
+    if not isfinite(seconds):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time such as 3600 or 1d")
+    return seconds
 
 
 def _print(options: argparse.Namespace, found: object, as_json: Callable[[], object]) -> None:
@@ -172,10 +182,12 @@ def _versions(options: argparse.Namespace) -> int:
     if options.json:
         _print(options, None, lambda: [each.to_json() for each in found])
         return 0
-    sys.stdout.write(
+    head = (
         f"{'version':>8}  {'committed':<24}  {'keys':>12}  {'values':>10}  {'nodes':>10}  names\n"
     )
     for each in found:
+        sys.stdout.write(head)  # not before it is known that there is a database
+        head = ""
         line = (
             f"{f'v{each.generation}':>8}  {text_time(each.time_ns)[:-7]}Z  {each.keys:>12,}  "
             f"{human_size(each.value_bytes):>10}  {human_size(each.node_bytes):>10}  "
@@ -243,7 +255,7 @@ def _diff(options: argparse.Namespace) -> int:
 def _other(text: str) -> object:
     """A version, or a database."""
     if "://" in text or text.lstrip()[:1] == "{" or "/" in text or Path(text).is_dir():
-        return place(text)
+        return store_place(text)
     return _version(text)
 
 
@@ -272,9 +284,11 @@ def _repair(options: argparse.Namespace) -> int:
 def _name(options: argparse.Namespace) -> int:
     if options.name is None:
         if options.delete or options.version is not None:
-            raise SpecError("which name? Say it behind the database")
+            raise SpecError("which name? Give it after the database")
         names = ocdbt.names(options.place).result()
     elif options.delete:
+        if options.name not in ocdbt.names(options.place).result():
+            raise NotFoundError(f'no version has the name "{options.name}"')
         names = ocdbt.unname(options.place, options.name).result()
     else:
         names = ocdbt.name(options.place, options.name, options.version).result()

@@ -12,12 +12,11 @@ import argparse
 import json
 import re
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorstore_py import orbax
 from tensorstore_py._spec.context import Context
-from tensorstore_py.cli.places import lasting_place, place, tried
+from tensorstore_py.cli.places import lasting_place, place, store_place, tried
 from tensorstore_py.errors import NotFoundError
 from tensorstore_py.orbax import Checkpoint
 
@@ -37,12 +36,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     info = commands.add_parser("info", help="what it is, in a few lines")
     export = commands.add_parser("to-safetensors", help="its arrays as safetensors files")
     for sub in (listing, info, export):
-        sub.add_argument("checkpoint", type=place, help="URL, JSON or local path of its directory")
+        sub.add_argument(
+            "checkpoint", type=store_place, help="URL, JSON or local path of its directory"
+        )
         sub.add_argument("--step", type=int, help="which step; the last one by default")
         sub.add_argument("--item", help="which item of several")
     for sub in (listing, info):
         sub.add_argument("--json", action="store_true", help="print JSON, for other programs")
-    export.add_argument("output", type=Path, help="a local file, such as model.safetensors")
+    export.add_argument("output", help="a local file, such as model.safetensors")
     export.add_argument("--shard-size", type=size, metavar="SIZE",
                         help="write several files of at most that size, such as 5GB")  # fmt: skip
     export.add_argument("--replace", action="store_true", help="replace files that are there")
@@ -126,7 +127,7 @@ def _ls(options: argparse.Namespace) -> str:
         f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows
     ]
     total = sum(each.get("bytes", 0) for each in found)
-    return "\n".join([*lines, f"{len(arrays):,} arrays, {_human(total)}"])
+    return "\n".join([*lines, f"{len(arrays):,} array{'s' * (len(arrays) != 1)}, {_human(total)}"])
 
 
 def _info(options: argparse.Namespace) -> str:

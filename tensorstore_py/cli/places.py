@@ -33,6 +33,7 @@ __all__ = [
     "extents",
     "lasting_place",
     "place",
+    "store_place",
     "tried",
     "trust",
 ]
@@ -46,6 +47,19 @@ def place(text: str) -> object:
         ('memory://a/', 'b')
     """
     return text if "://" in text or text.lstrip()[:1] == "{" else Path(text)
+
+
+def store_place(text: str) -> object:
+    """A place whose JSON is parsed, for what takes stores, which no text but a URL names.
+
+    Raises ArgumentTypeError: it looks like JSON, and is none.
+
+    Example:
+        >>> store_place('{"driver": "memory"}'), store_place("memory://a/")
+        ({'driver': 'memory'}, 'memory://a/')
+    """
+    found = codec(text)
+    return place(text) if found is text else found
 
 
 def lasting_place(text: str) -> object:

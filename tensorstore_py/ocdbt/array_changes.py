@@ -89,6 +89,9 @@ class ArrayChanges:
         one: the store of the first side.
         other: of the second one.
         prefixes: what the keys of each begin with.
+
+    Attributes:
+        others: how many keys were added that are of no array or group.
     """
 
     def __init__(self, one: KvStore, other: KvStore, prefixes: tuple[str, str]) -> None:
@@ -110,6 +113,7 @@ class ArrayChanges:
         self._documents |= {*self._lone}
         self._owners: dict[str, str | None] = {}
         self._found: dict[str, _Gathered] = {}
+        self.others = 0
 
     async def add(self, key: str, what: What) -> None:
         """A key changed; it begins where the comparison does."""
@@ -119,6 +123,7 @@ class ArrayChanges:
             return
         owner = await self._owner(directory)
         if owner is None:
+            self.others += 1
             return
         found = self._found.setdefault(owner, _Gathered())
         found.counts[what] += 1

@@ -82,6 +82,7 @@ class VersionDiff:
         keys: the first keys that differ.
         counts: how many are added, removed and changed.
         arrays: which arrays and groups they belong to.
+        others: how many keys belong to none.
         nodes: how many nodes were read.
 
     Attributes:
@@ -90,6 +91,7 @@ class VersionDiff:
         removed: how many keys only the first side has.
         changed: how many have another value.
         arrays: which arrays and groups that concerns.
+        others: how many of these keys are of no array or group.
         nodes: how many nodes were read.
 
     Example:
@@ -111,6 +113,7 @@ class VersionDiff:
         keys: tuple[KeyChange, ...],
         counts: dict[What, int],
         arrays: tuple[ArrayChange, ...],
+        others: int,
         nodes: int,
     ) -> None:
         self._one, self._other, self._titles = one, other, titles
@@ -118,6 +121,7 @@ class VersionDiff:
         self.added, self.removed = counts["added"], counts["removed"]
         self.changed = counts["changed"]
         self.arrays = arrays
+        self.others = others
         self.nodes = nodes
 
     def elements(self, path: str, *, max_blocks: int = 100) -> Future[Difference]:
@@ -160,6 +164,7 @@ class VersionDiff:
             "added": self.added,
             "removed": self.removed,
             "changed": self.changed,
+            "others": self.others,
             "nodes": self.nodes,
             "arrays": [each.to_json() for each in self.arrays],
             "keys": [each.to_json() for each in self.keys],
@@ -180,6 +185,8 @@ class VersionDiff:
             total = self.added + self.removed + self.changed
             if total > min(_SHOWN, len(self.keys)):
                 lines.append(f"  and {total - min(_SHOWN, len(self.keys)):,} more keys")
+        elif self.others:
+            lines.append(f"  {counted(self.others, 'key')} of no array or group")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -351,6 +358,7 @@ class _Comparison:
             tuple(self._keys),
             self._counts,
             await arrays.result(),
+            arrays.others,
             one.nodes + other.nodes,
         )
 

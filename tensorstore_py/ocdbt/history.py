@@ -394,17 +394,23 @@ def names(where: object, *, context: Context | None = None) -> Future[dict[str, 
         context: shared resources; a fresh default `Context` if not given.
 
     Raises:
+        NotFoundError: (by the Future) there is no database.
         DataLossError: (by the Future) the document of names is damaged; names it.
 
     Example:
         >>> import tensorstore_py as ts
-        >>> ts.ocdbt.names("memory://|ocdbt:").result()
+        >>> db = ts.KvStore.open("memory://|ocdbt:").result()
+        >>> db["a"] = b"1"
+        >>> ts.ocdbt.names(db).result()
         {}
     """
     found = found_database(where, context)
 
     async def body() -> dict[str, int]:
-        return (await read_names(found.database.manifests))[0]
+        named = (await read_names(found.database.manifests))[0]
+        if not named:
+            await found.snapshot()  # a mistyped place is no database without names
+        return named
 
     return found.begin(body)
 

@@ -76,7 +76,10 @@ class FoundDatabase(NamedTuple):
         """
         snapshot = await self.database.since(time.time())
         if snapshot.manifest is None:
-            raise NotFoundError(f"{self.database.describe()}: there is no manifest")
+            raise NotFoundError(
+                f"{self.database.describe()}: there is no manifest; name the directory of an OCDBT "
+                "database, which has one"
+            )
         return snapshot
 
     async def manifest(self) -> Manifest:

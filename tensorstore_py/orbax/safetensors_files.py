@@ -134,7 +134,9 @@ def to_safetensors(
         )
         arrays = await checkpoint._as_type(wanted).arrays(asked)
         if not arrays:
-            raise NotFoundError(f"{checkpoint!r} has no array of such a name")
+            raise NotFoundError(
+                _nothing(f"{checkpoint!r}", "array", asked, checkpoint.array_names())
+            )
         types = {n: a.dtype.name for n, a in arrays.items() if a.dtype.name in _WIDER}
         tree = _tree_text(checkpoint, asked, types)
         writer = _Writer(Path(dest), tree, metadata or {}, block_bytes(shared), replace)
@@ -192,11 +194,23 @@ def from_safetensors(
     directory_at(dest, shared)
 
     async def body() -> None:
-        group = await Group.open({"driver": "zarr3", "kvstore": bind(file, shared)}, context=shared)
-        found = {name: array for name, array in await group.members(None) if
-                 isinstance(array, TensorStore) and matching(name, asked)}  # fmt: skip
+        bound = bind(file, shared)
+        try:
+            group = await Group.open({"driver": "zarr3", "kvstore": bound}, context=shared)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"{bound.open().describe_key('')} is not there; name a safetensors file, or the "
+                "index of several"
+            ) from error
+        tensors = [each for each in await group.members(None) if isinstance(each[1], TensorStore)]
+        found = {
+            name: array
+            for name, array in tensors
+            if isinstance(array, TensorStore) and matching(name, asked)
+        }
         if not found:
-            raise NotFoundError(f"{group!r} has no tensor of such a name")
+            there = [name for name, _ in tensors]
+            raise NotFoundError(_nothing(f"{group!r}", "tensor", asked, there))
         if wanted is not None:
             found = {name: _as_type(array, wanted) for name, array in found.items()}
         text = (await group.attrs.read()).get(_TREE)
@@ -205,6 +219,14 @@ def from_safetensors(
 
     # Cancelled, it leaves nothing under the final name.
     return start(False, body, on_interrupt=OnInterrupt.CANCEL)
+
+
+def _nothing(where: str, what: str, asked: list[str] | None, there: list[str]) -> str:
+    """That no name is one of those asked for, and which names there are."""
+    if not there:
+        return f"{where} has no {what}"
+    few = ", ".join(there[:8]) + ", …" * (len(there) > 8)
+    return f"{where} has no {what} named {', '.join(asked or ())}; it has {few}"
 
 
 def _as_type(array: TensorStore, wanted: DType) -> TensorStore:

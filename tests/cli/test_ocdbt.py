@@ -103,3 +103,43 @@ def test_errors_are_one_line_and_exit_code_1(tmp_path, capsys):
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert "manifest.ocdbt" in error
+
+
+def test_stores_are_also_named_by_json(db, capsys):
+    spec = json.dumps({"driver": "ocdbt", "base": db.as_uri() + "/"})
+    assert [each["generation"] for each in told(capsys, "versions", spec)] == [4, 3, 2, 1]
+    with pytest.raises(SystemExit):
+        main(["ocdbt", "versions", "{"])
+    assert "this is no JSON" in capsys.readouterr().err
+
+
+def test_numbers_that_are_none_are_refused_with_the_arguments(db, capsys):
+    for arguments in (
+        ["versions", db, "-n", "-1"],
+        ["compact", db, "--grace", "nan"],
+        ["compact", db, "--grace", "inf"],
+    ):
+        with pytest.raises(SystemExit):
+            main(["ocdbt", *map(str, arguments)])
+        assert "expected a" in capsys.readouterr().err
+
+
+def test_what_is_no_database_prints_an_error_and_nothing_else(tmp_path, capsys):
+    for command in ("versions", "name"):
+        assert main(["ocdbt", command, str(tmp_path)]) == 1
+        out, error = capsys.readouterr()
+        assert out == ""
+        assert "name the directory of an OCDBT database" in error
+
+
+def test_a_name_that_no_version_has_is_not_deleted(db, capsys):
+    assert main(["ocdbt", "name", str(db), "x", "--delete"]) == 1
+    assert 'no version has the name "x"' in capsys.readouterr().err
+
+
+def test_keys_beside_arrays_are_told_of_as_well(db, capsys):
+    spec = {"driver": "zarr3", "kvstore": f"file://{db}/|ocdbt:array/"}
+    ts.open(spec, create=True, dtype="int8", shape=[4]).result()
+    text = said(capsys, "diff", db, "v1", code=1)
+    assert "removed array /array" in text
+    assert "3 keys of no array or group" in text

@@ -134,7 +134,7 @@ def test_a_type_that_is_not_there_is_named(tmp_path):
 
     with pytest.raises(ts.UnsupportedError, match='"z" is of type complex128'):
         ts.orbax.to_safetensors(tmp_path / "ckpt", tmp_path / "m.safetensors").result()
-    with pytest.raises(ts.NotFoundError, match="no array of such a name"):
+    with pytest.raises(ts.NotFoundError, match="no array named x; it has a, z"):
         ts.orbax.to_safetensors(tmp_path / "ckpt", tmp_path / "m", names=["x"]).result()
 
 
@@ -204,3 +204,19 @@ class TestCommand:
     def test_nothing_is_there(self, tmp_path, capsys):
         assert main(["orbax", "ls", str(tmp_path / "gone")]) == 1
         assert "no Orbax checkpoint" in capsys.readouterr().err
+
+
+def test_what_is_not_there_is_named_with_what_is(tmp_path, capsys):
+    ts.orbax.save({"a": np.ones(2), "b": np.ones(2)}, tmp_path / "run").result()
+    file, run = tmp_path / "m.safetensors", str(tmp_path / "run")
+    spec = json.dumps({"driver": "file", "path": f"{run}/"})
+    assert main(["orbax", "to-safetensors", spec, str(file)]) == 0
+    for arguments, problem in (
+        (["to-safetensors", run, str(file), "--names", "c"], "no array named c; it has a, b"),
+        (["from-safetensors", str(file), run, "--names", "c"], "no tensor named c; it has a, b"),
+        (["from-safetensors", str(tmp_path / "gone"), run], "name a safetensors file"),
+        (["to-safetensors", run, "s3://bucket/m.safetensors"], "written to local files"),
+    ):
+        capsys.readouterr()
+        assert main(["orbax", *arguments]) == 1
+        assert problem in capsys.readouterr().err
