@@ -168,6 +168,10 @@ class StoredChunks(ChunkSource):
         """The whole key of a chunk."""
         return self.prefix + self._keys.encode(cell)
 
+    def cell(self, key: str) -> Cell | None:
+        """The chunk that a whole key below the prefix is of; None: of none."""
+        return self._keys.decode(key[len(self.prefix) :])
+
     def read(
         self,
         cell: Cell,
@@ -226,7 +230,7 @@ class StoredChunks(ChunkSource):
 
         doomed: list[tuple[str, Cell]] = []
         async for entry in self.store.list(KeyRange.prefix(self.prefix)):
-            cell = self._keys.decode(entry.key[len(self.prefix) :])
+            cell = self.cell(entry.key)
             if cell is None or all(map(lt, cell, counts)):
                 continue
             doomed.append((entry.key, cell))

@@ -285,6 +285,14 @@ class ChunkedDriver(Driver, Generic[M]):
     def chunk_starts(self, dim: int, low: int, high: int) -> Sequence[int]:
         return self._state.layout.chunk_starts(dim, low, high)
 
+    def chunk_counts(self) -> tuple[int, ...]:
+        """How many chunks (shards, where sharded) there are along each dimension, stored or not."""
+        return tuple(axis.count for axis in self._current().array.grid)
+
+    def cell_of(self, key: str) -> tuple[int, ...] | None:
+        """Which chunk (shard) a key below the array's path holds; None: it holds none."""
+        return self._current().source.cell(key)
+
     def spec(self) -> ArrayFormat[M]:
         with suppress(FailedPreconditionError):  # then it is of what it was
             self._current()

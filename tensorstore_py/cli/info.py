@@ -8,68 +8,56 @@ from __future__ import annotations
 
 import argparse
 import json
+from bisect import insort
 from typing import TYPE_CHECKING
 
 from tensorstore_py._api.describe import array_facts
 from tensorstore_py._api.describe_group import group_facts
 from tensorstore_py._api.group import Group
-from tensorstore_py._api.group_spec import group_model
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import place as place_of
-from tensorstore_py._api.open import open as open_array
+from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._spec.json_value import freeze, thaw
-from tensorstore_py.cli.places import place, tried
-from tensorstore_py.errors import MismatchError, NotFoundError, SpecError, UnsupportedError
+from tensorstore_py.cli.found import Target, add_target, find, sizes_below
+from tensorstore_py.cli.output import add_json, examples, printable, printed
+from tensorstore_py.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.attributes import Attributes
-    from tensorstore_py._api.tensorstore import TensorStore
 
 __all__ = ["add", "run"]
 
 #: How many keys of a store are printed.
 _FEW = 20
 
+#: What Orbax puts in the directory of a checkpoint.
+_CHECKPOINT = frozenset({"_CHECKPOINT_METADATA", "_METADATA", "checkpoint"})
+
 Found = dict[str, object]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "place", type=place, metavar="SPEC", help="URL, local path, spec file, or JSON"
+    add_target(parser)
+    add_json(parser)
+    examples(
+        parser,
+        "  tspy info image.zarr\n  tspy info 's3://bucket/run.zarr/|zarr3:'\n"
+        "  tspy info 'image.zarr[0, 100:200]' --json\n",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print what is there."""
-
-    def work() -> str:
-        found = _found(options.place)
-        return json.dumps(found, indent=2, ensure_ascii=False) if options.json else _text(found)
-
-    return tried(work)
+    return printed(options, lambda: _found(options.target), _text)
 
 
-def _found(where: object) -> Found:
-    """What is at a place.
-
-    Raises:
-        NotFoundError: nothing.
-        SpecError: the place is wrong.
-    """
-    try:
-        return _array(open_array(where, read=True).result())
-    except (MismatchError, NotFoundError) as error:
-        missing = error
-    try:
-        return _group(Group.open(where).result())
-    except (NotFoundError, SpecError, UnsupportedError):
-        pass
-    found = _store(where)
-    if found is None:
-        raise missing
-    return found
+def _found(asked: Target) -> Found:
+    """What is at a place; errors as of `find`."""
+    found = find(asked)
+    if isinstance(found, TensorStore):
+        return _array(found)
+    return _group(found) if isinstance(found, Group) else _store(found)
 
 
 def _array(array: TensorStore) -> Found:
@@ -91,22 +79,28 @@ def _group(group: Group) -> Found:
     }
 
 
-def _store(where: object) -> Found | None:
-    """The keys below a place; None if there are none."""
-    array = group_model(where)
-    model = getattr(array, "kvstore", None)
-    if model is None or array.driver != "auto":
-        return None
-    store = KvStore.open(KvStore.Spec.of(model)).result()
-    keys = store.list().result()
-    if not keys:
-        return None
-    return {
-        "kind": "store",
-        "place": place_of(store.model),
-        "keys": len(keys),
-        "first_keys": [key.decode(errors="replace") for key in sorted(keys)[:_FEW]],
-    }
+def _store(store: KvStore) -> Found:
+    """The keys below a place."""
+    few: list[str] = []
+    count = size = 0
+
+    def take(key: str, bytes_: int) -> None:
+        nonlocal count, size
+        count += 1
+        size += max(0, bytes_)
+        insort(few, key[len(store.path) :])
+        del few[_FEW:]
+
+    sizes_below(store, take)
+    found: Found = {"kind": "store", "place": place_of(store.model), "keys": count}
+    if size:
+        found["stored_bytes"] = size
+    found["first_keys"] = few
+    if "manifest.ocdbt" in store:
+        found["database"] = "of OCDBT: tspy ocdbt versions tells more"
+    elif _CHECKPOINT.intersection(few):
+        found["checkpoint"] = "of Orbax: tspy orbax info tells more"
+    return found
 
 
 def _text(found: Found) -> str:
@@ -122,7 +116,7 @@ def _text(found: Found) -> str:
             lines += [f"{name}:", *(f"  {key}: {_short(item)}" for key, item in value.items())]
         else:
             lines.append(f"{f'{name}:':<{width}} {_short(value)}")
-    return "\n".join(lines)
+    return printable("\n".join(lines), lines=True)
 
 
 def _short(value: object) -> str:

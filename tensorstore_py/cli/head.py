@@ -1,0 +1,60 @@
+"""Print the first elements of an array: some rows, and of each as many as a screen takes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py.cli.cat import print_elements
+from tensorstore_py.cli.exit_codes import DONE
+from tensorstore_py.cli.facts import by_label
+from tensorstore_py.cli.found import add_target, one_array
+from tensorstore_py.cli.output import add_json, examples, printable, tried
+
+__all__ = ["add", "run"]
+
+#: Of further dimensions so many positions are printed of each.
+_ACROSS = 10
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_target(parser)
+    parser.add_argument("-n", "--rows", type=_count, default=10, metavar="N",
+                        help="so many along the first dimension (10)")  # fmt: skip
+    add_json(parser)
+    examples(parser, "  tspy head table.zarr\n  tspy head -n 3 'image.zarr[t=0]'\n")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print them."""
+
+    def work() -> int:
+        array = one_array(options.target, "tspy head")
+        part = _first(array, options.rows)
+        print_elements(part, "json" if options.json else "text")
+        if part.shape != array.shape and not options.json:
+            sys.stderr.write(printable(f"{by_label(part)} of {by_label(array)}") + "\n")
+        return DONE
+
+    return tried(work)
+
+
+def _first(array: TensorStore, rows: int) -> TensorStore:
+    ends = [rows, *[_ACROSS] * (array.rank - 1)]
+    found = array
+    if array.rank:
+        found = array[
+            tuple(
+                slice(dim.inclusive_min, min(dim.inclusive_min + end, dim.exclusive_max))
+                for dim, end in zip(array.domain, ends, strict=False)
+            )
+        ]
+    return found
+
+
+def _count(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected 0 or more, not {text!r}")

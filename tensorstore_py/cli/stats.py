@@ -1,0 +1,135 @@
+"""Say what arrays come to: minimum, maximum, mean, standard deviation, quantiles.
+
+NaN and NaT are passed over, and counted. Each chunk is read once, and a few are in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tensorstore_py._api.tensorstore import TensorStore
+from tensorstore_py._compute.reduce import reduce
+from tensorstore_py.cli.exit_codes import DONE, FAILED
+from tensorstore_py.cli.found import add_target, arrays, find
+from tensorstore_py.cli.output import add_json, examples, printed, table
+from tensorstore_py.errors import TensorStoreError
+
+if TYPE_CHECKING:
+    from tensorstore_py._compute.reductions import Reduction
+    from tensorstore_py.cli.found import Entry
+
+__all__ = ["add", "run"]
+
+Facts = dict[str, Any]  # Any: JSON, to be walked through
+
+_QUANTILES: Final = (0.01, 0.25, 0.5, 0.75, 0.99)
+_COLUMNS = ("array", "elements", "nan", "fill", "min", "max", "mean", "std",
+            *(f"{q:.0%}" for q in _QUANTILES))  # fmt: skip
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_target(parser)
+    parser.add_argument("--quantiles", action="store_true",
+                        help="also where 1, 25, 50, 75 and 99 percent are below")  # fmt: skip
+    add_json(parser)
+    examples(
+        parser,
+        "  tspy stats run.zarr\n  tspy stats 'image.zarr[t=0]' --quantiles\n",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the figures; 1 if an array is damaged."""
+
+    def work() -> list[Facts]:
+        return [_facts(each, options.quantiles) for each in arrays(find(options.target))]
+
+    def code(rows: list[Facts]) -> int:
+        return FAILED if any("problem" in row for row in rows) else DONE
+
+    return printed(options, work, _text, code)
+
+
+def _facts(entry: Entry, quantiles: bool) -> Facts:
+    if not isinstance(entry.found, TensorStore):
+        return {"array": entry.name, "problem": entry.problem}
+    array = entry.found
+    told: Facts = {"array": entry.name, "elements": array.size}
+    try:
+        found = reduce(
+            array, _reductions(array, quantiles), skipna=True, q=_QUANTILES,
+            progress=sys.stderr.isatty(),
+        ).result()  # fmt: skip
+    except TensorStoreError as error:
+        return told | {"problem": str(error)}
+    told["nan"] = array.size - int(found.pop("count"))
+    if "fill_count" in found:
+        told["fill"] = int(found.pop("fill_count"))
+    values = found.pop("quantiles", None)
+    told |= {name: _plain(value) for name, value in found.items()}
+    if values is not None:
+        told["quantiles"] = {
+            f"{q:g}": float(value) for q, value in zip(_QUANTILES, values, strict=True)
+        }
+    return told
+
+
+def _reductions(array: TensorStore, quantiles: bool) -> list[Reduction]:
+    """What there is for a data type."""
+    asked: list[Reduction] = ["count"]
+    if array.fill_value is not None:
+        asked.append("fill_count")
+    kind = _kind(array)
+    if kind == "other" or not array.size:
+        return asked
+    asked += ["min", "max", "mean"] if kind != "complex" else ["mean"]
+    if kind in ("real", "complex"):
+        asked.append("std")
+    if quantiles and kind == "real":
+        asked.append("quantiles")
+    return asked
+
+
+def _kind(array: TensorStore) -> str:
+    dtype = array.dtype.numpy_dtype
+    if dtype.kind in "mM":
+        return "time"
+    if dtype.kind == "c":
+        return "complex"
+    is_small_float = dtype.kind == "V" and dtype.type is not np.void  # of ml_dtypes
+    if dtype.kind in "biuf" or is_small_float:
+        return "real"
+    return "other"
+
+
+def _plain(value: object) -> object:
+    """A NumPy scalar as JSON."""
+    item = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.datetime64 | np.timedelta64) or isinstance(item, complex):
+        return str(value)
+    return item if isinstance(item, bool | int | float | str) else float(str(item))
+
+
+def _text(rows: list[Facts]) -> str:
+    whole = [row for row in rows if "problem" not in row]
+    text = table(_COLUMNS, [_cells(row) for row in whole], _COLUMNS[1:])
+    problems = [f"{row['array'] or '.'}: {row['problem']}" for row in rows if "problem" in row]
+    return "\n".join(filter(None, [text, *problems]))
+
+
+def _cells(row: Facts) -> list[str]:
+    values = [row["array"] or ".", row["elements"], row["nan"] or None]
+    values += [row.get(name) for name in ("fill", "min", "max", "mean", "std")]
+    values += [row.get("quantiles", {}).get(f"{q:g}") for q in _QUANTILES]
+    return ["" if value is None else _number(value) for value in values]
+
+
+def _number(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
