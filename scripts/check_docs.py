@@ -1,4 +1,4 @@
-"""Runs what README.md and docs/*.md show, so that no page promises what the code does not do.
+"""Runs what *.md and docs/*.md show, so that no page promises what the code does not do.
 
 A page is one story: its blocks run from top to bottom in one namespace and one empty directory.
 
@@ -170,7 +170,7 @@ def main(arguments: list[str]) -> int:
             return 1
         return 0
     pages = [Path(name).resolve() for name in arguments]
-    pages = pages or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = pages or [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
     failures = 0
     with ThreadPoolExecutor(os.cpu_count()) as several:
         for page, problem in zip(pages, several.map(complaint, pages), strict=True):
