@@ -131,7 +131,9 @@ def parse_spec(json: object) -> DriverSpec:
         json = {"driver": "auto", "kvstore": json}
     if isinstance(json, dict) and "driver" not in json:
         which = did_you_mean("", drivers.names())
-        raise SpecError(f'Error parsing object member "driver": it is required{which}')
+        # The reference's words, which programs look for.
+        problem = f'Error parsing object member "driver": it is required{which}'
+        raise SpecError(problem, ("driver",))
     found = parse_registered(drivers, json, from_url=driver_from_url)
     assert isinstance(found, DriverSpec)
     return found

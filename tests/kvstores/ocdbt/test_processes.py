@@ -5,9 +5,9 @@ import os
 
 import pytest
 import tensorstore as reference
-from benchmarks.ocdbt_writers import Shape, compete
 
 import tensorstore_py as ts
+from benchmarks.ocdbt_writers import Shape, compete
 from tests.kvstores.ocdbt.databases import contents, open_anew, spec_of
 
 OURS, BOTH = ["tensorstore_py"], ["tensorstore_py", "tensorstore"]

@@ -45,6 +45,9 @@ def verdict(library, spec):
 def test_each_member(member):
     for value in VALUES:
         spec = {**BASE, member: value}
+        if member == "version" and isinstance(value, str) and value.replace("_", "").isalpha():
+            assert verdict(ts, spec)["version"] == value  # a name, which the reference has not
+            continue
         assert verdict(ts, spec) == verdict(reference, spec), value
 
 
