@@ -8,14 +8,16 @@ A directory is looked at by the names in it, and what it is follows from these a
 - else what is in its directories: the items of a composite checkpoint, or arrays of a tree whose
   `_METADATA` is gone.
 
-What CheckpointManager writes into is a directory of directories whose names end in numbers.
+What CheckpointManager writes into is a directory of directories whose names end in numbers. Of a
+store that cannot list its keys, such as a web server, the names that Orbax gives are asked for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from functools import cached_property
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from tensorstore_py._api.kvstore import KvStore
@@ -24,7 +26,7 @@ from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._interface.store_abilities import list_directory
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._spec.context import Context, bind
-from tensorstore_py.errors import DataLossError, NotFoundError
+from tensorstore_py.errors import DataLossError, NotFoundError, OutOfRangeError, UnsupportedError
 from tensorstore_py.orbax import documents
 from tensorstore_py.orbax.leaves import Keys, Leaf, Node, Place, flat_name, leaves_of, nest
 
@@ -41,6 +43,18 @@ _CACHE: Final = {"total_bytes_limit": 100_000_000}
 #: Files that hold the JSON of an item.
 _JSON: Final = frozenset({"metadata", "metrics"})
 _ARRAYS: Final = {"zarr.json": "zarr3", ".zarray": "zarr"}
+#: Of a store that cannot list: the files that tell what a directory is, and the directories that
+#: items have unless users name them, each with files that one of a checkpoint has.
+_FIRST_PROCESS: Final = f"{documents.PROCESS}0/{documents.MANIFEST}"
+_FILES: Final = (
+    documents.METADATA, documents.CHECKPOINT_METADATA, documents.STRINGS, documents.AGGREGATE,
+    documents.MANIFEST, documents.COMMITTED, "process_0", _FIRST_PROCESS,
+    "array_metadatas/process_0", *sorted(_JSON), *_ARRAYS,
+)  # fmt: skip
+_ITEMS: Final = ("default", "state", "params", "pytree", "items")
+_MARKS: Final = (
+    documents.METADATA, documents.MANIFEST, documents.AGGREGATE, _FIRST_PROCESS, *sorted(_JSON),
+)  # fmt: skip
 
 
 class Step(NamedTuple):
@@ -90,6 +104,8 @@ class Directory:
     async def names(self) -> frozenset[str]:
         """What is in it; names of directories end in `/`.
 
+        Of a store that cannot list: what Orbax may have put there.
+
         Raises NotFoundError: too many directories were looked at.
         """
         self._budget[0] -= 1
@@ -103,7 +119,38 @@ class Directory:
         async def listed() -> frozenset[str]:
             return frozenset([name async for name in list_directory(store, path)])
 
-        return await within(False, store.inline, listed)
+        try:
+            return await within(False, store.inline, listed)
+        except UnsupportedError:
+            return await self._likely_names()
+
+    async def _likely_names(self) -> frozenset[str]:
+        files = [*_FILES, *(f"{item}/{mark}" for item in _ITEMS for mark in _MARKS)]
+        found = []
+
+        async def ask(name: str) -> None:
+            if await self._has(name):
+                found.append(name)
+
+        await fan_out(False, files, ask, count=len(files), width=_AT_A_TIME)
+        names = {name.partition("/")[0] + "/" if "/" in name else name for name in found}
+        if _FIRST_PROCESS in found and documents.MANIFEST not in names:
+            names.update([name async for name in self._processes()])
+        return frozenset(names)
+
+    async def _processes(self) -> AsyncIterator[str]:
+        """Databases of the other processes, which are numbered."""
+        for number in count(1):
+            name = f"{documents.PROCESS}{number}/"
+            if not await self._has(name + documents.MANIFEST):
+                return
+            yield name
+
+    async def _has(self, name: str) -> bool:
+        try:
+            return (await self._store.read(name, byte_range=slice(0, 1))).state == "value"
+        except OutOfRangeError:
+            return True  # and it is empty
 
     async def read(self, name: str) -> bytes | None:
         """A file in it; None: there is none."""

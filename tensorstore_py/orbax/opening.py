@@ -160,11 +160,12 @@ async def _opened(
 
 async def _looked_up(directory: Directory, names: frozenset[str], item: str | None) -> Node | None:
     """What is there; of an item that has a directory only that one is looked at."""
-    if item is None or f"{item}/" not in names or is_tree(names):
-        return await found_tree(directory, names)
-    inner = directory.below(item)
-    node = await found_tree(inner, await inner.names())
-    return None if node is None else {item: node}
+    if item is not None and not is_tree(names):
+        inner = directory.below(item)
+        node = await found_tree(inner, await inner.names())
+        if node is not None:
+            return {item: node}
+    return await found_tree(directory, names)
 
 
 async def _chosen(directory: Directory, names: frozenset[str], step: int | None) -> Step | None:

@@ -11,6 +11,7 @@ import pytest
 import tensorstore as reference
 
 import tensorstore_py as ts
+from tensorstore_py.testing import FaultServer, WebValues
 from tests.orbax.checkpoints import (
     LAYOUTS,
     TREE,
@@ -34,6 +35,26 @@ def test_every_layout_has_the_same_tree(tmp_path, layout):
 
     assert_same(found.read().result(), TREE)
     assert found.names() == sorted(".".join(map(str, keys)) for keys, _ in flattened(TREE))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_web_servers_list_nothing_and_are_asked_for_the_names_that_orbax_gives(tmp_path, layout):
+    root = tmp_path / "ckpt"
+    write_tree(root / "state", LAYOUTS[layout])
+    write_tree(root / "mine", LAYOUTS[layout], SMALL)
+    files = {
+        file.relative_to(tmp_path).as_posix(): file.read_bytes()
+        for file in root.rglob("*")
+        if file.is_file()
+    }
+    server = FaultServer(WebValues(files).handle, ())
+    with server.running():
+        assert_same(opened(f"{server.url}/ckpt/state/").read().result(), TREE)
+        assert_same(opened(f"{server.url}/ckpt/", item="state").read().result(), TREE)
+        assert_same(opened(f"{server.url}/ckpt/", item="mine").read().result(), SMALL)
+        assert_same(opened(f"{server.url}/ckpt/")["state"].read().result(), TREE)
+        with pytest.raises(ts.NotFoundError, match="no Orbax checkpoint"):
+            opened(f"{server.url}/nothing/")
 
 
 def test_processes_that_were_not_merged_have_each_but_a_part(tmp_path):
