@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -190,7 +191,8 @@ def one_array(asked: Target, command: str) -> TensorStore:
     found = find(asked)
     if isinstance(found, TensorStore):
         return found
-    names = [each.name for each in entries(found) if each.kind == "array"][:5]
+    inner = (each.name for each in arrays(found) if each.kind == "array")
+    names = list(islice(inner, 5))
     inside = "tspy tree shows what is in it"
     if names:
         inside = f"name one of its arrays: {', '.join(names)}"

@@ -213,7 +213,7 @@ class TestCat:
         assert problem in err
 
     @pytest.mark.parametrize("selection", ["[q]", "[x=1, 2]", "[x=1, x=2]", "[1:2:3:4]"])
-    def test_a_selection_that_is_none_is_called_wrongly(self, selection, tspy, capsys):
+    def test_a_selection_that_is_none_is_called_wrongly(self, selection, capsys):
         with pytest.raises(SystemExit) as ended:
             main(["cat", f"broken.zarr{selection}"])
         assert ended.value.code == 2
