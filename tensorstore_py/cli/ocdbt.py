@@ -74,8 +74,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--values", action="store_true", help="read values from end to end")
 
     one = sub("diff", _diff, "compare two versions, or two databases")
-    one.add_argument("other", help="a version of DB, or another database")
-    _add_version(one, "the version of DB")
+    one.add_argument("other", help="the version of DB to begin with, or another database")
+    _add_version(one, "begin with this version of DB, and end with the other")
     one.add_argument("--by-place", action="store_true",
                      help="equal values that were stored anew differ, too")  # fmt: skip
 
@@ -247,7 +247,14 @@ def _diff(options: argparse.Namespace) -> int:
     one = options.place
     if options.version is not None:
         one = ocdbt.open(one, options.version).result()
-    found = ocdbt.diff(one, _other(options.other), values=not options.by_place).result()
+    other = _other(options.other)
+    if (
+        options.version is None
+        and isinstance(other, int | str)
+        and other == _version(options.other)
+    ):
+        one, other = other, one  # what came after that version
+    found = ocdbt.diff(one, other, values=not options.by_place).result()
     _print(options, found, found.to_json)
     return 1 if found else 0
 

@@ -100,7 +100,7 @@ class CompactReport(NamedTuple):
         moved = f"{human_size(self.moved_bytes)} {would}moved"
         lines = [
             f"{self.place} {would}compacted",
-            f"  versions  {self.versions:,} of {counted(self.versions_before, 'version')}{extra}",
+            f"  versions  {self.versions:,} of {self.versions_before:,} kept{extra}",
             f"  left      {counted(self.left_files, 'mostly dead file')}, {moved}",
             f"  deleted   {counted(self.deleted_files, 'file')}, {human_size(self.deleted_bytes)}",
             f"  waiting   {counted(self.waiting_files, 'file')}, {human_size(self.waiting_bytes)}",
@@ -392,7 +392,7 @@ def compact(
         >>> del db["a"]
         >>> print(ts.ocdbt.compact(db, keep_last=1, dry_run=True).result())
         memory://|ocdbt: would be compacted
-          versions  1 of 4 versions
+          versions  1 of 4 kept
           left      0 mostly dead files, 0 B would be moved
           deleted   0 files, 0 B
           waiting   1 file, 5.0 KiB
