@@ -92,8 +92,8 @@ class World:
         driver = self.array._driver
         assert driver.memory.held == 0
         assert driver.memory.blocks.held == 0
-        assert driver._combiner._pending == {}
-        assert driver._combiner._locks._entries == {}
+        assert driver._shared_writers.combiner._pending == {}
+        assert driver._shared_writers.combiner._locks._entries == {}
         assert [each for each in driver._cache._entries.values() if each.fetch or each.writes] == []
 
 

@@ -236,7 +236,11 @@ class TestAlong:
                 done(array, write)
         done(array, writes[3])
         faulty.alter("a/c/6", lambda value: value)
-        assert array._driver._combiner._pending == array._driver._combiner._locks._entries == {}
+        assert (
+            array._driver._shared_writers.combiner._pending
+            == array._driver._shared_writers.combiner._locks._entries
+            == {}
+        )
 
 
 class TestAlone:
@@ -244,7 +248,7 @@ class TestAlone:
         array = filled(store)
         assert not isinstance(writing(array, slice(0, 6), 1), WriteRequest)
         assert not isinstance(writing(array, slice(None), 1), WriteRequest)
-        assert array._driver._combiner._pending == {}
+        assert array._driver._shared_writers.combiner._pending == {}
 
     def test_one_of_very_many_chunks(self):
         array = created(counting(), [2, 600], [2, 1])
@@ -271,7 +275,7 @@ class TestAlone:
         array.resize(exclusive_max=[14]).result()
         done(array, write)
         assert stored(store) == [*range(1, 8), 50, *range(9, 13), 0, 0]
-        assert array._driver._combiner._pending == {}
+        assert array._driver._shared_writers.combiner._pending == {}
 
     def test_after_the_array_shrank_it_is_outside(self, store):
         array = filled(store)
@@ -291,14 +295,14 @@ class TestNotMade:
         for future in (futures[0], *futures[2:]):
             future.result()
         assert stored(store)[:5] == [50, 2, 52, 53, 5]
-        assert array._driver._combiner._pending == {}
+        assert array._driver._shared_writers.combiner._pending == {}
 
     def test_one_of_a_closed_handle(self, store):
         array = filled(store)
         array.close()
         with pytest.raises(ts.errors.FailedPreconditionError):
             array[0].write(9)
-        assert array._driver._combiner._pending == {}
+        assert array._driver._shared_writers.combiner._pending == {}
 
     def test_a_corrupt_chunk_is_named_to_everyone(self):
         faulty = FaultyStore(counting().base)
@@ -307,7 +311,7 @@ class TestNotMade:
         for write in asked(array, (0, 1), (1, 1)):
             with pytest.raises(DataLossError, match="a/c/0"):
                 done(array, write)
-        assert array._driver._combiner._pending == {}
+        assert array._driver._shared_writers.combiner._pending == {}
 
     def test_nothing_of_it_is_kept(self, store):
         array = filled(store)

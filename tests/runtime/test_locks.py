@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from functools import partial
 
 import pytest
 
@@ -211,8 +212,10 @@ class Log(GroupCommit[PendingChange]):
         await self.make(PendingChange())
 
     async def commit(self, batch: list[PendingChange]) -> None:
-        if not self.sizes and self._inline:
-            assert self.all_begun.wait(120), f"only {self.begun} of {WRITERS} were begun"
+        if not self.sizes:
+            begun = partial(self.all_begun.wait, 120)
+            all_begun = begun() if self._inline else await asyncio.to_thread(begun)
+            assert all_begun, f"only {self.begun} of {WRITERS} were begun"
         self.sizes.append(len(batch))
 
 
