@@ -103,11 +103,22 @@ class CopyCall(FoundCall[CopySummary, "tuple[FoundEndpoint, list[Planned]]"]):
                 )
         await self._tree.make_groups(to, plan)
 
-        async def make(each: PlannedArray) -> None:
-            there = each.action == "resume"
-            await self._tree.target(to, each._replace(action="replace") if there else each)
+        failed: list[Exception] = []
 
+        async def make(each: PlannedArray) -> None:
+            if failed:
+                return
+            there = each.action == "resume"
+            try:
+                await self._tree.target(to, each._replace(action="replace") if there else each)
+            except Exception as error:  # noqa: BLE001 - raised below
+                failed.append(error)
+
+        # Those that are being made when one fails are waited for: what is cancelled in another
+        # thread goes on, and might make an array that whoever tries again has not found yet.
         await fan_out(False, left, make, count=len(left), width=_TOGETHER)
+        if failed:
+            raise failed[0]
 
     async def check_begun(self) -> None:
         """See `Call`."""
