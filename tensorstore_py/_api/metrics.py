@@ -9,12 +9,9 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final
 
-from tensorstore_py._net.failures import Failure
-from tensorstore_py._net.idle_timeout import idle_limit_s, least_rate
-from tensorstore_py._net.message import HttpRequest
-from tensorstore_py._net.transport import HttpTransport
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.metrics import Collected, Point, Spread, collected
@@ -30,7 +27,6 @@ __all__ = [
     "parse_tensorstore_flags",
 ]
 
-_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _FLAG: Final = re.compile(r"--?tensorstore_verbose_logging(?:=(.*))?", re.DOTALL)
 
 
@@ -96,8 +92,8 @@ def experimental_collect_prometheus_format_metrics(metric_prefix: str = "") -> l
 
     Example:
         >>> import tensorstore_py as ts
-        >>> ts.experimental_collect_prometheus_format_metrics("/tensorstore/http/request_st")[-2]
-        '# TYPE tensorstore_http_request_started counter'
+        >>> ts.experimental_collect_prometheus_format_metrics("/tensorstore/group_commit/com")[-2]
+        '# TYPE tensorstore_group_commit_commits counter'
     """
     return list(exposition(collected(metric_prefix)))
 
@@ -138,17 +134,9 @@ def experimental_push_metrics_to_prometheus(
         url += _grouping("instance", instance)
     lines = experimental_collect_prometheus_format_metrics(metric_prefix)
     body = "".join(f"{line}\n" for line in lines).encode()
-    return start(
-        False, lambda: _push(HttpRequest("PUT", url, {"Content-Type": _CONTENT_TYPE}, body))
-    )
-
-
-async def _push(request: HttpRequest) -> int:
-    transport = HttpTransport(idle_s=idle_limit_s(), least_rate=least_rate())
-    try:
-        return (await transport.attempt(request)).status
-    except Failure as failure:
-        raise failure.error(f"cannot push metrics by {request!r}: {failure.text}") from None
+    # At first use: most programs need no HTTP.
+    push_gateway: Any = import_module("tensorstore_py._net.push_gateway")
+    return start(False, lambda: push_gateway.push(url, body))
 
 
 def _grouping(label: str, value: str) -> str:
