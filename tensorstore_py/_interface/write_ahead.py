@@ -94,7 +94,8 @@ class _Checked(ReadModifyWrite):
 class _Ahead(Overlay):
     """A store of which only what is written on a condition first is staged: the metadata.
 
-    Drivers write to it, and users do not; so nobody calls `stage`.
+    Drivers write to it, and users do not; so nobody calls `stage`. Conditions are looked at after a
+    chunk was read: a writer that stored that chunk has changed the metadata before.
     """
 
     async def write(
@@ -102,7 +103,7 @@ class _Ahead(Overlay):
     ) -> TimestampedStorageGeneration:
         if if_equal is None or not self._conditions or key in self._conditions:
             return await super().write(key, value, if_equal=if_equal)
-        await self._check_metadata()
+        await self.check_conditions()
         return await self.base.write(key, value, if_equal=if_equal)
 
     async def write_segments(
@@ -115,7 +116,7 @@ class _Ahead(Overlay):
     ) -> TimestampedStorageGeneration:
         if if_equal is None or not self._conditions or key in self._conditions:
             return await super().write_segments(key, segments, if_equal=if_equal, owned=owned)
-        await self._check_metadata()
+        await self.check_conditions()
         return await write_segments(self.base, key, segments, if_equal=if_equal, owned=owned)
 
     async def update(self, key: str, change: ReadModifyWrite) -> TimestampedStorageGeneration:
@@ -123,15 +124,8 @@ class _Ahead(Overlay):
         if not self._conditions or key in self._conditions:
             return await super().update(key, change)
         # Outside of the bounds there is nothing, as a rule.
-        checked = _Checked(change, self._check_metadata)
+        checked = _Checked(change, self.check_conditions)
         return await conditional_update(self.base, key, checked, assume_missing=change.replaces)
-
-    async def _check_metadata(self) -> None:
-        """A writer that stored the chunk that was just read has changed the metadata before."""
-        for key, generation in self._conditions.items():
-            found = await self.base.read(key, if_not_equal=generation)
-            if generation_of(found, generation) != generation:
-                raise self._conflict(key)
 
     def _conflict(self, key: str) -> AbortedError:
         return AbortedError(
