@@ -5,6 +5,7 @@ import json
 import ml_dtypes
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import tensorstore_py as ts
 from tensorstore_py.cli.main import main
@@ -139,12 +140,11 @@ def test_a_type_that_is_not_there_is_named(tmp_path):
 
 
 def test_the_library_itself_reads_what_is_written(root, tmp_path):
-    safetensors = pytest.importorskip("safetensors.numpy")
     kept = ["params.dense.kernel", "opt", "step", "done"]
     path = tmp_path / "m.safetensors"
     ts.orbax.to_safetensors(root, path, names=kept, metadata={"format": "np"}).result()
 
-    found = safetensors.load_file(path)
+    found = safetensors.numpy.load_file(path)
 
     np.testing.assert_array_equal(found["params.dense.kernel"], TREE["params"]["dense"]["kernel"])
     assert found["step"] == 7

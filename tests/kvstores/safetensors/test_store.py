@@ -6,6 +6,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import tensorstore_py as ts
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
@@ -234,10 +235,9 @@ class TestIndex:
 
 
 def test_the_library_itself_writes_what_is_read_here(tmp_path):
-    safetensors = pytest.importorskip("safetensors.numpy")
     tensors = {name: array for name, array in TENSORS.items() if array.dtype.isbuiltin == 1}
     path = tmp_path / "m.safetensors"
-    safetensors.save_file(tensors, path, metadata={"a": "b"})
+    safetensors.numpy.save_file(tensors, path, metadata={"a": "b"})
 
     found = group(path)
 
