@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Final
 
-from tensorstore_py._interface.byte_range import ByteRange
+from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.read_modify_write import CopiedRange, coalesced
@@ -53,6 +54,7 @@ __all__ = [
     "DirectoryListing",
     "GroupedWrite",
     "RangeRead",
+    "RangeReadAsOf",
     "ReferenceCopy",
     "SegmentedWrite",
     "ServerCopy",
@@ -122,6 +124,63 @@ class CachedRead(_Store):
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         """See the function `read_as_of`."""
+
+
+class RangeReadAsOf(RangeRead, CachedRead):
+    """Is both by one method: a store over another one, of whose structure it knows something."""
+
+    @abstractmethod
+    async def read_ranges_as_of(
+        self,
+        key: str,
+        ranges: Sequence[ByteRange],
+        staleness_bound: float,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> list[ReadResult]:
+        """Parts of one value as it was at `staleness_bound` or later, in s since the epoch.
+
+        Args:
+            key: of the value.
+            ranges: one or more.
+            staleness_bound: now, for `read` and `read_ranges`.
+            if_equal: as for `read`.
+            if_not_equal: as for `read`.
+
+        Returns:
+            One result for each range, all of one version of the value.
+        """
+
+    async def read(
+        self,
+        key: str,
+        byte_range: ByteRange = WHOLE,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        results = await self.read_ranges_as_of(
+            key, (byte_range,), time(), if_equal=if_equal, if_not_equal=if_not_equal
+        )
+        return results[0]
+
+    async def read_as_of(
+        self,
+        key: str,
+        byte_range: ByteRange,
+        staleness_bound: float,
+        *,
+        if_equal: bytes | None = None,
+        if_not_equal: bytes | None = None,
+    ) -> ReadResult:
+        results = await self.read_ranges_as_of(
+            key, (byte_range,), staleness_bound, if_equal=if_equal, if_not_equal=if_not_equal
+        )
+        return results[0]
+
+    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
+        return await self.read_ranges_as_of(key, ranges, time()) if ranges else []
 
 
 class BulkWrite(_Store):

@@ -285,7 +285,7 @@ def _damaged(
 async def _check_names(found: FoundDatabase, checked: TreeCheck) -> None:
     snapshot = await found.snapshot()
     try:
-        names, _ = await read_names(found.database.manifests)
+        names = await read_names(found.database.manifests)
         for name, generation in names.items():
             if await found.database.by_generation(snapshot, generation) is None:
                 text = f'the name "{name}" is of version {generation}, which is not there'

@@ -184,7 +184,7 @@ class _Compaction:
         versions.sort()
         if not versions:
             return _Plan([], [], 0)
-        names, _ = await read_names(self._database.manifests)
+        names = await read_names(self._database.manifests)
         wanted = self._request.retention.kept(versions, names.values())
         wanted |= {*(also or {})}
         config = snapshot.manifest.config
@@ -253,7 +253,7 @@ class _Compaction:
             if stored is not None:
                 dropped = {each.generation: each for each in plan.versions}
                 # A version may have got its name just before it was dropped.
-                names, _ = await read_names(database.manifests)
+                names = await read_names(database.manifests)
                 also = {
                     number: dropped[number] for number in names.values() if number in plan.dropped
                 }
@@ -267,7 +267,7 @@ class _Compaction:
     async def _foretold(
         self, files: Files, plan: _Plan, reached: Extents, leaving: list[bytes]
     ) -> CompactReport:
-        known, _ = await noticed(self._database.manifests)
+        known = await noticed(self._database.manifests)
         unreached = _names([path for path in files.own if path not in reached])
         now = time.time()
         due = [path for path in unreached if known.get(path, now) + self._request.grace_s <= now]
@@ -283,7 +283,7 @@ class _Compaction:
         unreached: list[str],
         deleted: list[str],
     ) -> CompactReport:
-        known, _ = await noticed(self._database.manifests)
+        known = await noticed(self._database.manifests)
         gone = set(deleted)
         waiting = [path for path in unreached if path not in gone]
         times = [known[path] for path in waiting if path in known]

@@ -2,64 +2,47 @@
 
 A store may not say how old a file is, and a file that nothing refers to may be that of a writer
 whose commit is about to come. So the first run that finds a file unreached only notes the time, in
-a document beside the manifest; a run that finds it unreached after the grace deletes it.
+a side document; a run that finds it unreached after the grace deletes it.
 
     {"unreached": {"d/0123…": 1735689600.0}}
 """
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Final
 
-from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.ocdbt.database import Place
-from tensorstore_py.plugin.kvstore import UNKNOWN, RetryPolicy, fan_out
+from tensorstore_py.kvstores.ocdbt.side_document import SideDocument
+from tensorstore_py.plugin.kvstore import fan_out
 
 __all__ = ["GARBAGE", "delete_due", "noticed"]
 
 #: The document's key, from the directory of the manifest.
 GARBAGE: Final = "unreached_files.json"
-_CONFLICTS: Final = RetryPolicy()
+_DOCUMENT: Final = SideDocument(
+    GARBAGE,
+    "unreached",
+    float,
+    "no document of unreached files; delete it: the grace of all files begins anew",
+)
 
 
-async def noticed(manifests: Place) -> tuple[dict[str, float], bytes]:
-    """When each file was found unreached, in s since 1970, and the document's generation.
+async def noticed(manifests: Place) -> dict[str, float]:
+    """When each file was found unreached, in s since 1970.
 
     Raises:
         DataLossError: the document is damaged; names it.
     """
-    store, root = manifests
-    result = await store.read(f"{root}{GARBAGE}")
-    if result.state != "value":
-        return {}, result.stamp.generation
-    try:
-        found = json.loads(bytes(result.value))["unreached"]
-        return {str(path): float(since) for path, since in found.items()}, result.stamp.generation
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataLossError(
-            f"{store.describe_key(root + GARBAGE)}: no document of unreached files; delete it: the "
-            "grace of all files begins anew"
-        ) from error
+    return await _DOCUMENT.read(manifests)
 
 
 async def _note(manifests: Place, unreached: list[str]) -> dict[str, float]:
     """Note what is unreached, and forget what is not, or not there any more."""
-    store, root = manifests
-    key = f"{root}{GARBAGE}"
-    attempts = _CONFLICTS.begin("change", lambda: store.describe_key(key), inline=store.inline)
-    while True:
-        known, generation = await noticed(manifests)
-        now = time.time()
-        after = {path: known.get(path, now) for path in sorted(unreached)}
-        if after == known:
-            return after
-        document = json.dumps({"unreached": after}, indent=1).encode() if after else None
-        stamp = await store.write(key, document, if_equal=generation)
-        if stamp.generation != UNKNOWN:
-            return after
-        await attempts.lost(generation)
+    now = time.time()
+    return await _DOCUMENT.change(
+        manifests, lambda known: {path: known.get(path, now) for path in unreached}
+    )
 
 
 async def delete_due(

@@ -260,7 +260,7 @@ async def _next_page(listing: AsyncIterator[Version]) -> list[Version]:
 
 async def _names_by_generation(database: Database) -> dict[int, tuple[str, ...]]:
     named: dict[int, tuple[str, ...]] = {}
-    for each, generation in (await read_names(database.manifests))[0].items():
+    for each, generation in (await read_names(database.manifests)).items():
         named[generation] = (*named.get(generation, ()), each)
     return named
 
@@ -407,7 +407,7 @@ def names(where: object, *, context: Context | None = None) -> Future[dict[str, 
     found = found_database(where, context)
 
     async def body() -> dict[str, int]:
-        named = (await read_names(found.database.manifests))[0]
+        named = await read_names(found.database.manifests)
         if not named:
             await found.snapshot()  # a mistyped place is no database without names
         return named

@@ -1,19 +1,17 @@
 """Names of versions: a small document beside the manifest.
 
-The format has no names, so they are in a file of their own, `version_names.json`, of which other
-libraries know nothing. It is replaced on the condition that it is still the one that was changed.
+The format has no names, so they are in a side document, `version_names.json`.
 
     {"names": {"released": 12}}
 """
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Final, TypeGuard
 
-from tensorstore_py.errors import DataLossError, NotFoundError, SpecError
-from tensorstore_py.plugin.kvstore import UNKNOWN, RetryPolicy
+from tensorstore_py.errors import NotFoundError, SpecError
+from tensorstore_py.kvstores.ocdbt.side_document import SideDocument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +23,9 @@ __all__ = ["NAMES", "change_names", "check_name", "generation_named", "is_name",
 #: The document's key, from the directory of the manifest.
 NAMES: Final = "version_names.json"
 _NAME: Final = re.compile(r"(?![vV](?:[\d.\-]|$))[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
-_CONFLICTS: Final = RetryPolicy()
+_DOCUMENT: Final = SideDocument(
+    NAMES, "names", int, "no document of names of versions; delete it to go on without names"
+)
 
 
 def is_name(text: object) -> TypeGuard[str]:
@@ -52,25 +52,13 @@ def check_name(text: object) -> str:
     )
 
 
-async def read_names(manifests: Place) -> tuple[dict[str, int], bytes]:
-    """The generation of each name, and the generation of the document.
+async def read_names(manifests: Place) -> dict[str, int]:
+    """The generation of each name.
 
     Raises:
         DataLossError: the document is damaged; names it.
     """
-    store, root = manifests
-    result = await store.read(f"{root}{NAMES}")
-    if result.state != "value":
-        return {}, result.stamp.generation
-    try:
-        found = json.loads(bytes(result.value))["names"]
-        names = {str(name): int(generation) for name, generation in found.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataLossError(
-            f"{store.describe_key(root + NAMES)}: no document of names of versions; "
-            "delete it to go on without names"
-        ) from error
-    return names, result.stamp.generation
+    return await _DOCUMENT.read(manifests)
 
 
 async def generation_named(manifests: Place, name: str) -> int:
@@ -80,7 +68,7 @@ async def generation_named(manifests: Place, name: str) -> int:
         NotFoundError: no version has that name.
         DataLossError: the document is damaged.
     """
-    names, _ = await read_names(manifests)
+    names = await read_names(manifests)
     if name in names:
         return names[name]
     known = ", ".join(sorted(names)[:20]) or "none has one"
@@ -96,15 +84,9 @@ async def change_names(manifests: Place, changes: Mapping[str, int | None]) -> d
     Returns:
         All names after the change.
     """
-    store, root = manifests
-    key = f"{root}{NAMES}"
-    attempts = _CONFLICTS.begin("change", lambda: store.describe_key(key), inline=store.inline)
-    while True:
-        names, generation = await read_names(manifests)
+
+    def changed(names: dict[str, int]) -> dict[str, int]:
         after = {**names, **changes}
-        kept = {name: after[name] for name in sorted(after) if after[name] is not None}
-        document = json.dumps({"names": kept}, indent=1).encode()
-        stamp = await store.write(key, document, if_equal=generation)
-        if stamp.generation != UNKNOWN:
-            return {name: each for name, each in kept.items() if each is not None}
-        await attempts.lost(generation)
+        return {name: generation for name, generation in after.items() if generation is not None}
+
+    return await _DOCUMENT.change(manifests, changed)

@@ -29,12 +29,11 @@ from tensorstore_py.plugin.kvstore import (
     BulkListing,
     BulkRead,
     ByteRange,
-    CachedRead,
     GroupedWrite,
     KeyRange,
     KvStore,
     ListEntry,
-    RangeRead,
+    RangeReadAsOf,
     ReadResult,
     ReferenceCopy,
     Registered,
@@ -92,10 +91,9 @@ class SharedDatabase:
 
 
 class OcdbtStore(
-    RangeRead,
+    RangeReadAsOf,
     BulkRead,
     BulkListing,
-    CachedRead,
     SegmentedWrite,
     GroupedWrite,
     ReferenceCopy,
@@ -145,41 +143,16 @@ class OcdbtStore(
             generation = await generation_named(self._database.manifests, text)
         return await self._database.sought(generation, time_ns, text)
 
-    async def read(
+    async def read_ranges_as_of(
         self,
         key: str,
-        byte_range: ByteRange = WHOLE,
-        *,
-        if_equal: bytes | None = None,
-        if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        ranges = (byte_range,)
-        return (await self._read(key, ranges, time.time(), if_equal, if_not_equal))[0]
-
-    async def read_as_of(
-        self,
-        key: str,
-        byte_range: ByteRange,
+        ranges: Sequence[ByteRange],
         staleness_bound: float,
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        ranges = (byte_range,)
-        return (await self._read(key, ranges, staleness_bound, if_equal, if_not_equal))[0]
-
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
-        return await self._read(key, ranges, time.time()) if ranges else []
-
-    async def _read(
-        self,
-        key: str,
-        ranges: Sequence[ByteRange],
-        since: float,
-        if_equal: bytes | None = None,
-        if_not_equal: bytes | None = None,
     ) -> list[ReadResult]:
-        tree, now = await self._tree(since)
+        tree, now = await self._tree(staleness_bound)
         value = await self._reader.find(tree, encode_key(key))
         generation = generation_of(value)
         stamp = TimestampedStorageGeneration(generation, now)

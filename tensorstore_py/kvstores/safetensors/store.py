@@ -20,10 +20,8 @@ from tensorstore_py.kvstores.safetensors.hierarchy import Hierarchy, Part
 from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
-    WHOLE,
     Buffer,
     ByteRange,
-    CachedRead,
     ChunkCache,
     KeyedLock,
     KeyRange,
@@ -31,7 +29,7 @@ from tensorstore_py.plugin.kvstore import (
     KvStoreField,
     KvStoreSpec,
     ListEntry,
-    RangeRead,
+    RangeReadAsOf,
     ReadResult,
     Resource,
     ResourceField,
@@ -201,7 +199,7 @@ def _parse_index(text: bytes) -> tuple[dict[str, str], dict[str, str]]:
     return weights, metadata if isinstance(metadata, dict) else {}
 
 
-class SafetensorsStore(RangeRead, CachedRead, KvStore):
+class SafetensorsStore(RangeReadAsOf, KvStore):
     """See the head of this file."""
 
     def __init__(self, headers: Headers) -> None:
@@ -212,41 +210,15 @@ class SafetensorsStore(RangeRead, CachedRead, KvStore):
         if self._base.identity is not None:
             self.identity = f"{self._base.identity}|{headers.key}|safetensors"
 
-    async def read(
+    async def read_ranges_as_of(
         self,
         key: str,
-        byte_range: ByteRange = WHOLE,
-        *,
-        if_equal: bytes | None = None,
-        if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        results = await self._read(key, (byte_range,), time.time(), if_equal, if_not_equal)
-        return results[0]
-
-    async def read_as_of(
-        self,
-        key: str,
-        byte_range: ByteRange,
+        ranges: Sequence[ByteRange],
         staleness_bound: float,
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        results = await self._read(key, (byte_range,), staleness_bound, if_equal, if_not_equal)
-        return results[0]
-
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> list[ReadResult]:
-        return await self._read(key, ranges, time.time()) if ranges else []
-
-    async def _read(
-        self,
-        key: str,
-        ranges: Sequence[ByteRange],
-        since: float,
-        if_equal: bytes | None = None,
-        if_not_equal: bytes | None = None,
     ) -> list[ReadResult]:
-        """Parts of the value as it was at `since` or later, in s since 1970."""
         found = await self._headers.latest()
         attempts = RetryPolicy().begin("read", partial(self.describe_key, key), inline=self.inline)
         while True:
@@ -262,11 +234,11 @@ class SafetensorsStore(RangeRead, CachedRead, KvStore):
                     continue
             else:
                 generation = NO_VALUE if found is None or value is None else found.generation
-            if found is not None and found.time >= since:
+            if found is not None and found.time >= staleness_bound:
                 if isinstance(value, Part):
                     return [_answer("unspecified", generation, found.time) for _ in ranges]
                 return _of_document(value, generation, ranges, if_equal, if_not_equal, found.time)
-            found = await self._headers.since(since)
+            found = await self._headers.since(staleness_bound)
             if found is None:
                 return [_answer("missing", NO_VALUE, time.time()) for _ in ranges]
 

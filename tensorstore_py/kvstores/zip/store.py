@@ -22,17 +22,15 @@ from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
     UNKNOWN,
-    WHOLE,
     Buffer,
     ByteRange,
-    CachedRead,
     ChunkCache,
     KeyRange,
     KvStore,
     KvStoreField,
     KvStoreSpec,
     ListEntry,
-    RangeRead,
+    RangeReadAsOf,
     ReadResult,
     Resource,
     ResourceField,
@@ -81,7 +79,7 @@ class _Kept(NamedTuple):
     size_bytes: int
 
 
-class ZipStore(RangeRead, CachedRead, WholeRewrite, KvStore):
+class ZipStore(RangeReadAsOf, WholeRewrite, KvStore):
     """See the head of this file.
 
     Args:
@@ -107,48 +105,22 @@ class ZipStore(RangeRead, CachedRead, WholeRewrite, KvStore):
         if base.identity is not None:
             self.identity = f"{base.identity}|{self._archive.key}|zip"
 
-    async def read(
+    async def read_ranges_as_of(
         self,
         key: str,
-        byte_range: ByteRange = WHOLE,
-        *,
-        if_equal: bytes | None = None,
-        if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        results = await self._read(key, (byte_range,), time.time(), if_equal, if_not_equal)
-        return results[0]
-
-    async def read_as_of(
-        self,
-        key: str,
-        byte_range: ByteRange,
+        ranges: Sequence[ByteRange],
         staleness_bound: float,
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        results = await self._read(key, (byte_range,), staleness_bound, if_equal, if_not_equal)
-        return results[0]
-
-    async def read_ranges(self, key: str, ranges: Sequence[ByteRange]) -> Results:
-        return await self._read(key, ranges, time.time()) if ranges else []
-
-    async def _read(
-        self,
-        key: str,
-        ranges: Sequence[ByteRange],
-        since: float,
-        if_equal: bytes | None = None,
-        if_not_equal: bytes | None = None,
     ) -> Results:
-        """Parts of the value as it was at `since` or later, in s since 1970."""
         directory = await self._archive.latest()
         attempts = RetryPolicy().begin("read", partial(self.describe_key, key), inline=self.inline)
         while True:
             entry = directory.keys.get(key)
             generation = NO_VALUE if entry is None else entry.generation
             unwanted = generation == if_not_equal or not holds(if_equal, generation)
-            fresh = directory.time >= since
+            fresh = directory.time >= staleness_bound
             if entry is not None and not unwanted:
                 try:
                     found = await self._archive.fetch(directory, entry, ranges, self._places)
@@ -159,13 +131,13 @@ class ZipStore(RangeRead, CachedRead, WholeRewrite, KvStore):
                     if found is not None:
                         return _values(found, generation)
                     await attempts.lost(directory.generation)
-                    since = time.time()
+                    staleness_bound = time.time()
             elif fresh:
                 state: Literal["missing", "unspecified"]
                 state = "missing" if entry is None else "unspecified"
                 stamp = TimestampedStorageGeneration(generation, directory.time)
                 return [ReadResult(state, b"", stamp.copy()) for _ in ranges]
-            directory = await self._archive.since(since)
+            directory = await self._archive.since(staleness_bound)
 
     async def write(
         self, key: str, value: Buffer | None, *, if_equal: bytes | None = None
