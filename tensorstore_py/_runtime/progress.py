@@ -20,6 +20,7 @@ from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._runtime.awaitable_bridge import loop_waiter
 from tensorstore_py._runtime.keyed_lock import Mutex
 
@@ -48,6 +49,7 @@ _TERMINAL_S: Final = 0.1
 _FILE_S: Final = 10.0
 
 
+@public
 class Progress(NamedTuple):
     """How far an operation has come: what `progress=` functions get.
 
@@ -201,6 +203,7 @@ class PartReporter(Reporter):
         self._whole.advance(size, chunks, arrays)
 
 
+@public
 class ProgressStream:
     """How far an operation is, for `async for` in any event loop.
 
