@@ -1,0 +1,104 @@
+"""What MkDocs calls while it builds the site: pages that are made, and pages that are changed.
+
+`docs/*.md` stays what it is on a forge. Made are the reference (from docstrings, models and parsers),
+the examples, and pages of the files at the top of the repository.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+import tensorstore_py as ts
+from scripts.site_pages.api_pages import api_pages
+from scripts.site_pages.command_pages import command_page
+from scripts.site_pages.examples import example_pages
+from scripts.site_pages.figures import drawn
+from scripts.site_pages.sources import LANGUAGES, PROJECT, ROOT, Sources
+from scripts.site_pages.spec_pages import spec_pages
+
+__all__ = ["on_config", "on_files", "on_page_markdown"]
+
+_PROMPTS: Final = re.compile(r"^( *```)python( *\n *>>> )", re.MULTILINE)
+_MEASURED: Final = re.compile(r"<!-- benchmark:begin -->\n(.*?)<!-- benchmark:end -->", re.DOTALL)
+_MARK: Final = "<!-- here: the measured table of README.md -->"
+
+
+class _Made:
+    """The pages that are made, once a build."""
+
+    def __init__(self) -> None:
+        self.sources = Sources()
+        self.python = api_pages()
+        self.specs = spec_pages(ts.json_schema())
+        self.examples = example_pages(ROOT / "examples")
+
+    def pages(self) -> Iterator[tuple[str, str]]:
+        """Path and Markdown of those in the navigation."""
+        for made in (self.python, self.specs, self.examples):
+            for path, (title, text) in made.items():
+                yield path, f"---\ntitle: {title!r}\n---\n\n{text}"
+        yield "reference/tspy.md", command_page()
+        for source, path in PROJECT.items():
+            yield path, self.sources.linked(self.sources.text(source), source, path)
+
+    def listings(self) -> Iterator[tuple[str, str]]:
+        """Path and Markdown of files of code that pages link to."""
+        for source, path in self.sources.shown.items():
+            language = LANGUAGES.get(f".{source.rpartition('.')[2]}", "text")
+            code = self.sources.text(source).rstrip()
+            yield path, f"# `{source}`\n\n````{language}\n{code}\n````\n"
+
+
+_made: _Made | None = None
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Makes the pages, and puts them into the navigation where it names their kind."""
+    global _made  # noqa: PLW0603 - MkDocs calls functions, one after the other
+    _made = _Made()
+    kinds = {
+        "made: python": list(_made.python),
+        "made: specs": list(_made.specs),
+        "made: examples": list(_made.examples),
+    }
+    config.nav = _expanded(config.nav, kinds)
+    return config
+
+
+def _expanded(nav: Any, kinds: dict[str, list[str]]) -> Any:  # Any: nested YAML
+    if isinstance(nav, dict):
+        return {title: _expanded(entry, kinds) for title, entry in nav.items()}
+    if isinstance(nav, list):
+        return [_expanded(entry, kinds) for entry in nav]
+    return kinds.get(nav, nav)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that are made."""
+    assert _made is not None
+    for path, text in _made.pages():
+        files.append(File.generated(config, path, content=text))
+    for path, text in _made.listings():
+        file = File.generated(config, path, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
+        files.append(file)
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Changes what only a forge understands: links to files, figures, consoles."""
+    assert _made is not None
+    path = page.file.src_uri
+    if page.file.generated_by is None:
+        markdown = _made.sources.linked(markdown, f"docs/{path}", path)
+    if _MARK in markdown:
+        measured = _MEASURED.search(_made.sources.text("README.md"))
+        assert measured is not None
+        table = _made.sources.linked(measured[1], "README.md", path)
+        markdown = markdown.replace(_MARK, table)
+    return drawn(_PROMPTS.sub(r"\1pycon\2", markdown))
