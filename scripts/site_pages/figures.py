@@ -7,14 +7,18 @@ Anything else is an error, never a figure that lacks a part. Colours are the sty
 
 from __future__ import annotations
 
+import html
 import re
+from pathlib import Path
 from typing import Final
 
 from scripts.site_pages.flowchart import flowchart
 from scripts.site_pages.sequence import sequence_diagram
 
-__all__ = ["drawn"]
+__all__ = ["drawn", "inlined"]
 
+_IMAGE: Final = re.compile(r"^!\[([^]]*)\]\(([\w/]+\.svg)\)$", re.MULTILINE)
+_STYLE: Final = re.compile(r"<style>.*?</style>", re.DOTALL)
 _BLOCK: Final = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -33,6 +37,21 @@ def drawn(markdown: str) -> str:
         (2, 1, False)
     """
     return _BLOCK.sub(lambda block: _figure(block[1]), markdown)
+
+
+def inlined(markdown: str, folder: Path) -> str:
+    """A page with its SVG files in it, in the colours of the style sheet.
+
+    Args:
+        folder: what the paths of images are relative to.
+    """
+
+    def replaced(image: re.Match[str]) -> str:
+        picture = _STYLE.sub("", (folder / image[2]).read_text(encoding="utf-8")).strip()
+        named = picture.replace('role="img"', f'role="img" aria-label="{html.escape(image[1])}"', 1)
+        return f'<div class="figure">{named}</div>'
+
+    return _IMAGE.sub(replaced, markdown)
 
 
 def _figure(source: str) -> str:

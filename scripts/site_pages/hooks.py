@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -18,15 +19,17 @@ import tensorstore_py as ts
 from scripts.site_pages.api_pages import api_pages
 from scripts.site_pages.command_pages import command_page
 from scripts.site_pages.examples import example_pages
-from scripts.site_pages.figures import drawn
+from scripts.site_pages.figures import drawn, inlined
 from scripts.site_pages.sources import LANGUAGES, PROJECT, ROOT, Sources
 from scripts.site_pages.spec_pages import spec_pages
 
 __all__ = ["on_config", "on_files", "on_page_markdown"]
 
 _PROMPTS: Final = re.compile(r"^( *```)python( *\n *>>> )", re.MULTILINE)
-_MEASURED: Final = re.compile(r"<!-- benchmark:begin -->\n(.*?)<!-- benchmark:end -->", re.DOTALL)
-_MARK: Final = "<!-- here: the measured table of README.md -->"
+#: Stands where the site shows a table of another page: what is measured is written down once.
+_TABLE: Final = re.compile(r"<!-- the table below \"(.+)\" of (\S+) -->")
+_CHOICES: Final = re.compile(r"^\[[^]]*\]\([^)]*\) · .*$", re.MULTILINE)
+_FIRST_TABLE: Final = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
 
 class _Made:
@@ -96,9 +99,30 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     path = page.file.src_uri
     if page.file.generated_by is None:
         markdown = _made.sources.linked(markdown, f"docs/{path}", path)
-    if _MARK in markdown:
-        measured = _MEASURED.search(_made.sources.text("README.md"))
-        assert measured is not None
-        table = _made.sources.linked(measured[1], "README.md", path)
-        markdown = markdown.replace(_MARK, table)
+    if path == "index.md":
+        page.meta["hide"] = ["navigation", "toc"]
+        markdown = _CHOICES.sub(lambda line: _buttons(line[0]), markdown, count=1)
+    markdown = _TABLE.sub(lambda mark: _table(mark[2], mark[1], path), markdown)
+    markdown = inlined(markdown, ROOT / "docs" / Path(path).parent)
     return drawn(_PROMPTS.sub(r"\1pycon\2", markdown))
+
+
+def _buttons(links: str) -> str:
+    """The first line of links of the landing page as buttons, the first of them in colour."""
+    first, *others = links.split(" · ")
+    each = [f"{first}{{ .md-button .md-button--primary }}"]
+    return " ".join([*each, *(f"{link}{{ .md-button }}" for link in others)])
+
+
+def _table(source: str, heading: str, path: str) -> str:
+    """The first table below a heading of a page.
+
+    Raises:
+        ValueError: there is none.
+    """
+    assert _made is not None
+    below = _made.sources.text(source).partition(f"{heading}\n")[2]
+    found = _FIRST_TABLE.search(below)
+    if found is None:
+        raise ValueError(f"{path}: {source} has no table below {heading!r}")
+    return _made.sources.linked(found[0], source, path)
