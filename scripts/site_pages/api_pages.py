@@ -153,8 +153,10 @@ def _index(pages: Mapping[str, Page], types: Iterable[str]) -> Page:
     lines = [
         "# Python",
         "",
-        "Every public name of `tensorstore_py` (`import tensorstore_py as ts`), and the modules "
-        "that are imported by themselves.",
+        (
+            "Every public name of `tensorstore_py`, by subject, and the modules beside it. Below, "
+            "`ts` is what `import tensorstore_py as ts` gives."
+        ),
         "",
     ]
     for file in [*SUBJECTS, *(each for each in ("more",) if each in pages)]:

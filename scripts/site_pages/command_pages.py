@@ -30,8 +30,7 @@ def command_page() -> str:
     lines = [
         "# The commands of `tspy`",
         "",
-        "What each command prints with `--help`. [The command line](../command_line.md) shows how "
-        "they are used.",
+        "What each prints with `--help`. How they are used: [Command line](../command_line.md).",
         "",
     ]
     for about, commands in COMMANDS.items():

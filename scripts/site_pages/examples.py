@@ -75,11 +75,16 @@ def _output(output: Json) -> str:
     for kind in ("text/html", "image/svg+xml"):
         if kind in data:
             markup = "\n".join(line for line in _joined(data[kind]).split("\n") if line.strip())
-            return f'<div class="notebook-output">\n{markup}\n</div>'
+            return _framed(markup)
     if "image/png" in data:
         png = _joined(data["image/png"]).replace("\n", "")
-        return f'<div class="notebook-output"><img alt="figure" src="data:image/png;base64,{png}"></div>'
+        return _framed(f'<img alt="figure" src="data:image/png;base64,{png}">')
     return _shown(_joined(data.get("text/plain", "")))
+
+
+def _framed(markup: str) -> str:
+    """What a cell gave, as it is; words in it are not what readers search for."""
+    return f'<div class="notebook-output" data-search-exclude>\n{markup}\n</div>'
 
 
 def _shown(text: str) -> str:

@@ -1,8 +1,9 @@
 """Mermaid figures as SVG, so that the site needs no script to draw them.
 
-A forge draws the blocks of language `mermaid` itself; here they are drawn when the site is built. What
-is understood is what the pages use: flowcharts (`flowchart`) and sequence diagrams (`sequence`).
-Anything else is an error, never a figure that lacks a part. Colours are the style sheet's.
+A forge draws the blocks of language `mermaid` itself; here they are drawn when the site is built.
+What is understood is what the pages use: flowcharts (`flowchart`) and sequence diagrams
+(`sequence`). Anything else is an error, never a figure that lacks a part. Colours are the style
+sheet's.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def inlined(markdown: str, folder: Path) -> str:
     """A page with its SVG files in it, in the colours of the style sheet.
 
     Args:
+        markdown: the page.
         folder: what the paths of images are relative to.
     """
 

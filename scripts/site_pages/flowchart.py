@@ -59,6 +59,10 @@ def flowchart(lines: list[str], *, downwards: bool) -> str:
     for _ in nodes:  # the longest way to each node
         for edge in edges:
             nodes[edge.end].layer = max(nodes[edge.end].layer, nodes[edge.start].layer + 1)
+    for name, node in nodes.items():  # what nothing leads to is just above what it leads to
+        if not any(edge.end == name for edge in edges):
+            below = [nodes[edge.end].layer for edge in edges if edge.start == name]
+            node.layer = min(below, default=1) - 1
     width, height = _place(nodes, edges, downwards)
     parts = [_drawn_edge(nodes, edge, downwards) for edge in edges]
     return picture(width, height, parts + [_drawn_node(node) for node in nodes.values()])

@@ -43,9 +43,7 @@ def _chunks() -> str:
             parts.append(_square(*at, 3, 3, "shard"))
             name = [f"c/{row}/{column}"]
             parts.append(label(at[0] + 6, at[1] + 12, name, anchor="start"))
-    parts.append(
-        box(left + 2.4 * _CELL, top + 1.5 * _CELL, 1.3 * _CELL, 1.9 * _CELL, "wanted")
-    )
+    parts.append(box(left + 2.4 * _CELL, top + 1.5 * _CELL, 1.3 * _CELL, 1.9 * _CELL, "wanted"))
     said = (
         (40.0, "the region that is wanted", "wanted"),
         (84.0, "chunks that are read and decoded: 6 of 54", "read"),

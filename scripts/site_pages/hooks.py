@@ -1,7 +1,7 @@
 """What MkDocs calls while it builds the site: pages that are made, and pages that are changed.
 
-`docs/*.md` stays what it is on a forge. Made are the reference (from docstrings, models and parsers),
-the examples, and pages of the files at the top of the repository.
+`docs/*.md` stays what it is on a forge. Made are the reference (from docstrings, models and
+parsers), the examples, and pages of the files at the top of the repository.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
@@ -20,7 +20,7 @@ from scripts.site_pages.api_pages import api_pages
 from scripts.site_pages.command_pages import command_page
 from scripts.site_pages.examples import example_pages
 from scripts.site_pages.figures import drawn, inlined
-from scripts.site_pages.sources import LANGUAGES, PROJECT, ROOT, Sources
+from scripts.site_pages.sources import LANGUAGES, PROJECT, ROOT, Sources, outside_of_code
 from scripts.site_pages.spec_pages import spec_pages
 
 __all__ = ["on_config", "on_files", "on_page_markdown"]
@@ -28,6 +28,8 @@ __all__ = ["on_config", "on_files", "on_page_markdown"]
 _PROMPTS: Final = re.compile(r"^( *```)python( *\n *>>> )", re.MULTILINE)
 #: Stands where the site shows a table of another page: what is measured is written down once.
 _TABLE: Final = re.compile(r"<!-- the table below \"(.+)\" of (\S+) -->")
+_ROW: Final = re.compile(r"^ *\|.*\|$", re.MULTILINE)
+_CODE: Final = re.compile(r"(`+)(.+?)\1")
 _CHOICES: Final = re.compile(r"^\[[^]]*\]\([^)]*\) · .*$", re.MULTILINE)
 _FIRST_TABLE: Final = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
@@ -70,16 +72,18 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         "made: specs": list(_made.specs),
         "made: examples": list(_made.examples),
     }
-    config.nav = _expanded(config.nav, kinds)
+    nav = _expanded(config.nav, kinds)
+    assert isinstance(nav, list)
+    config.nav = nav
     return config
 
 
-def _expanded(nav: Any, kinds: dict[str, list[str]]) -> Any:  # Any: nested YAML
+def _expanded(nav: object, kinds: dict[str, list[str]]) -> object:
     if isinstance(nav, dict):
         return {title: _expanded(entry, kinds) for title, entry in nav.items()}
     if isinstance(nav, list):
         return [_expanded(entry, kinds) for entry in nav]
-    return kinds.get(nav, nav)
+    return kinds.get(nav, nav) if isinstance(nav, str) else nav
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -104,7 +108,13 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         markdown = _CHOICES.sub(lambda line: _buttons(line[0]), markdown, count=1)
     markdown = _TABLE.sub(lambda mark: _table(mark[2], mark[1], path), markdown)
     markdown = inlined(markdown, ROOT / "docs" / Path(path).parent)
+    markdown = outside_of_code(markdown, lambda text: _ROW.sub(_unescaped, text))
     return drawn(_PROMPTS.sub(r"\1pycon\2", markdown))
+
+
+def _unescaped(row: re.Match[str]) -> str:
+    """A row of a table without backslashes before bars in code: a forge needs them."""
+    return _CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0])
 
 
 def _buttons(links: str) -> str:

@@ -1,4 +1,4 @@
-"""Sequence diagrams of Mermaid as SVG: lifelines, messages, notes, and frames around some of them."""
+"""Sequence diagrams of Mermaid as SVG: lifelines, messages, notes, and frames around them."""
 
 from __future__ import annotations
 

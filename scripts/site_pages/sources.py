@@ -1,7 +1,7 @@
 """Which file of the repository is which page of the site, and links between them.
 
-Pages link to files as they lie in the repository, so that they can be read on a forge. On the site a
-link leads to the page that shows the file; where there is none, its text stays and the link goes.
+Pages link to files as they lie in the repository, so that they can be read on a forge. On the site
+a link leads to the page that shows the file; where there is none, only its text stays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ROOT", "Sources"]
+__all__ = ["LANGUAGES", "PROJECT", "ROOT", "Sources", "links", "outside_of_code"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 

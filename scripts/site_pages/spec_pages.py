@@ -37,7 +37,7 @@ PAGES: Final = (
     _Page(
         "drivers",
         "Drivers",
-        'What an array is stored as, or made of: the member `"driver"` of a spec names one of these.',
+        'What an array is stored as, or made of: the member `"driver"` of a spec names one.',
         ("Driver.",),
         "[Specs](../../specs.md), [Formats](../../formats.md)",
     ),
@@ -51,8 +51,8 @@ PAGES: Final = (
     _Page(
         "context",
         "Context and resources",
-        "What open arrays share: limits, caches, credentials. Each is a key of `context`, alone or as "
-        "`kind#name`, and a member of the specs that use it.",
+        "What open arrays share: limits, caches, credentials. Each is a key of `context`, alone or "
+        "as `kind#name`, and a member of the specs that use it.",
         ("Context", "Resource."),
         "[Contexts and resources](../../specs.md#contexts-and-resources)",
     ),
@@ -108,6 +108,8 @@ _CHOICES: Final = ("Driver", "KvstoreDriver", "Codec", "CodecSpec", "Step", "Eng
 #: In descriptions: JSON objects and lists, URLs.
 _CODE: Final = re.compile(r"(\{[^{}]+\}|\[[^][]+\]|[a-z0-9]+://[^\s,]*[^\s,.:])")
 _MARKUP: Final = re.compile(r"([\\*_<\[{`])")
+#: Members that say which definition it is.
+_TAGS: Final = ("driver", "id", "kind", "name", "operation", "type")
 #: Members of files, which say nothing.
 _NOTES: Final = ("$schema", "$comment")
 
@@ -228,7 +230,7 @@ class _Writer:
         for each in (definition, *definition.get("anyOf", ())):
             required = each.get("required", ())
             for member, form in each.get("properties", {}).items():
-                if member in _NOTES or (not prefix and "const" in form):
+                if member in _NOTES or (not prefix and member in _TAGS and "const" in form):
                     continue
                 name = f"{prefix}{member}"
                 default = "**required**" if member in required else _default(form)
