@@ -115,8 +115,8 @@ def api_pages() -> dict[str, Page]:
     rooms = {name for name in ts.__all__ if isinstance(getattr(ts, name), ModuleType)}
     rest = set(ts.__all__) - listed - errors - types - rooms - {"dtype", "DTypeLike", "Unit"}
     pages = {}
-    for file, (title, names) in SUBJECTS.items():
-        pages[file] = Page(title, _page(title, "", "tensorstore_py", names))
+    for file, (title, listed_there) in SUBJECTS.items():
+        pages[file] = Page(title, _page(title, "", "tensorstore_py", listed_there))
     about = f"{_table_of_types(types)}\n"
     pages["data_types"] = Page(
         "Data types", _page("Data types", about, "tensorstore_py", ("dtype", "DTypeLike", "Unit"))
@@ -128,8 +128,8 @@ def api_pages() -> dict[str, Page]:
         names = _source(room).names
         others = _of_others(module, names) if room.startswith("plugin.") else {}
         if others:
-            listed_there = ", ".join(f"`{name}` (`{origin}`)" for name, origin in others.items())
-            about = f"{about} Besides what is below, from other libraries: {listed_there}."
+            passed_on = ", ".join(f"`{name}` (`{origin}`)" for name, origin in others.items())
+            about = f"{about} Besides what is below, from other libraries: {passed_on}."
         own = [name for name in names if name not in others]
         pages[room.replace(".", "_")] = Page(title, _page(f"`{module}`", about, module, own))
     index = _index(pages, types)

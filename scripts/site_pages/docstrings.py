@@ -1,4 +1,4 @@
-"""Docstrings as mkdocstrings reads them: `Example:` is a section, as `Examples:` is."""
+"""Docstrings as mkdocstrings reads them: `Example:` is a section, and names are links."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any, Final
 
 from griffe import Extension, Object
 
-__all__ = ["ExampleSections"]
+from scripts.site_pages.references import with_references
+
+__all__ = ["HouseStyle"]
 
 _HEAD: Final = re.compile(r"^( *)Example:$", re.MULTILINE)
 
 
-class ExampleSections(Extension):
-    """Has the sections of examples recognized."""
+class HouseStyle(Extension):
+    """Makes of this package's docstrings what the handler knows."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:  # Any: what griffe passes on
-        """Renames the section."""
+        """Changes a docstring before it is parsed."""
         if obj.docstring is not None:
-            obj.docstring.value = _HEAD.sub(r"\1Examples:", obj.docstring.value)
+            text = _HEAD.sub(r"\1Examples:", obj.docstring.value)
+            obj.docstring.value = with_references(text)

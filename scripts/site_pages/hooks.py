@@ -20,6 +20,7 @@ from scripts.site_pages.api_pages import api_pages
 from scripts.site_pages.command_pages import command_page
 from scripts.site_pages.examples import example_pages
 from scripts.site_pages.figures import drawn, inlined
+from scripts.site_pages.references import with_references
 from scripts.site_pages.sources import LANGUAGES, PROJECT, ROOT, Sources, outside_of_code
 from scripts.site_pages.spec_pages import spec_pages
 
@@ -108,7 +109,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         markdown = _CHOICES.sub(lambda line: _buttons(line[0]), markdown, count=1)
     markdown = _TABLE.sub(lambda mark: _table(mark[2], mark[1], path), markdown)
     markdown = inlined(markdown, ROOT / "docs" / Path(path).parent)
-    markdown = outside_of_code(markdown, lambda text: _ROW.sub(_unescaped, text))
+    markdown = outside_of_code(markdown, lambda text: with_references(_ROW.sub(_unescaped, text)))
     return drawn(_PROMPTS.sub(r"\1pycon\2", markdown))
 
 

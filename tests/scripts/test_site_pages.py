@@ -1,15 +1,27 @@
 """The pages of the site that are made: nothing that they are made of is missing on them."""
 
+import doctest
 import html
 import re
 import statistics
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-import yaml
 
 import tensorstore_py as ts
-from scripts.site_pages import api_pages, check, command_pages, figures, grids, sources, spec_pages
+from scripts.site_pages import (
+    api_pages,
+    check,
+    command_pages,
+    figures,
+    grids,
+    references,
+    sources,
+    spec_pages,
+)
 from scripts.site_pages.examples import example_pages
 from tensorstore_py.cli.main import COMMANDS
 from tests.house.sources import ROOT
@@ -197,13 +209,40 @@ def test_the_table_of_the_front_page_is_that_of_the_measurements() -> None:
             assert cell == measured[workload, layout], (workload, layout)
 
 
-def test_strictness_is_switched_on() -> None:
-    class Loader(yaml.SafeLoader):
-        """Reads the one tag of Python's that the file has as nothing."""
+@pytest.mark.parametrize(
+    ("page", "wrong"),
+    [
+        ("[to](index.md#nowhere)", "does not contain an anchor"),
+        ("[to](gone.md)", "not found among documentation files"),
+        ("[to](/index.md)", "absolute link"),
+        ("[to](index.md)", ""),
+    ],
+)
+def test_what_is_wrong_on_a_page_ends_the_build(tmp_path: Path, page: str, wrong: str) -> None:
+    """With the options and the checks with which the site is built."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    checks = settings.partition("\nvalidation:\n")[2].partition("\n\n")[0]
+    script = (ROOT / "scripts/site").read_text(encoding="utf-8")
+    found = re.search(r"-m mkdocs build (.*) --site-dir", script)
+    assert found
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text("# Home\n", "utf-8")
+    (tmp_path / "docs/a.md").write_text(f"# A page\n\n{page}\n", "utf-8")
+    (tmp_path / "mkdocs.yml").write_text(f"site_name: a\nvalidation:\n{checks}\n", "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", *found[1].split()],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
 
-    Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
-    validation = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)["validation"]
+    assert (done.returncode == 0) == (not wrong), done.stderr
+    assert wrong in done.stderr
 
-    assert set(validation["links"].values()) == {"warn"}
-    assert validation["nav"]["omitted_files"] == "warn"
-    assert "--strict" in (ROOT / "scripts/site").read_text(encoding="utf-8")
+
+@pytest.mark.parametrize(
+    "module", [api_pages, command_pages, figures, references, spec_pages], ids=lambda m: m.__name__
+)
+def test_examples_of_these_modules_run(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+
+    assert found.attempted
+    assert not found.failed
