@@ -51,6 +51,7 @@ __all__ = [
     "entries_in",
     "find_keys",
     "local_path",
+    "named",
     "store_at",
     "tried",
     "whole_store",
@@ -207,7 +208,7 @@ def find_keys(text: str, context: Context) -> Keys:
         UnsupportedError: it names a tree, and the store cannot list.
     """
     store = store_at(text, context)
-    name = _name(text, store)
+    name = named(text, store)
     if store.path and not store.path.endswith("/"):
         if _is_key(store):
             return Keys(name, store, tree=False)
@@ -233,7 +234,8 @@ def _is_key(store: KvStore) -> bool:
     return store.read("", byte_range=slice(0, 0)).result().state == "value"
 
 
-def _name(text: str, store: KvStore) -> str:
+def named(text: str, store: KvStore) -> str:
+    """How to name a place to a person: as it was typed if it is local, and without secrets."""
     if "://" not in text and text.lstrip()[:1] != "{":
         return text
     return described(store.spec().model)

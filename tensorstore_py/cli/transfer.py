@@ -24,6 +24,7 @@ from tensorstore_py.cli.keys import (
     counted_keys,
     find_keys,
     local_path,
+    named,
     store_at,
 )
 from tensorstore_py.cli.output import add_json
@@ -145,7 +146,7 @@ def prepared(options: argparse.Namespace) -> Transfer:
             target += "/"
     elif not target.path or target.path.endswith("/"):
         target += source.store.path.rstrip("/").rpartition("/")[2]
-    name = options.target
+    name = named(options.target, target)
     if not source.tree and name.endswith("/"):
         name += target.path.rpartition("/")[2]
     check_apart(source, target, name)
