@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bar",
+    "Drawing",
     "PartReporter",
     "PlainLine",
     "Progress",
     "ProgressLike",
     "ProgressStream",
     "Reporter",
+    "RichBar",
 ]
 
 #: What `progress=` takes: a function, True for a bar, False or None for nothing.
@@ -94,6 +96,8 @@ class Progress(NamedTuple):
         return chunks + arrays
 
     def __str__(self) -> str:
+        if not self.bytes_total:
+            return f"{self.fraction:.0%}: {self.counts}"
         done, total = (f"{size / 2**20:.1f}" for size in (self.bytes_done, self.bytes_total))
         return f"{self.fraction:.0%}: {done} of {total} MiB, {self.counts}"
 
@@ -281,7 +285,7 @@ class Bar:
     ) -> None:
         self._title = title
         self._drawings: list[Callable[[str, Progress], Drawing]] = (
-            [_Tqdm, _Rich, PlainLine] if drawings is None else drawings
+            [_Tqdm, RichBar, PlainLine] if drawings is None else drawings
         )
         self._drawing: Drawing | None = None
         self._closed = False
@@ -399,8 +403,11 @@ class _Tqdm:
         self._bar.close()
 
 
-class _Rich:
-    """A bar of rich, drawn by the threads that report, and by none of its own."""
+class RichBar:
+    """A bar of rich on standard error, drawn by the threads that report, and by none of its own.
+
+    Raises ImportError: rich is not installed.
+    """
 
     __slots__ = ("_drawn", "_progress", "_task")
 
@@ -428,6 +435,7 @@ class _Rich:
         )
 
     def show(self, progress: Progress) -> None:
+        """Draw it, if the last time is long enough ago."""
         self._progress.update(
             self._task,
             total=progress.bytes_total,
@@ -440,6 +448,7 @@ class _Rich:
             self._progress.refresh()
 
     def close(self) -> None:
+        """Draw the last state."""
         self._progress.refresh()
         self._progress.stop()
 

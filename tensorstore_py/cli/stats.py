@@ -6,7 +6,6 @@ NaN and NaT are passed over, and counted. Each chunk is read once, and a few are
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,12 +13,15 @@ import numpy as np
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._compute.reduce import reduce
 from tensorstore_py.cli.exit_codes import DONE, FAILED
-from tensorstore_py.cli.found import add_target, arrays, find
+from tensorstore_py.cli.facts import problem_lines
+from tensorstore_py.cli.found import add_trusted_target, arrays, find, trusted
 from tensorstore_py.cli.output import add_json, examples, printed, table
+from tensorstore_py.cli.progress import add_progress, metered
 from tensorstore_py.errors import TensorStoreError
 
 if TYPE_CHECKING:
     from tensorstore_py._compute.reductions import Reduction
+    from tensorstore_py._runtime.progress import ProgressLike
     from tensorstore_py.cli.found import Entry
 
 __all__ = ["add", "run"]
@@ -33,9 +35,10 @@ _COLUMNS = ("array", "elements", "nan", "fill", "min", "max", "mean", "std",
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser)
+    add_trusted_target(parser)
     parser.add_argument("--quantiles", action="store_true",
                         help="also where 1, 25, 50, 75 and 99 percent are below")  # fmt: skip
+    add_progress(parser)
     add_json(parser)
     examples(
         parser,
@@ -47,7 +50,13 @@ def run(options: argparse.Namespace) -> int:
     """Print the figures; 1 if an array is damaged."""
 
     def work() -> list[Facts]:
-        return [_facts(each, options.quantiles) for each in arrays(find(options.target))]
+        asked = list(arrays(find(trusted(options.target, options))))
+        found = []
+        with metered(options, "stats", [each.nbytes for each in asked]) as meter:
+            for number, each in enumerate(asked):
+                found.append(_facts(each, options.quantiles, meter.part(number)))
+                meter.finish(number)
+        return found
 
     def code(rows: list[Facts]) -> int:
         return FAILED if any("problem" in row for row in rows) else DONE
@@ -55,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     return printed(options, work, _text, code)
 
 
-def _facts(entry: Entry, quantiles: bool) -> Facts:
+def _facts(entry: Entry, quantiles: bool, progress: ProgressLike) -> Facts:
     if not isinstance(entry.found, TensorStore):
         return {"array": entry.name, "problem": entry.problem}
     array = entry.found
@@ -63,7 +72,7 @@ def _facts(entry: Entry, quantiles: bool) -> Facts:
     try:
         found = reduce(
             array, _reductions(array, quantiles), skipna=True, q=_QUANTILES,
-            progress=sys.stderr.isatty(),
+            progress=progress,
         ).result()  # fmt: skip
     except TensorStoreError as error:
         return told | {"problem": str(error)}
@@ -117,9 +126,8 @@ def _plain(value: object) -> object:
 
 def _text(rows: list[Facts]) -> str:
     whole = [row for row in rows if "problem" not in row]
-    text = table(_COLUMNS, [_cells(row) for row in whole], _COLUMNS[1:])
-    problems = [f"{row['array'] or '.'}: {row['problem']}" for row in rows if "problem" in row]
-    return "\n".join(filter(None, [text, *problems]))
+    text = table(_COLUMNS, [_cells(row) for row in whole], _COLUMNS[1:], {"array": "array"})
+    return "\n".join(filter(None, [text, *problem_lines(rows, "array")]))
 
 
 def _cells(row: Facts) -> list[str]:
