@@ -304,8 +304,8 @@ def levels(
     return inside
 
 
-def together(starts: Iterable[Callable[[], Future[Any]]]) -> list[Any]:
-    """What operations give, or why they failed, in order; a few are under way at a time."""
+def together(starts: Iterable[Callable[[], Future[Any]]], at_a_time: int = _AT_A_TIME) -> list[Any]:
+    """What operations give, or why they failed, in order; so many are under way at a time."""
     found: list[Any] = []  # Any: what they give, each its own kind
     waiting: deque[Future[Any]] = deque()
 
@@ -322,7 +322,7 @@ def together(starts: Iterable[Callable[[], Future[Any]]]) -> list[Any]:
             while waiting:
                 take()
             found.append(error)
-        if len(waiting) >= _AT_A_TIME:
+        if len(waiting) >= at_a_time:
             take()
     while waiting:
         take()
