@@ -24,6 +24,7 @@ from tensorstore_py._api.spec import Spec, load_spec
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.store_abilities import list_directory
+from tensorstore_py._spec.json_value import parse_json_text
 from tensorstore_py.cli.places import add_trust, place, trust
 from tensorstore_py.cli.selection import Selection, parse_selection, split_selection
 from tensorstore_py.errors import (
@@ -137,7 +138,9 @@ def trusted(asked: Target, options: argparse.Namespace) -> Target:
         return asked
     where = asked.where
     if not isinstance(where, Path):
-        return asked._replace(where=Spec(where, trust=may))
+        is_json = isinstance(where, str) and where.lstrip()[:1] == "{"
+        json = parse_json_text(where) if isinstance(where, str) and is_json else where
+        return asked._replace(where=Spec(json, trust=may))
     KvStore.Spec(where, trust=may)
     if where.suffix == ".json" and where.is_file():
         return asked._replace(where=load_spec(where, trust=may))
