@@ -293,6 +293,12 @@ class ChunkedDriver(Driver, Generic[M]):
         """Which chunk (shard) a key below the array's path holds; None: it holds none."""
         return self._current().source.cell(key)
 
+    def key_at(self, position: Sequence[int]) -> str:
+        """The key of the chunk (shard, where sharded) that an element is in, stored or not."""
+        known = self._current()
+        cell = tuple(axis.cell(at) for axis, at in zip(known.array.grid, position, strict=False))
+        return known.source.key(cell)
+
     def spec(self) -> ArrayFormat[M]:
         with suppress(FailedPreconditionError):  # then it is of what it was
             self._current()

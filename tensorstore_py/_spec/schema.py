@@ -20,7 +20,8 @@ from typing import (
 )
 
 from tensorstore_py._display.codec_words import codec_words
-from tensorstore_py._display.drawing import Axis, drawing
+from tensorstore_py._display.drawing import drawing
+from tensorstore_py._display.geometry import Axis
 from tensorstore_py._display.info import rows
 from tensorstore_py._display.markup import element
 from tensorstore_py._display.page import page
