@@ -79,6 +79,7 @@ from tensorstore_py._plan.plan import Plan, plan
 from tensorstore_py._runtime.future import Future, FutureLike, Promise, WriteFutures
 from tensorstore_py._runtime.handle import stands_for as _stands_for
 from tensorstore_py._runtime.progress import Progress, ProgressStream
+from tensorstore_py._serving.serve import serve
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.context import Context
@@ -285,6 +286,7 @@ __all__ = [
     "pyramid",
     "rechunk",
     "reduce",
+    "serve",
     "stack",
     "string",
     "uint8",

@@ -34,6 +34,8 @@ from tensorstore_py.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tensorstore_py._spec.context import Context
+
 __all__ = [
     "Entry",
     "Found",
@@ -125,8 +127,8 @@ def _in_archive(path: Path) -> object:
     return path
 
 
-def find(asked: Target) -> Found:
-    """What is there.
+def find(asked: Target, context: Context | None = None) -> Found:
+    """What is there; opened in a context of its own if none is given.
 
     Raises:
         NotFoundError: nothing.
@@ -135,7 +137,7 @@ def find(asked: Target) -> Found:
         IndexingError: a selection of what the array has not.
         TensorStoreError: why the store could not be asked, or metadata not read.
     """
-    found = _at(asked.where)
+    found = _at(asked.where, context)
     if asked.selection is None:
         return found
     if isinstance(found, TensorStore):
@@ -153,20 +155,20 @@ def kind_of(found: Found) -> str:
     return "group" if isinstance(found, Group) else "directory"
 
 
-def _at(where: object) -> Found:
+def _at(where: object, context: Context | None = None) -> Found:
     try:
-        return open_array(where, read=True).result()
+        return open_array(where, read=True, context=context).result()
     except (MismatchError, NotFoundError) as error:
         missing = error
     with suppress(NotFoundError, SpecError, UnsupportedError):
-        return Group.open(where).result()
-    directory = _directory(where)
+        return Group.open(where, context=context).result()
+    directory = _directory(where, context)
     if directory is None:
         raise missing
     return directory
 
 
-def _directory(where: object) -> KvStore | None:
+def _directory(where: object, context: Context | None) -> KvStore | None:
     """The keys below a place; None if there are none."""
     if isinstance(where, Path) and not where.is_dir():
         return None
@@ -175,7 +177,7 @@ def _directory(where: object) -> KvStore | None:
         store = getattr(model, "kvstore", None)
         if store is None or model.driver != "auto":
             return None
-        found = KvStore.open(KvStore.Spec.of(store)).result()
+        found = KvStore.open(KvStore.Spec.of(store), context=context).result()
         if found.path and not found.path.endswith("/"):
             found = found + "/"
         return found if _names(found) else None

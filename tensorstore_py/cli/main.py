@@ -39,6 +39,9 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "rechunk": "copy with other chunks",
         "migrate": "turn Zarr 1 and 2 into 3",
     },
+    "share": {
+        "serve": "serve arrays over HTTP, for viewers, browsers and other programs",
+    },
     "databases and checkpoints": {
         "ocdbt": "look after OCDBT databases",
         "orbax": "look into checkpoints of Orbax; safetensors and back",
