@@ -7,6 +7,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 
     cli | testing                          the command line; door 3, for test authors
     _jobs                                  job files: their schema, plans and runs
+    _serving                               HTTP servers of this process
     multiscale | ocdbt | orbax             OME-Zarr images; databases; checkpoints
     zarr | typing                          zarr-python's names; specs' types
     _compute | _conversion                 reductions, pyramids; copies, migrations of hierarchies
@@ -102,6 +103,7 @@ if _typing.TYPE_CHECKING:
     from tensorstore_py._plan.plan import Plan, plan
     from tensorstore_py._runtime.future import Future, FutureLike, Promise, WriteFutures
     from tensorstore_py._runtime.progress import Progress, ProgressStream
+    from tensorstore_py._serving.serve import serve
     from tensorstore_py._spec.chunk_layout import ChunkLayout
     from tensorstore_py._spec.codec_spec import CodecSpec
     from tensorstore_py._spec.context import Context
@@ -183,6 +185,7 @@ _WRITTEN_IN = {
     "_plan.plan": "Plan plan",
     "_runtime.future": "Future FutureLike Promise WriteFutures",
     "_runtime.progress": "Progress ProgressStream",
+    "_serving.serve": "serve",
     "_spec.chunk_layout": "ChunkLayout",
     "_spec.codec_spec": "CodecSpec",
     "_spec.context": "Context",
@@ -354,6 +357,7 @@ __all__ = [
     "pyramid",
     "rechunk",
     "reduce",
+    "serve",
     "stack",
     "string",
     "uint8",

@@ -5,6 +5,7 @@ it, is here, so that a moved module is followed in one place.
 """
 
 import asyncio
+from importlib import import_module
 from types import SimpleNamespace
 
 from tensorstore_py._api import blockwise, transfer
@@ -21,6 +22,7 @@ __all__ = [
     "count_helpers",
     "do_computations_at_once",
     "leave_to_callers",
+    "local_server",
     "looks_for_packages_again",
     "set_block_bytes",
     "set_group_bytes",
@@ -50,6 +52,11 @@ def set_transfer_piece_bytes(monkeypatch, size):
 def windows_allows(part):
     """Whether a part of a key can be the name of a file on Windows."""
     return transfer._windows_allows(part)
+
+
+def local_server():
+    """The class of HTTP servers of this process, which takes aiohttp."""
+    return import_module("tensorstore_py._serving.local_server").LocalServer
 
 
 def leave_to_callers(monkeypatch):

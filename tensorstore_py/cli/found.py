@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from tensorstore_py._runtime.future import Future
 
+    from tensorstore_py._spec.context import Context
+
 __all__ = [
     "Entry",
     "Found",
@@ -176,8 +178,8 @@ def _in_archive(path: Path) -> object:
     return path
 
 
-def find(asked: Target) -> Found:
-    """What is there.
+def find(asked: Target, context: Context | None = None) -> Found:
+    """What is there; opened in a context of its own if none is given.
 
     Raises:
         NotFoundError: nothing.
@@ -186,7 +188,7 @@ def find(asked: Target) -> Found:
         IndexingError: a selection of what the array has not.
         TensorStoreError: why the store could not be asked, or metadata not read.
     """
-    found = _at(asked.where)
+    found = _at(asked.where, context)
     if asked.selection is None:
         return found
     if isinstance(found, TensorStore):
@@ -204,9 +206,9 @@ def kind_of(found: Found) -> str:
     return "group" if isinstance(found, Group) else "directory"
 
 
-def _at(where: object) -> Found:
+def _at(where: object, context: Context | None = None) -> Found:
     try:
-        return open_array(where, read=True).result()
+        return open_array(where, read=True, context=context).result()
     except (MismatchError, NotFoundError) as error:
         missing: TensorStoreError = error
     except SpecError as error:
@@ -214,14 +216,14 @@ def _at(where: object) -> Found:
             raise
         missing = error  # a file that is no spec may be known by its content
     with suppress(NotFoundError, SpecError, UnsupportedError):
-        return Group.open(where).result()
-    directory = _directory(where)
+        return Group.open(where, context=context).result()
+    directory = _directory(where, context)
     if directory is None:
         raise missing
     return directory
 
 
-def _directory(where: object) -> KvStore | None:
+def _directory(where: object, context: Context | None) -> KvStore | None:
     """The keys below a place; None if there are none."""
     if isinstance(where, Path) and not where.is_dir():
         return None
@@ -230,7 +232,7 @@ def _directory(where: object) -> KvStore | None:
         store = getattr(model, "kvstore", None)
         if store is None or model.driver != "auto":
             return None
-        found = KvStore.open(KvStore.Spec.of(store)).result()
+        found = KvStore.open(KvStore.Spec.of(store), context=context).result()
         if found.path and not found.path.endswith("/"):
             found = found + "/"
         return found if _begin_names(found).result() else None

@@ -44,6 +44,9 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "mv": "move keys and trees of keys",
         "rm": "delete keys and trees of keys",
     },
+    "share": {
+        "serve": "serve arrays over HTTP, for viewers, browsers and other programs",
+    },
     "databases and checkpoints": {
         "ocdbt": "look after OCDBT databases",
         "orbax": "look into checkpoints of Orbax; safetensors and back",
