@@ -40,6 +40,7 @@ from tensorstore_py._api.open import open  # the reference's name
 from tensorstore_py._api.spec import Spec, load_spec
 from tensorstore_py._api.tensorstore import NumpyView, TensorStore
 from tensorstore_py._api.transfer import download, upload
+from tensorstore_py._api.view import View
 from tensorstore_py._api.views import DownsampleMethod, cast, concat, downsample, overlay, stack
 from tensorstore_py._chunked.format import RecheckCacheOption
 from tensorstore_py._chunked.virtual import (
@@ -228,6 +229,7 @@ __all__ = [
     "UnavailableError",
     "Unit",
     "UnsupportedError",
+    "View",
     "VirtualChunkedReadParameters",
     "VirtualChunkedWriteParameters",
     "WriteFutures",
