@@ -168,6 +168,8 @@ def _told(
             if isinstance(error, ConnectionError):
                 raise
             status, problem = 502, str(error)
+        except Exception as error:  # noqa: BLE001 - functions of virtual arrays raise what they like
+            status, problem = 502, f"{type(error).__name__}: {error}"
         return _json({"error": problem}, status)
 
     return answer

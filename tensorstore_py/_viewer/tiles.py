@@ -4,7 +4,7 @@ A tile is addressed by integers: how many elements of level 0 a pixel stands for
 two dimensions drawn (its steps), its row and column in the grid of tiles of these steps, and the
 offsets along all other dimensions. Where the steps pass over whole chunks, each pixel would decode
 one of its own; then a tile has fewer pixels, evenly spread, so that it never decodes more than
-`_DECODED` bytes or `_CHUNKS` chunks, and says that it is sampled.
+`_DECODED` bytes or so many chunks, and says that it is sampled.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ __all__ = ["TILE", "CellsRequest", "TileRequest", "read_cells", "read_tile"]
 #: The pixels of a tile along each of its dimensions.
 TILE: Final = 256
 
-#: What a tile decodes at most.
+#: What a tile decodes at most: bytes, and chunks, of which each takes a request over a network.
 _DECODED: Final = 2**26
-_CHUNKS: Final = 144
+_CHUNKS: Final = 1024
+_REMOTE_CHUNKS: Final = 144
 #: The elements of a table at most.
 _CELLS: Final = 4096
 
@@ -162,7 +163,8 @@ def _thinned(level: Level, chosen: dict[int, Offsets]) -> dict[int, Offsets]:
         )
     ]
     bytes_ = max(1, np.prod(chunk, dtype=float) * level.store.dtype.itemsize)
-    most = max(1.0, min(_CHUNKS, _DECODED / bytes_))
+    chunks = _CHUNKS if level.store._driver.inline else _REMOTE_CHUNKS
+    most = max(1.0, min(chunks, _DECODED / bytes_))
     total = float(np.prod(list(touched.values()), dtype=float))
     if total <= most:
         return dict(chosen)

@@ -103,13 +103,13 @@ function Dimensions({ node, view, change, sliders, active, setActive }: Properti
           <h2>Dimensions</h2>
           {choice("rows", "Down", "none: a line")}
           {choice("columns", "Right", null)}
-          {canColour && choice("colour", "Red, green, blue", "none")}
+          {canColour && choice("colour", "RGB", "none")}
           {view.rows !== null && (
-            <Row label="Elements">
+            <Row label="Aspect">
               <select value={view.aspect} onChange={(event) => change({ aspect: event.currentTarget.value as View["aspect"], centre: null, scale: null })}>
-                <option value="square">are square</option>
-                {hasPhysical(node, view.rows, view.columns) && <option value="physical">as their units say</option>}
-                <option value="fill">fill the window</option>
+                <option value="square">square elements</option>
+                {hasPhysical(node, view.rows, view.columns) && <option value="physical">as units say</option>}
+                <option value="fill">fills the window</option>
               </select>
             </Row>
           )}
@@ -210,7 +210,7 @@ function typeRange(node: ArrayNode, view: View): [number, number] | null {
 }
 
 function Histogram({ statistics, low, high, set }: { statistics: Statistics; low: number; high: number; set: (low: number, high: number) => void }) {
-  const [logarithmic, setLogarithmic] = useState(false);
+  const [logarithmic, setLogarithmic] = useState(true);
   const element = useRef<SVGSVGElement>(null);
   const dragged = useRef<"low" | "high" | null>(null);
   const scaled = (count: number): number => (logarithmic ? Math.log1p(count) : count);
@@ -265,7 +265,7 @@ function Above({ view, change, told }: Properties) {
       {view.grid && told?.grid === "too small" && <p class="small faint">Chunks are too small to be seen; zoom in.</p>}
       {view.grid && told?.grid === "shards" && <p class="small faint">Shards; zoom in to see their chunks.</p>}
       {view.grid && told?.grid === "none" && <p class="small faint">This array has no chunks.</p>}
-      <Check label="Which are stored, and how large" keys="m" on={view.stored} flip={(stored) => change({ stored })} />
+      <Check label="Stored chunks, and their sizes" keys="m" on={view.stored} flip={(stored) => change({ stored })} />
       {view.stored && told?.chunksProblem && <p class="small problem">{told.chunksProblem}</p>}
       {view.stored && chunks && (
         <>
@@ -314,5 +314,5 @@ function Facts({ node, told }: { node: ArrayNode; told: Told | null }) {
 function stepWords(node: ArrayNode, told: Told): string {
   const factors = node.levels[told.level]?.factors ?? [];
   const most = Math.max(...told.steps) / Math.max(1, ...factors);
-  return most > 1.5 ? `Every ${Math.round(most)}th element is drawn.` : "";
+  return most > 1.5 ? `One of ${Math.round(most)} elements is drawn along each dimension.` : "";
 }

@@ -17,6 +17,8 @@ export interface Hover {
 }
 
 export interface Told {
+  /** What was drawn. */
+  view: View;
   busy: boolean;
   statistics: Statistics | null;
   paint: Paint;
@@ -46,7 +48,7 @@ export class Picture {
   private lastSlice = "";
   private map: { key: string; found: ChunkMap | null; problem: string } | null = null;
   private mapping: AbortController | null = null;
-  private lastTold = "";
+  private lastTold: { text: string; view: View | null } = { text: "", view: null };
   margin = { left: 54, top: 24 };
 
   constructor(canvas: HTMLCanvasElement, overlay: HTMLCanvasElement, tell: (told: Told) => void) {
@@ -137,7 +139,7 @@ export class Picture {
     const kind = wireOf(frame.node, view);
     if (this.auto?.key !== key || !this.auto.settled) {
       let [low, high] = [statistics?.least ?? 0, statistics?.most ?? 1];
-      if (!(high > low)) [low, high] = [statistics?.low ?? 0, statistics?.high ?? 1];
+      if (!(high > low) || view.rows === null) [low, high] = [statistics?.low ?? 0, statistics?.high ?? 1];
       if (view.colour !== null && kind === "u1") [low, high] = [0, 255];
       if (frame.node.dtype === "bool") [low, high] = [0, 1];
       if (!Number.isFinite(low) || !Number.isFinite(high)) [low, high] = [0, 1];
@@ -451,13 +453,13 @@ export class Picture {
 
   private drawScaleBar(context: CanvasRenderingContext2D, frame: Frame): void {
     const axis = frame.view.columns === null ? null : frame.node.axes[frame.view.columns];
-    if (!axis?.unit || frame.width < 240) return;
+    if (!axis?.unit || frame.width < 240 || frame.view.rows === null) return;
     const perPixel = axis.step / frame.scale[1];
     const length = tickStep(perPixel * 90);
     const wide = (length / perPixel) * frame.ratio;
     const { ratio } = frame;
     const [x, y] = [frame.width * ratio - wide - 16 * ratio, frame.height * ratio - 18 * ratio];
-    context.fillStyle = "rgb(0 0 0 / 55%)";
+    context.fillStyle = "rgb(0 0 0 / 72%)";
     context.beginPath();
     context.roundRect(x - 8 * ratio, y - 20 * ratio, wide + 16 * ratio, 32 * ratio, 5 * ratio);
     context.fill();
@@ -475,18 +477,23 @@ export class Picture {
     const about = dim === null ? undefined : frame.node.axes[dim];
     if (!about || dim === null) return;
     const [low, high] = frame.seen(axis);
-    const step = Math.max(1, tickStep(68 / frame.scale[axis]));
+    // Ticks are at round numbers of units where there are some, else of elements.
+    const unit = about.unit ? about.step : 1;
+    const least = tickStep((68 / frame.scale[axis]) * unit);
+    const step = about.unit ? least : Math.max(1, least);
     context.save();
     context.fillStyle = style("--faint");
     context.strokeStyle = style("--line");
     context.lineWidth = ratio;
     context.font = `${11 * ratio}px ${style("--sans")}`;
     const name = nameOf(frame.node, dim) + (about.unit ? ` (${shortUnit(about.unit)})` : "");
-    const first = about.origin + low;
-    for (let at = Math.ceil(first / step) * step; at < about.origin + high; at += step) {
-      const offset = at - about.origin;
-      const place = Math.round(frame.pixel(axis, offset + (frame.scale[axis] >= 12 ? 0.5 : 0)));
-      const text = about.unit ? String(+(at * about.step).toPrecision(7)) : at.toLocaleString("en");
+    // A wide element is marked in its middle, which is where its position is.
+    const shift = frame.scale[axis] >= 12 ? 0.5 : 0;
+    const last = (about.origin + high) * unit;
+    for (let number = Math.ceil(((about.origin + low) * unit) / step); number * step < last; number++) {
+      const at = number * step;
+      const place = Math.round(frame.pixel(axis, at / unit - about.origin + shift));
+      const text = about.unit ? String(+at.toPrecision(7)) : at.toLocaleString("en");
       if (axis === 1) {
         const room = (frame.width - 8) * ratio - context.measureText(name).width;
         context.fillRect(left + place, top - 5 * ratio, ratio, 5 * ratio);
@@ -528,7 +535,8 @@ export class Picture {
     context.font = `${11 * ratio}px ${style("--sans")}`;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    for (let value = Math.ceil(paint.low / step) * step; value <= paint.high; value += step) {
+    for (let number = Math.ceil(paint.low / step); number * step <= paint.high; number++) {
+      const value = number * step;
       const place = top + (frame.height - pad - ((value - paint.low) / spread) * (frame.height - 2 * pad)) * ratio;
       context.fillRect(left - 5 * ratio, place, 5 * ratio, ratio);
       context.fillText(String(+value.toPrecision(6)), left - 8 * ratio, place, left - 10 * ratio);
@@ -538,6 +546,7 @@ export class Picture {
 
   private report(frame: Frame, here: Kept[], statistics: Statistics | null, paint: Paint, busy: boolean): void {
     const told: Told = {
+      view: frame.view,
       busy: busy || (frame.view.stored && !this.map?.found && !this.map?.problem),
       statistics, paint,
       problems: here.flatMap((each) =>
@@ -552,8 +561,8 @@ export class Picture {
       cancelled: this.tiles.cancelled,
     };
     const text = JSON.stringify([told, this.map?.key]);
-    if (text === this.lastTold) return;
-    this.lastTold = text;
+    if (text === this.lastTold.text && told.view === this.lastTold.view) return;
+    this.lastTold = { text, view: told.view };
     this.tell(told);
   }
 }

@@ -2,15 +2,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ArrayNode, fetchCells, Problem } from "./api";
 import { drawn } from "./frame";
-import type { Told } from "./picture";
 import { nameOf, type View } from "./state";
 
 const ROWS = 40;
 const COLUMNS = 16;
 
-export function Table({ node, view, change, told }: {
-  node: ArrayNode; view: View; change: (part: Partial<View>) => void; told: (told: Told | null) => void;
-}) {
+export function Table({ node, view, change }: { node: ArrayNode; view: View; change: (part: Partial<View>) => void }) {
   const [cells, setCells] = useState<string[][] | null>(null);
   const [problem, setProblem] = useState("");
   const [size, setSize] = useState<[number, number]>(() => drawn(node, view));
@@ -29,7 +26,6 @@ export function Table({ node, view, change, told }: {
       (found) => {
         setCells(found);
         setProblem("");
-        told(null);
       },
       (error: unknown) => {
         if (!controller.signal.aborted) setProblem(error instanceof Problem ? error.message : String(error));

@@ -168,6 +168,8 @@ function App() {
     return () => window.removeEventListener("keydown", pressed);
   }, [node, view, sliders, active, change]);
 
+  const isStage = isArray(node) && !!view && !view.table && !isText(node, view) && node.axes.length > 0;
+  const busy = loading || (isStage && (!told || told.view !== view || told.busy));
   const hasTree = root !== null && !isArray(root);
   const hasMembers = hasTree || root?.kind === "image";
   return (
@@ -177,7 +179,7 @@ function App() {
         <Crumbs root={root} path={node?.path ?? shown.current ?? ""} choose={choose} />
         <span class="summary">{isArray(node) && <>{node.axes.map((axis) => axis.size.toLocaleString("en")).join(" × ") || "a single value"} <b>{typeText(node.dtype)}</b></>}</span>
         <span class="room" />
-        <span class={`busy ${loading || told?.busy ? "on" : ""}`} role="status" aria-label={loading || told?.busy ? "loading" : "all is loaded"} />
+        <span class={`busy ${busy ? "on" : ""}`} role="status" aria-label={busy ? "loading" : "all is loaded"} />
         <button type="button" class="plain" title={`Colours of the page: ${theme}`} aria-label={`Colours of the page: ${theme}`} onClick={nextTheme}>
           {theme === "auto" ? "◐" : theme === "light" ? "☀" : "☾"}
         </button>
@@ -186,7 +188,7 @@ function App() {
       </header>
       <div class="columns">
         {hasMembers && tree && <Tree root={root} name={rootName(root)} path={node?.path ?? shown.current ?? ""} choose={choose} />}
-        <main aria-busy={loading || !!told?.busy}>
+        <main aria-busy={busy}>
           {problem && (
             <div class="message" role="alert">
               <h2>{problem.gone ? "No answer" : "This cannot be opened"}</h2>
@@ -195,9 +197,9 @@ function App() {
             </div>
           )}
           {node && !isArray(node) && <GroupFacts node={node} />}
-          {isArray(node) && view && (view.table || isText(node, view) || !node.axes.length
-            ? <Table node={node} view={view} change={change} told={setTold} />
-            : <Stage node={node} view={view} change={change} told={setTold} handle={stage} key={node.path} />)}
+          {isArray(node) && view && (isStage
+            ? <Stage node={node} view={view} change={change} told={setTold} handle={stage} key={node.path} />
+            : <Table node={node} view={view} change={change} />)}
         </main>
         {isArray(node) && view && panel && (
           <Panel node={node} view={view} change={change} told={told} sliders={sliders} active={active} setActive={setActive}
@@ -215,7 +217,8 @@ export function isText(node: ArrayNode, view: View): boolean {
 }
 
 export function typeText(dtype: unknown): string {
-  return typeof dtype === "string" ? dtype : JSON.stringify(dtype);
+  if (!Array.isArray(dtype)) return String(dtype);
+  return `{${dtype.map((field: unknown) => (Array.isArray(field) ? `${String(field[0])}: ${typeText(field[1])}` : String(field))).join(", ")}}`;
 }
 
 function rootName(root: Node | null): string {
