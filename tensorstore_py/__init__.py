@@ -60,6 +60,7 @@ if _typing.TYPE_CHECKING:
     from tensorstore_py._api.spec import Spec, load_spec
     from tensorstore_py._api.tensorstore import NumpyView, TensorStore
     from tensorstore_py._api.transfer import download, upload
+    from tensorstore_py._api.view import View
     from tensorstore_py._api.views import DownsampleMethod, cast, concat, downsample, overlay, stack
     from tensorstore_py._chunked.format import RecheckCacheOption
     from tensorstore_py._chunked.virtual import (
@@ -162,6 +163,7 @@ _WRITTEN_IN = {
     "_api.spec": "Spec load_spec",
     "_api.tensorstore": "NumpyView TensorStore",
     "_api.transfer": "download upload",
+    "_api.view": "View",
     "_api.views": "DownsampleMethod cast concat downsample overlay stack",
     "_chunked.format": "RecheckCacheOption",
     "_chunked.virtual": "VirtualChunkedReadParameters VirtualChunkedWriteParameters",
@@ -300,6 +302,7 @@ __all__ = [
     "UnavailableError",
     "Unit",
     "UnsupportedError",
+    "View",
     "VirtualChunkedReadParameters",
     "VirtualChunkedWriteParameters",
     "WriteFutures",

@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "cat": "print elements, or write them as text, CSV, JSON, .npy or PNG",
         "attrs": "print, set or delete attributes",
         "du": "say how much is stored, and how much of what could be",
+        "view": "show arrays in the browser",
     },
     "compute and check": {
         "stats": "minimum, maximum, mean and more of arrays",
