@@ -226,6 +226,10 @@ class ChunkedDriver(Driver, Generic[M]):
         return self._state.layout.domain
 
     @property
+    def whole(self) -> IndexTransform:
+        return self._state.layout.whole
+
+    @property
     def schema(self) -> Schema:
         return self._state.layout.schema
 
