@@ -184,11 +184,12 @@ def _first(name: str) -> str:
 def _of_others(module: str, names: Iterable[str]) -> dict[str, str]:
     """Names that are passed on from other libraries, with where they are from."""
     door = importlib.import_module(module)
-    origins = {name: getattr(getattr(door, name), "__module__", None) for name in names}
+    values = {name: getattr(door, name) for name in names}
     return {
-        name: f"{origin}.{name}"
-        for name, origin in origins.items()
-        if origin is not None and origin.partition(".")[0] not in ("tensorstore_py", "typing")
+        name: f"{value.__module__}.{name}"
+        for name, value in values.items()
+        if getattr(value, "__name__", None) == name
+        and value.__module__.partition(".")[0] not in ("tensorstore_py", "typing")
     }
 
 
