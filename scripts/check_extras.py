@@ -103,6 +103,10 @@ assert zarr.open_array("a.zarr")[:].tolist() == [7, 7, 7, 7]
 import tqdm
 there_and_back("zarr3", "memory://").read(progress=True).result()
 """,
+    "completion": """
+from tensorstore_py.cli.main import main
+assert main(["completion", "bash"]) == 0
+""",
     "demo": """
 from PIL import Image
 Image.fromarray(np.zeros((2, 2), "uint8")).save("a.png")
