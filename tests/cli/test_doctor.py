@@ -15,7 +15,7 @@ def told(capsys, *arguments, code=0):
     """The checks, by name; those of one name in a list."""
     assert main(["doctor", "--json", *map(str, arguments)]) == code
     found = json.loads(capsys.readouterr().out)
-    checks = {}
+    checks: dict[str, list[dict[str, str]]] = {}
     for each in found["checks"]:
         checks.setdefault(each["check"], []).append(each)
     assert sum(found[status] for status in ("ok", "warn", "fail")) == len(found["checks"])
