@@ -106,6 +106,10 @@ there_and_back("zarr3", "memory://").read(progress=True).result()
     "docs": """
 import black, material, mike, mkdocs, mkdocstrings, mkdocstrings_handlers.python
 """,
+    "completion": """
+from tensorstore_py.cli.main import main
+assert main(["completion", "bash"]) == 0
+""",
     "demo": """
 from PIL import Image
 Image.fromarray(np.zeros((2, 2), "uint8")).save("a.png")

@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
@@ -58,6 +58,8 @@ __all__ = [
     "ReferenceCopy",
     "SegmentedWrite",
     "ServerCopy",
+    "ServiceReport",
+    "ServiceState",
     "Splice",
     "WholeRewrite",
     "conditional_update",
@@ -68,6 +70,7 @@ __all__ = [
     "read_parts",
     "read_ranges",
     "read_values",
+    "service_state",
     "splice",
     "update",
     "update_each",
@@ -301,6 +304,30 @@ class ServerCopy(_Store):
         """See the function `copy_value`."""
 
 
+class ServiceState(NamedTuple):
+    """What a service says that no operation on values shows.
+
+    Attributes:
+        credentials: where credentials come from, in words and without any of them; None: requests
+            are made without.
+        clock_ahead_s: by how much its clock is ahead of ours, in s; None: it does not say.
+        unfinished: keys of writes that were begun and not ended, whose parts are stored, and paid
+            for; as many as it tells at once. None: it has no such, or does not say.
+    """
+
+    credentials: str | None = None
+    clock_ahead_s: float | None = None
+    unfinished: Sequence[str] | None = None
+
+
+class ServiceReport(_Store):
+    """Is a service with accounts and a clock of its own, and can be asked about these."""
+
+    @abstractmethod
+    async def service_state(self, prefix: str) -> ServiceState:
+        """See the function `service_state`."""
+
+
 class DirectoryListing(_Store):
     """Lists one level of names without what is below."""
 
@@ -442,6 +469,16 @@ async def copy_value(store: KvStore, key: str, target: KvStore, target_key: str)
     if it was not done: then the caller reads and writes.
     """
     return isinstance(store, ServerCopy) and await store.copy_to(key, target, target_key)
+
+
+async def service_state(store: KvStore, prefix: str) -> ServiceState | None:
+    """What a service says about itself, and of unfinished writes below a prefix; None: it is none.
+
+    Raises:
+        PermissionDeniedError: there are no credentials where they should be, or they are refused.
+        UnavailableError: it could not be asked.
+    """
+    return await store.service_state(prefix) if isinstance(store, ServiceReport) else None
 
 
 async def list_directory(store: KvStore, prefix: str) -> AsyncIterator[str]:
