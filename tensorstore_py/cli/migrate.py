@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from tensorstore_py._conversion.migrate import migrate
-from tensorstore_py.cli.places import add_trust, array_or_group, lasting_place, place, tried, trust
+from tensorstore_py.cli.output import add_json, examples, printed
+from tensorstore_py.cli.places import add_trust, array_or_group, lasting_place, place, trust
 from tensorstore_py.cli.progress import add_progress, bar
 
 __all__ = ["add", "run"]
@@ -20,11 +21,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     add_trust(parser)
     add_progress(parser)
+    add_json(parser)
+    examples(
+        parser,
+        "  tspy migrate old.zarr --dry-run\n  tspy migrate old.zarr --dest s3://bucket/new.zarr\n"
+        "  tspy migrate old.zarr\n",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Migrate, and print what was done."""
-    return tried(
+    return printed(
+        options,
         lambda: migrate(
             array_or_group(options.where, trust(options)),
             options.to,
@@ -32,5 +40,6 @@ def run(options: argparse.Namespace) -> int:
             dest=array_or_group(options.dest, trust(options, write=True)),
             keep=options.keep,
             progress=bar(options, "migrate"),
-        ).result()
+        ).result(),
+        str,
     )

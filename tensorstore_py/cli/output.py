@@ -60,10 +60,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
-def examples(parser: argparse.ArgumentParser, text: str) -> None:
-    """Put examples below a command's help, as they are."""
+def examples(parser: argparse.ArgumentParser, text: str, after: str = "") -> None:
+    """Put examples below a command's help, as they are, and something after them."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"examples:\n{text}"
+    parser.epilog = f"examples:\n{text}{after and chr(10)}{after}"
 
 
 def tried(work: Callable[[], int]) -> int:
@@ -102,13 +102,18 @@ def printed(
 
 
 def to_json(found: object) -> str:
-    """JSON text; numbers that JSON has not are the texts `"nan"`, `"inf"` and `"-inf"`."""
+    """JSON text; numbers that JSON has not are the texts `"nan"`, `"inf"` and `"-inf"`.
+
+    Named tuples are objects.
+    """
     return json.dumps(_finite(found), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _finite(found: object) -> object:
     if isinstance(found, float) and not math.isfinite(found):
         return str(found)
+    if hasattr(found, "_asdict"):
+        found = {name.rstrip("_"): value for name, value in found._asdict().items()}
     if isinstance(found, dict):
         return {name: _finite(value) for name, value in found.items()}
     return [_finite(each) for each in found] if isinstance(found, list | tuple) else found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from tensorstore_py._conversion.copy import rechunk
-from tensorstore_py.cli.places import add_choice, add_trust, copy_arguments, extents, tried
+from tensorstore_py.cli.output import add_json, examples, printed
+from tensorstore_py.cli.places import add_choice, add_trust, copy_arguments, extents
 
 __all__ = ["add", "run"]
 
@@ -17,8 +18,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chunks", type=extents, required=True, help="extents: 64, or 1,64,64, or t=1,x=64"
     )
+    add_json(parser)
+    examples(
+        parser,
+        "  tspy rechunk image.zarr columns.zarr --chunks t=-1,y=32,x=32\n"
+        "  tspy rechunk image.zarr sharded.zarr --chunks 1,32,32 --shards 1,128,128\n",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Copy, and print what was copied."""
-    return tried(lambda: rechunk(**copy_arguments(options), chunks=options.chunks).result())
+    return printed(
+        options,
+        lambda: rechunk(**copy_arguments(options), chunks=options.chunks).result(),
+        str,
+    )
