@@ -103,6 +103,12 @@ assert zarr.open_array("a.zarr")[:].tolist() == [7, 7, 7, 7]
 import tqdm
 there_and_back("zarr3", "memory://").read(progress=True).result()
 """,
+    "cli": """
+import rich
+from tensorstore_py.cli.main import main
+there_and_back("zarr3", {"driver": "file", "path": "a.zarr/"})
+assert main(["verify", "a.zarr", "--progress"]) == 0
+""",
     "demo": """
 from PIL import Image
 Image.fromarray(np.zeros((2, 2), "uint8")).save("a.png")
