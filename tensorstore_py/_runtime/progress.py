@@ -20,6 +20,7 @@ from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from tensorstore_py._display.info import human_size
 from tensorstore_py._runtime.awaitable_bridge import loop_waiter
 from tensorstore_py._runtime.keyed_lock import Mutex
 
@@ -71,7 +72,7 @@ class Progress(NamedTuple):
         >>> seen[-1]
         Progress(bytes_done=8, bytes_total=8, chunks_done=1, chunks_total=1)
         >>> print(seen[-1])
-        100%: 0.0 of 0.0 MiB, 1 of 1 chunks
+        100%: 8 B of 8 B, 1 of 1 chunks
     """
 
     bytes_done: int
@@ -98,8 +99,8 @@ class Progress(NamedTuple):
     def __str__(self) -> str:
         if not self.bytes_total:
             return f"{self.fraction:.0%}: {self.counts}"
-        done, total = (f"{size / 2**20:.1f}" for size in (self.bytes_done, self.bytes_total))
-        return f"{self.fraction:.0%}: {done} of {total} MiB, {self.counts}"
+        done, total = human_size(self.bytes_done), human_size(self.bytes_total)
+        return f"{self.fraction:.0%}: {done} of {total}, {self.counts}"
 
     def __repr__(self) -> str:
         shown = self if self.arrays_total else self[:4]
@@ -324,7 +325,7 @@ class PlainLine:
 
     Example:
         >>> print(PlainLine("read", Progress(0, 2**20, 0, 4)).line(Progress(2**19, 2**20, 2, 4), 1))
-        read: 50%: 0.5 of 1.0 MiB, 2 of 4 chunks, 0.5 MiB/s, 0:01 left
+        read: 50%: 512.0 KiB of 1.0 MiB, 2 of 4 chunks, 512.0 KiB/s, 0:01 left
     """
 
     __slots__ = ("_began", "_drawn", "_last", "_shown", "_start", "_title")
@@ -358,7 +359,7 @@ class PlainLine:
         parts = [f"{self._title}: {progress}"]
         rate = (progress.bytes_done - self._start) / elapsed if elapsed > 0 else 0.0
         if rate > 0:
-            parts.append(f"{rate / 2**20:.1f} MiB/s")
+            parts.append(f"{human_size(int(rate))}/s")
             left = progress.bytes_total - progress.bytes_done
             parts.append(f"{_clock(left / rate)} left" if left else f"in {_clock(elapsed)}")
         return ", ".join(parts)
