@@ -49,6 +49,8 @@ T = TypeVar("T")
 #: A line on a terminal is drawn again after so long, one in a file is followed by another.
 _TERMINAL_S: Final = 0.1
 _FILE_S: Final = 10.0
+#: So many columns a bar has beside its text.
+_BAR: Final = 20
 
 
 class Progress(NamedTuple):
@@ -357,12 +359,7 @@ class PlainLine:
     def line(self, progress: Progress, elapsed: float) -> str:
         """The line."""
         parts = [f"{self._title}: {progress}"]
-        rate = (progress.bytes_done - self._start) / elapsed if elapsed > 0 else 0.0
-        if rate > 0:
-            parts.append(f"{human_size(int(rate))}/s")
-            left = progress.bytes_total - progress.bytes_done
-            parts.append(f"{_clock(left / rate)} left" if left else f"in {_clock(elapsed)}")
-        return ", ".join(parts)
+        return ", ".join([*parts, *_pace(progress, self._start, elapsed)])
 
     def _draw(self, progress: Progress, now: float, terminal: bool) -> None:
         self._drawn, self._shown = now, progress
@@ -407,10 +404,12 @@ class _Tqdm:
 class RichBar:
     """A bar of rich on standard error, drawn by the threads that report, and by none of its own.
 
+    It takes one line, however narrow the terminal is: what is said last is left out first.
+
     Raises ImportError: rich is not installed.
     """
 
-    __slots__ = ("_drawn", "_progress", "_task")
+    __slots__ = ("_began", "_drawn", "_progress", "_room", "_start", "_task")
 
     def __init__(self, title: str, progress: Progress) -> None:
         rich = import_module("rich.progress")
@@ -419,30 +418,23 @@ class RichBar:
             "Console", (import_module("rich.console").Console,), {"on_broken_pipe": _broken}
         )
         self._progress = rich.Progress(
-            rich.TextColumn("{task.description}"),
-            rich.BarColumn(),
-            rich.TaskProgressColumn(),
-            rich.DownloadColumn(binary_units=True),
-            rich.TransferSpeedColumn(),
-            rich.TimeRemainingColumn(),
-            rich.TextColumn("{task.fields[counts]}"),
+            rich.TextColumn("{task.description}", markup=False),
+            rich.BarColumn(bar_width=_BAR),
+            rich.TextColumn("{task.fields[told]}", markup=False),
             console=quiet(stderr=True),
             auto_refresh=False,
         )
+        self._room = max(1, self._progress.console.width - len(title) - _BAR - 3)
         self._drawn = 0.0
+        self._start, self._began = progress.bytes_done, time.monotonic()
         self._progress.start()
         self._task = self._progress.add_task(
-            title, total=progress.bytes_total, completed=progress.bytes_done, counts=progress.counts
+            title, total=1.0, completed=progress.fraction, told=self._told(progress)
         )
 
     def show(self, progress: Progress) -> None:
         """Draw it, if the last time is long enough ago."""
-        self._progress.update(
-            self._task,
-            total=progress.bytes_total,
-            completed=progress.bytes_done,
-            counts=progress.counts,
-        )
+        self._progress.update(self._task, completed=progress.fraction, told=self._told(progress))
         now = time.monotonic()
         if now - self._drawn >= _TERMINAL_S:
             self._drawn = now
@@ -453,9 +445,26 @@ class RichBar:
         self._progress.refresh()
         self._progress.stop()
 
+    def _told(self, progress: Progress) -> str:
+        """The most important first."""
+        size = f" of {human_size(progress.bytes_total)}" if progress.bytes_total else ""
+        pace = _pace(progress, self._start, time.monotonic() - self._began)
+        told = ", ".join([f"{progress.fraction:.0%}{size}", *pace, progress.counts])
+        return told if len(told) <= self._room else f"{told[: self._room - 1]}…"
+
 
 def _broken(_console: object) -> None:
     raise BrokenPipeError
+
+
+def _pace(progress: Progress, start: int, elapsed: float) -> list[str]:
+    """The rate since there were `start` bytes, and how much longer it takes, or took."""
+    rate = (progress.bytes_done - start) / elapsed if elapsed > 0 else 0.0
+    if rate <= 0:
+        return []
+    left = progress.bytes_total - progress.bytes_done
+    ends = f"{_clock(left / rate)} left" if left else f"in {_clock(elapsed)}"
+    return [f"{human_size(int(rate))}/s", ends]
 
 
 def _clock(seconds: float) -> str:

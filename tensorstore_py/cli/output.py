@@ -41,6 +41,9 @@ __all__ = [
 
 T = TypeVar("T")
 
+#: Columns of texts have at least so many characters, if texts are as long.
+_FOLDED: Final = 20
+
 #: How something looks, by what it is: names of the terminal's own colours.
 STYLES: Final[Mapping[str, str]] = {
     "head": "bold",
@@ -175,8 +178,10 @@ def _rich_table(
     )
     for name in head:
         is_right = name in right
+        size = max(len(printable(line[len(found.columns)])) for line in lines)
         found.add_column(
             text(name),
+            min_width=max(len(name), size if is_right else min(size, _FOLDED)),
             justify="right" if is_right else "left",
             style=STYLES.get(styles.get(name, ""), ""),
             no_wrap=is_right,
@@ -186,9 +191,18 @@ def _rich_table(
         found.add_row(
             *(text(printable(cell), STYLES.get(getattr(cell, "style", ""), "")) for cell in line)
         )
+    widths = [max(map(len, map(printable, column))) for column in zip(head, *lines, strict=True)]
+    # Numbers are never cut: rather the terminal breaks the lines.
+    least = (
+        size if name in right else min(size, _FOLDED)
+        for name, size in zip(head, widths, strict=True)
+    )
     to = StringIO()
     rich.Console(
-        file=to, width=columns_of_terminal(), force_terminal=True, color_system="standard"
+        file=to,
+        width=max(columns_of_terminal(), sum(least) + 2 * len(widths)),
+        force_terminal=True,
+        color_system="standard",
     ).print(found)
     return "\n".join(line.rstrip() for line in to.getvalue().splitlines())
 
