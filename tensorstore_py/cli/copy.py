@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from tensorstore_py._conversion.copy import copy
 from tensorstore_py.cli.output import add_json, examples, printed
 from tensorstore_py.cli.places import add_choice, add_trust, copy_arguments, extents
+from tensorstore_py.cli.progress import drawn
+
+if TYPE_CHECKING:
+    from tensorstore_py._conversion.summary import CopySummary
 
 __all__ = ["add", "run"]
 
@@ -29,13 +34,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Copy, and print what was copied."""
-    return printed(
-        options,
-        lambda: copy(
-            **copy_arguments(options),
-            zarr_format=options.zarr_format,
-            chunks=options.chunks,
-            dtype=options.dtype,
-        ).result(),
-        str,
-    )
+
+    def work() -> CopySummary:
+        with drawn(options, "copy") as progress:
+            return copy(
+                **copy_arguments(options, progress),
+                zarr_format=options.zarr_format,
+                chunks=options.chunks,
+                dtype=options.dtype,
+            ).result()
+
+    return printed(options, work, str)

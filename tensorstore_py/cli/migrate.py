@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from tensorstore_py._conversion.migrate import migrate
 from tensorstore_py.cli.output import add_json, examples, printed
 from tensorstore_py.cli.places import add_trust, array_or_group, lasting_place, place, trust
-from tensorstore_py.cli.progress import add_progress, bar
+from tensorstore_py.cli.progress import add_progress, drawn
+
+if TYPE_CHECKING:
+    from tensorstore_py._conversion.summary import Migration
 
 __all__ = ["add", "run"]
 
@@ -31,15 +35,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Migrate, and print what was done."""
-    return printed(
-        options,
-        lambda: migrate(
-            array_or_group(options.where, trust(options)),
-            options.to,
-            dry_run=options.dry_run,
-            dest=array_or_group(options.dest, trust(options, write=True)),
-            keep=options.keep,
-            progress=bar(options, "migrate"),
-        ).result(),
-        str,
-    )
+
+    def work() -> Migration:
+        with drawn(options, "migrate") as progress:
+            return migrate(
+                array_or_group(options.where, trust(options)),
+                options.to,
+                dry_run=options.dry_run,
+                dest=array_or_group(options.dest, trust(options, write=True)),
+                keep=options.keep,
+                progress=progress,
+            ).result()
+
+    return printed(options, work, str)

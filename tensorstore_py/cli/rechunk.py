@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from tensorstore_py._conversion.copy import rechunk
 from tensorstore_py.cli.output import add_json, examples, printed
 from tensorstore_py.cli.places import add_choice, add_trust, copy_arguments, extents
+from tensorstore_py.cli.progress import drawn
+
+if TYPE_CHECKING:
+    from tensorstore_py._conversion.summary import CopySummary
 
 __all__ = ["add", "run"]
 
@@ -28,8 +33,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Copy, and print what was copied."""
-    return printed(
-        options,
-        lambda: rechunk(**copy_arguments(options), chunks=options.chunks).result(),
-        str,
-    )
+
+    def work() -> CopySummary:
+        with drawn(options, "rechunk") as progress:
+            return rechunk(**copy_arguments(options, progress), chunks=options.chunks).result()
+
+    return printed(options, work, str)

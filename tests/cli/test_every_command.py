@@ -119,7 +119,7 @@ JSON = {
 
 def documented():
     """The members that the page names for each command."""
-    found = {}
+    found: dict[str, set[str]] = {}
     for row in re.findall(r"^\| (`.*?`) \| (.*?) \|$", PAGE.read_text("utf-8"), re.MULTILINE):
         for name in re.findall(r"`([a-z]+)`", row[0]):
             found.setdefault(name, set()).update(re.findall(r"`([a-z_]+)`", row[1]))
