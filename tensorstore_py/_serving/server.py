@@ -97,18 +97,17 @@ class _Contents:
                 )
             self.formats[name] = self.tree.stored
             return ""
+        found: Precomputed | ZarrFormat
         if name == "precomputed":
-            volumes = Precomputed.of(self.tree)
-            found, left_out, some = volumes, volumes.left_out, bool(volumes.scales)
+            found = Precomputed.of(self.tree)
         else:
-            zarr = await ZarrFormat.of(self.tree, int(name[-1]))
-            found, left_out, some = zarr, zarr.left_out, bool(zarr.arrays or self.tree.groups)
-        if left_out:
-            self.left_out[name] = left_out
-        if some:
+            found = await ZarrFormat.of(self.tree, int(name[-1]))
+        if found.left_out:
+            self.left_out[name] = found.left_out
+        if found.documents:
             self.formats[name] = found
             return ""
-        return next(iter(left_out.values()), "there is no array")
+        return next(iter(found.left_out.values()), "there is no array")
 
 
 class Server(LocalServer):

@@ -19,9 +19,8 @@ from tensorstore_py._hierarchy.changes import consolidate, create_group
 from tensorstore_py._hierarchy.path import parents
 from tensorstore_py._interface.key_range import ALL
 from tensorstore_py._runtime.execution import start
-from tensorstore_py._runtime.fan_out import offload
 from tensorstore_py._runtime.lifetime import Lifetime
-from tensorstore_py._serving.answers import JSON, Head, respond, tag
+from tensorstore_py._serving.answers import JSON, Head, respond, tag, tagged
 from tensorstore_py._spec.context import Context, bind
 from tensorstore_py.errors import NotFoundError, TensorStoreError, UnsupportedError
 from tensorstore_py.multiscale.metadata import in_version, is_ome
@@ -127,7 +126,7 @@ class ZarrFormat(NamedTuple):
             return await self._document(request, key)
         array, rest = self.arrays[path], key[len(path) :].lstrip("/")
         if array.zarr_format == self.version and array.stored is not None:
-            most = None if self._is_sharded(path) else 2 * array.chunk_bytes
+            most = None if array.sharded else 2 * array.chunk_bytes
             return await array.stored.answer(request, rest, admission, most=most)
         if key in self.documents:
             return await self._document(request, key)
@@ -138,10 +137,6 @@ class ZarrFormat(NamedTuple):
         if document is None:
             raise NotFoundError("there is no such key")
         return await respond(request, document, Head(tag(document), JSON))
-
-    def _is_sharded(self, path: str) -> bool:
-        layout = self.arrays[path].array.chunk_layout
-        return layout.read_chunk.shape != layout.write_chunk.shape
 
     async def _chunk(
         self, request: web.Request, array: ServedArray, key: str, admission: Admission
@@ -155,7 +150,7 @@ class ZarrFormat(NamedTuple):
         async with admission.holding(3 * array.chunk_bytes):
             async with admission.making:
                 elements = await array.array[where].read()
-                data = await offload(False, partial(form.encode_chunk, cell, elements))
-            if data is None:
+                made = await tagged(partial(form.encode_chunk, cell, elements))
+            if made is None:
                 raise NotFoundError("all elements of the chunk are the fill value")
-            return await respond(request, data, Head(tag(data)))
+            return await respond(request, *made)
