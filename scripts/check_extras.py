@@ -103,6 +103,9 @@ assert zarr.open_array("a.zarr")[:].tolist() == [7, 7, 7, 7]
 import tqdm
 there_and_back("zarr3", "memory://").read(progress=True).result()
 """,
+    "docs": """
+import black, material, mike, mkdocs, mkdocstrings, mkdocstrings_handlers.python
+""",
     "demo": """
 from PIL import Image
 Image.fromarray(np.zeros((2, 2), "uint8")).save("a.png")

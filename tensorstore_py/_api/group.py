@@ -25,6 +25,8 @@ from tensorstore_py._api.group_spec import (
 )
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import Options, given
+from tensorstore_py._api.view import View, view
+from tensorstore_py._display.public_name import public
 from tensorstore_py._hierarchy.changes import (
     check_absent,
     consolidate,
@@ -36,6 +38,7 @@ from tensorstore_py._hierarchy.changes import (
 from tensorstore_py._hierarchy.document import as_attributes
 from tensorstore_py._hierarchy.formats import find_group
 from tensorstore_py._hierarchy.path import check_new, normalised
+from tensorstore_py._runtime.handle import stands_for
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.arguments import ARGUMENTS, check_names, spelled_out
 from tensorstore_py._spec.context import bind
@@ -249,6 +252,8 @@ def _nothing(trees: Sequence[Hierarchy], path: str) -> NotFoundError:
     return NotFoundError(f"no group found at {keys}; to create one pass create=True")
 
 
+@stands_for
+@public
 class Group(GroupContents):
     """A group of arrays and further groups, made by `Group.open`.
 
@@ -297,6 +302,28 @@ class Group(GroupContents):
     def info(self) -> Info:
         """What it is, in a few lines, of what is known here: nothing is read."""
         return group_info(self)
+
+    def view(self, *, port: int = 0, height: int = 600) -> View:
+        """Show what is in it in a browser: its tree, and each array as `TensorStore.view` does.
+
+        Args:
+            port: at which the page is served, on this machine alone; by default any that is free.
+            height: of the frame in a notebook, in pixels.
+
+        Returns:
+            The page: in a notebook it shows itself; elsewhere open its `url`.
+
+        Raises:
+            UnsupportedError: aiohttp is not installed.
+            UnavailableError: the port cannot be had.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> with ts.Group.open("memory://", create=True).result().view() as page:
+            ...     page.url.startswith("http://127.0.0.1:")
+            True
+        """
+        return view(self, port=port, height=height)
 
     # Making and changing what is in it.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import place
 from tensorstore_py._api.options import SpecOptions, spec_given, updated
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
@@ -175,6 +176,7 @@ def _is_metadata(name: str) -> bool:
     return any(issubclass(cls, DriverSpec) and name in cls.detected_by for cls in drivers.classes())
 
 
+@public
 class Spec(Indexable):
     """What is to be opened.
 

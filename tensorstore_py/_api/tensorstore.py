@@ -33,12 +33,15 @@ from tensorstore_py._api.handle import Handle
 from tensorstore_py._api.options import updated
 from tensorstore_py._api.resize import Append, Grow, ahead_of, matched, resize_request
 from tensorstore_py._api.source import as_elements, as_source, as_value, taken
+from tensorstore_py._api.view import View, view
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index import d, inf, propagate_bounds
 from tensorstore_py._index.positions import numpy_index
 from tensorstore_py._interface.adapter import AdapterSpec, Opened
 from tensorstore_py._interface.driver import BufferOwnership, StorageStatistics
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.future import Copying, Future, OnInterrupt, WriteFutures
+from tensorstore_py._runtime.handle import stands_for
 from tensorstore_py._runtime.progress import ProgressLike, Reporter
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._spec.context import with_own_memory
@@ -71,6 +74,8 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 T = TypeVar("T")
 
 
+@stands_for
+@public
 class TensorStore(Handle, ArrayComputing):
     """A view of an open array, made by `ts.open`.
 
@@ -111,6 +116,29 @@ class TensorStore(Handle, ArrayComputing):
     def info(self) -> Info:
         """What it is, in a few lines, of what is known here: nothing is read."""
         return array_info(self)
+
+    def view(self, *, port: int = 0, height: int = 600) -> View:
+        """Show it in a browser: slices along any two dimensions, by tiles that are read on demand.
+
+        Args:
+            port: at which the page is served, on this machine alone; by default any that is free.
+            height: of the frame in a notebook, in pixels.
+
+        Returns:
+            The page: in a notebook it shows itself; elsewhere open its `url`.
+
+        Raises:
+            UnsupportedError: aiohttp is not installed.
+            UnavailableError: the port cannot be had.
+
+        Example:
+            >>> import tensorstore_py as ts
+            >>> with ts.array([[1, 2], [3, 4]]).view() as page:
+            ...     page.url.startswith("http://127.0.0.1:")
+            True
+        """
+        self._life.check()
+        return view(self, port=port, height=height)
 
     # Reading and writing.
 
@@ -617,6 +645,7 @@ _METHODS: Final = frozenset((
 # fmt: on
 
 
+@public
 class NumpyView(ArrayComputing, NDArrayOperatorsMixin):
     """An open array as NumPy sees arrays: made by `store.np`.
 

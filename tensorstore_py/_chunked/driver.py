@@ -226,6 +226,10 @@ class ChunkedDriver(Driver, Generic[M]):
         return self._state.layout.domain
 
     @property
+    def whole(self) -> IndexTransform:
+        return self._state.layout.whole
+
+    @property
     def schema(self) -> Schema:
         return self._state.layout.schema
 
@@ -292,6 +296,12 @@ class ChunkedDriver(Driver, Generic[M]):
     def cell_of(self, key: str) -> tuple[int, ...] | None:
         """Which chunk (shard) a key below the array's path holds; None: it holds none."""
         return self._current().source.cell(key)
+
+    def key_at(self, position: Sequence[int]) -> str:
+        """The key of the chunk (shard, where sharded) that an element is in, stored or not."""
+        known = self._current()
+        cell = tuple(axis.cell(at) for axis, at in zip(known.array.grid, position, strict=False))
+        return known.source.key(cell)
 
     def chunk_domain(self, cell: tuple[int, ...]) -> tuple[slice, ...] | None:
         """Which elements a chunk has within the bounds; None: there is no such chunk."""

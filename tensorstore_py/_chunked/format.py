@@ -185,9 +185,10 @@ class ArrayFormat(DriverSpec, Generic[M]):
         return mode
 
     def at(self, path: str) -> Self:
-        """This spec for the array at another path of its store."""
+        """This spec, which was checked, for the array at another path of its store."""
         assert self.kvstore is not None
-        return self.replace(kvstore=self.kvstore.replace(path=path)).checked()
+        where = path if not path or path.endswith("/") else f"{path}/"
+        return self.replace(kvstore=self.kvstore.replace(path=where))
 
     def open_mode(self) -> OpenMode:
         return OpenMode(

@@ -152,6 +152,11 @@ class Driver(HasExecutionMode, ABC):
         """The domain as last known; upper bounds that can be resized are implicit."""
 
     @property
+    def whole(self) -> IndexTransform:
+        """The view of everything."""
+        return identity(self.domain)
+
+    @property
     @abstractmethod
     def schema(self) -> Schema:
         """Everything known of the array's form, in its own dimensions."""

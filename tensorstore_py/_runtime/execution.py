@@ -30,11 +30,14 @@ from tensorstore_py._runtime.submission_queue import enqueue, flush, flush_other
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
+    from tensorstore_py._runtime.interpreter_lock import GrainEstimate
+
 __all__ = [
     "Deferred",
     "GaveWay",
     "InlineSuspendError",
     "Job",
+    "Paced",
     "PendingBody",
     "completion_of",
     "current_job",
@@ -121,6 +124,39 @@ class PendingBody(ABC):
     @abstractmethod
     def withdraw(self) -> None:
         """It will never begin: its Future was cancelled before."""
+
+
+class Paced(PendingBody):
+    """A body of a kind of which the last ones tell whether it is short.
+
+    Args:
+        pace: of its kind.
+    """
+
+    __slots__ = ("_pace",)
+
+    def __init__(self, pace: GrainEstimate) -> None:
+        self._pace = pace
+
+    @property
+    def short(self) -> bool:
+        return self._pace.short
+
+    async def __call__(self) -> object:
+        pace = self._pace
+        if not pace.samples():
+            return await self.work()
+        began = pace.begin()
+        result = await self.work()
+        pace.end(began, 1)
+        return result
+
+    @abstractmethod
+    async def work(self) -> object:
+        """What it does."""
+
+    def withdraw(self) -> None:
+        """Nothing is known of it before it begins."""
 
 
 def _withdraw(body: object) -> None:

@@ -82,6 +82,9 @@ async def fan_out(
             wide = min(wide, max(1, count * step_bytes // SHARE_BYTES))
             if step_pieces is None and step_bytes < _SHORT_BYTES:
                 step_pieces = 1
+        if wide <= 1:
+            await _alone(steps, work)
+            return
         drain = _Drain(iter(steps), work, count, wide)
         await drain.run(parts if awaited else operations, step_pieces)
     elif wide <= 1:
@@ -89,6 +92,19 @@ async def fan_out(
             await work(step)
     else:
         await _pump(iter(steps), work, wide)
+
+
+async def _alone(steps: Iterable[S], work: Callable[[S], Coroutine[Any, Any, None]]) -> None:
+    """An inline fan-out that no other thread is to help."""
+    job = current_job()
+    for step in steps:
+        if job is not None and job.cancelled:
+            break
+        await work(step)
+        if pending():
+            await give_way()
+    if job is not None and job.cancelled:
+        raise asyncio.CancelledError
 
 
 class _Drain(Generic[S]):

@@ -20,6 +20,7 @@ from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._runtime.awaitable_bridge import loop_waiter
 from tensorstore_py._runtime.keyed_lock import Mutex
 
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bar",
+    "Drawing",
     "PartReporter",
     "PlainLine",
     "Progress",
     "ProgressLike",
     "ProgressStream",
     "Reporter",
+    "RichBar",
 ]
 
 #: What `progress=` takes: a function, True for a bar, False or None for nothing.
@@ -48,6 +51,7 @@ _TERMINAL_S: Final = 0.1
 _FILE_S: Final = 10.0
 
 
+@public
 class Progress(NamedTuple):
     """How far an operation has come: what `progress=` functions get.
 
@@ -94,6 +98,8 @@ class Progress(NamedTuple):
         return chunks + arrays
 
     def __str__(self) -> str:
+        if not self.bytes_total:
+            return f"{self.fraction:.0%}: {self.counts}"
         done, total = (f"{size / 2**20:.1f}" for size in (self.bytes_done, self.bytes_total))
         return f"{self.fraction:.0%}: {done} of {total} MiB, {self.counts}"
 
@@ -201,6 +207,7 @@ class PartReporter(Reporter):
         self._whole.advance(size, chunks, arrays)
 
 
+@public
 class ProgressStream:
     """How far an operation is, for `async for` in any event loop.
 
@@ -281,7 +288,7 @@ class Bar:
     ) -> None:
         self._title = title
         self._drawings: list[Callable[[str, Progress], Drawing]] = (
-            [_Tqdm, _Rich, PlainLine] if drawings is None else drawings
+            [_Tqdm, RichBar, PlainLine] if drawings is None else drawings
         )
         self._drawing: Drawing | None = None
         self._closed = False
@@ -399,8 +406,11 @@ class _Tqdm:
         self._bar.close()
 
 
-class _Rich:
-    """A bar of rich, drawn by the threads that report, and by none of its own."""
+class RichBar:
+    """A bar of rich on standard error, drawn by the threads that report, and by none of its own.
+
+    Raises ImportError: rich is not installed.
+    """
 
     __slots__ = ("_drawn", "_progress", "_task")
 
@@ -428,6 +438,7 @@ class _Rich:
         )
 
     def show(self, progress: Progress) -> None:
+        """Draw it, if the last time is long enough ago."""
         self._progress.update(
             self._task,
             total=progress.bytes_total,
@@ -440,6 +451,7 @@ class _Rich:
             self._progress.refresh()
 
     def close(self) -> None:
+        """Draw the last state."""
         self._progress.refresh()
         self._progress.stop()
 

@@ -21,6 +21,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._spec.json_value import same_json
 from tensorstore_py._spec.model import Model
@@ -52,9 +53,11 @@ __all__ = [
     "strip_context",
     "unbind",
     "with_own_memory",
+    "with_resources",
 ]
 
 
+@public
 class Context(Closable):
     """Shared resources, such as caches and concurrency limits.
 
@@ -319,11 +322,20 @@ def with_own_memory(model: M) -> M:
     """The model with another resource like it for each that merely remembers what is elsewhere."""
     renewed: dict[Resource[object], Resource[object]] = {}
 
+    def instead(resource: Resource[object]) -> Resource[object]:
+        if resource.spec.remembers and resource not in renewed:
+            renewed[resource] = Resource(resource.spec)
+        return renewed.get(resource, resource)
+
+    return with_resources(model, instead)
+
+
+def with_resources(model: M, instead: Callable[[Resource[object]], Resource[object]]) -> M:
+    """The bound model with what `instead` gives for each of its resources; itself if all stay."""
+
     def visit(value: object) -> object:
         if isinstance(value, Resource):
-            if value.spec.remembers and value not in renewed:
-                renewed[value] = Resource(value.spec)
-            return renewed.get(value, value)
+            return instead(value)
         return _map_members(value, visit) if isinstance(value, Model) else value
 
     return _map_members(model, visit)

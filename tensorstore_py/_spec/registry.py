@@ -1,9 +1,10 @@
 """Names to classes: how stores, drivers, codecs and the like are found.
 
-A decorator on a class registers it. A name that is not known yet makes the registry import its
-own built-in folders once, then the entry-point group `tensorstore_py.plugins` once; only then
-is it an error. What is imported depends on what is installed, never on the name asked for: no
-user's string ever becomes an import.
+A decorator on a class registers it. Each built-in folder has a table, `REGISTERED`, of what its
+modules register, so a built-in name makes the registry import that one module. A name that is in no
+table makes it import all the modules of its folders once, then the entry-point group
+`tensorstore_py.plugins` once; only then is it an error. What can be imported is what these tables
+and the installed packages say: no user's string ever becomes an import.
 
 A guest is a plug-in of another package, or a class that stands for a codec of another library. To
 parse a spec may be enough to run its code, so within `only_built_in` it is refused where its name
@@ -16,7 +17,6 @@ import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from tensorstore_py.errors import SpecError, did_you_mean
@@ -112,7 +112,8 @@ class Registry(Generic[C]):
 
     Args:
         kind: what the classes are, for error messages, e.g. `"kvstore driver"`.
-        folders: packages whose modules register the built-in classes when imported.
+        folders: packages whose modules register the built-in classes when imported; their
+            `REGISTERED` says which, by module, then by kind, or by kind and "scheme".
         tag: class attribute (and JSON member) that carries a class's own name.
 
     Example:
@@ -136,6 +137,9 @@ class Registry(Generic[C]):
         #: What `parse_registered` remembers of its results, by serialised JSON.
         self.parsed: dict[bytes, object] = {}
         self._discovered = False
+        #: The modules of the folders by what they register.
+        self._homes: dict[str, str] | None = None
+        self._scheme_homes: dict[str, str] = {}
 
     def register(
         self,
@@ -156,7 +160,7 @@ class Registry(Generic[C]):
         Raises ValueError: another class has one of the names already.
         """
         for key in (name, *aliases):
-            taken = self._find(key)
+            taken = self._known(key)
             if taken is not None and taken is not cls:
                 raise ValueError(f'{self.kind} "{key}" is registered already, by {taken!r}')
         if self.tag not in cls.__dict__:
@@ -193,10 +197,10 @@ class Registry(Generic[C]):
 
     def find(self, name: str) -> type[C] | None:
         """The class of that name, or None."""
-        found = self._find(name)
+        found = self._known(name)
         if found is None and not self._discovered:
             self.discover()
-            found = self._find(name)
+            found = self._known(name)
         return self._admissible(found, name) or self._resolved(name)
 
     def add_resolver(self, resolver: Callable[[str], type[C] | None]) -> None:
@@ -209,9 +213,17 @@ class Registry(Generic[C]):
     def find_scheme(self, scheme: str) -> type[C] | None:
         """The class that understands a URL scheme, or None."""
         if scheme not in self._schemes and not self._discovered:
-            self.discover()
+            if self.has_scheme(scheme):
+                import_module(self._scheme_homes[scheme])
+            else:
+                self.discover()
         found = self._schemes.get(scheme)
         return self._admissible(found, getattr(found, self.tag, scheme))
+
+    def has_scheme(self, scheme: str) -> bool:
+        """Whether a built-in class understands a URL scheme; imports none of them."""
+        self._locate()
+        return scheme in self._scheme_homes
 
     def classes(self) -> list[type[C]]:
         """Every registered class, in the order of their names."""
@@ -232,7 +244,8 @@ class Registry(Generic[C]):
         if self._discovered:
             return
         for folder in self._folders:
-            _import_folder(folder)
+            for module in _table(folder):
+                import_module(f"{folder}.{module}")
         _import_guests()
         self._discovered = True
 
@@ -253,8 +266,26 @@ class Registry(Generic[C]):
                 return found
         return None
 
-    def _find(self, name: str) -> type[C] | None:
-        return self._classes.get(self._aliases.get(name, name))
+    def _known(self, name: str) -> type[C] | None:
+        """The class of that name, registered already or built in; None if it is neither."""
+        found = self._classes.get(self._aliases.get(name, name))
+        if found is None and (home := self._locate().get(name)) is not None:
+            import_module(home)
+            found = self._classes.get(self._aliases.get(name, name))
+        return found
+
+    def _locate(self) -> Mapping[str, str]:
+        """The modules of the folders by the names that they register."""
+        if self._homes is None:
+            homes = {}
+            for folder in self._folders:
+                for module, kinds in _table(folder).items():
+                    home = f"{folder}.{module}"
+                    homes.update(dict.fromkeys(kinds.get(self.kind, ()), home))
+                    schemes = kinds.get(f"{self.kind} scheme", ())
+                    self._scheme_homes.update(dict.fromkeys(schemes, home))
+            self._homes = homes
+        return self._homes
 
 
 class CodecRegistry(Generic[C]):
@@ -294,11 +325,9 @@ class CodecRegistry(Generic[C]):
         return sorted(self._families)
 
 
-def _import_folder(folder: str) -> None:
-    package = import_module(folder)
-    for module in iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            import_module(f"{folder}.{module.name}")
+def _table(folder: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    table: Mapping[str, Mapping[str, tuple[str, ...]]] = import_module(folder).REGISTERED
+    return table
 
 
 def _import_guests() -> None:
@@ -321,6 +350,7 @@ def _import_guests() -> None:
 _KVSTORES = "tensorstore_py.kvstores"
 _DRIVERS = "tensorstore_py.drivers"
 _CODECS = "tensorstore_py.codecs"
+_ENGINE = "tensorstore_py._chunked"
 
 kvstores: Registry[object] = Registry("kvstore driver", folders=(_KVSTORES,), tag="driver")
 drivers: Registry[object] = Registry("driver", folders=(_DRIVERS,), tag="driver")
@@ -333,7 +363,7 @@ hierarchy_formats: Registry[object] = Registry(
     "hierarchy format", folders=(_DRIVERS,), tag="format_id"
 )
 resources: Registry[object] = Registry(
-    "context resource", folders=(_KVSTORES, _DRIVERS), tag="resource_id"
+    "context resource", folders=(_ENGINE, _KVSTORES, _DRIVERS), tag="resource_id"
 )
 
 

@@ -9,7 +9,7 @@ from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.cli.cat import print_elements
 from tensorstore_py.cli.exit_codes import DONE
 from tensorstore_py.cli.facts import by_label
-from tensorstore_py.cli.found import add_target, one_array
+from tensorstore_py.cli.found import add_trusted_target, one_array, trusted
 from tensorstore_py.cli.output import add_json, examples, printable, tried
 
 __all__ = ["add", "run"]
@@ -20,7 +20,7 @@ _ACROSS = 10
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser)
+    add_trusted_target(parser)
     parser.add_argument("-n", "--rows", type=_count, default=10, metavar="N",
                         help="so many along the first dimension (10)")  # fmt: skip
     add_json(parser)
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     """Print them."""
 
     def work() -> int:
-        array = one_array(options.target, "tspy head")
+        array = one_array(trusted(options.target, options), "tspy head")
         part = _first(array, options.rows)
         print_elements(part, "json" if options.json else "text")
         if part.shape != array.shape and not options.json:

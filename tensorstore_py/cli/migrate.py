@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from tensorstore_py._conversion.migrate import migrate
 from tensorstore_py.cli.places import add_trust, array_or_group, lasting_place, place, tried, trust
+from tensorstore_py.cli.progress import add_progress, bar
 
 __all__ = ["add", "run"]
 
@@ -19,6 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="keep the old documents")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     add_trust(parser)
+    add_progress(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,6 +31,6 @@ def run(options: argparse.Namespace) -> int:
             dry_run=options.dry_run,
             dest=array_or_group(options.dest, trust(options, write=True)),
             keep=options.keep,
-            progress=sys.stderr.isatty(),
+            progress=bar(options, "migrate"),
         ).result()
     )

@@ -17,6 +17,7 @@ from tensorstore_py._jobs.documents import in_memory
 from tensorstore_py._jobs.job import Allowed
 from tensorstore_py._spec.json_value import parse_json_text
 from tensorstore_py._spec.trust import Trust
+from tensorstore_py.cli.progress import add_progress, bar
 from tensorstore_py.errors import SpecError, TensorStoreError
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
                         help="keeps what is done: the same command goes on from there")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_progress(parser)
 
 
 def copy_arguments(options: argparse.Namespace) -> dict[str, Any]:
@@ -139,7 +141,7 @@ def copy_arguments(options: argparse.Namespace) -> dict[str, Any]:
         "codec": options.codec,
         "manifest": document(options.manifest, trust(options)),
         "dry_run": options.dry_run,
-        "progress": sys.stderr.isatty(),
+        "progress": bar(options, "copy"),
     }
 
 

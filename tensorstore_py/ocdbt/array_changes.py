@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
+from tensorstore_py._chunked.format import ArrayFormat
 from tensorstore_py._hierarchy.formats import formats
 from tensorstore_py._hierarchy.node import Hierarchy, read_node
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._interface.hierarchy import NodeKind
 from tensorstore_py._interface.kvstore import KvStore
+from tensorstore_py.errors import MismatchError, TensorStoreError
 
 __all__ = ["ArrayChange", "ArrayChanges"]
 
@@ -106,10 +108,13 @@ class ArrayChanges:
             for key in (*form.node_keys, form.attributes_key, form.consolidated_key)
             if key is not None
         }
-        # Formats without groups: what tells an array is all that there is to look for.
-        self._lone = sorted(
-            {key for cls in DriverSpec.detectable() for key in cls.detected_by} - self._documents
-        )
+        # Formats whose groups are not known here: the document of an array says that it is one.
+        self._lone = {
+            key: cls
+            for cls in DriverSpec.detectable()
+            for key in cls.detected_by
+            if key not in self._documents
+        }
         self._documents |= {*self._lone}
         self._owners: dict[str, str | None] = {}
         self._found: dict[str, _Gathered] = {}
@@ -154,9 +159,10 @@ class ArrayChanges:
             if node is not None:
                 return node.kind
         tree = self._sides[side][0]
-        for key in self._lone:
-            if (await tree.store.read(tree.below(path) + key)).state == "value":
-                return "array"
+        for key, cls in self._lone.items():
+            result = await tree.store.read(tree.below(path) + key)
+            if result.state == "value":
+                return _kind_of(cls, bytes(result.value))
         return None
 
     async def result(self) -> tuple[ArrayChange, ...]:
@@ -190,3 +196,15 @@ class ArrayChanges:
                 )
             )
         return tuple(found)
+
+
+def _kind_of(cls: type[DriverSpec], document: bytes) -> NodeKind:
+    """What has a document that arrays of a format have: also an array whose document is damaged."""
+    if issubclass(cls, ArrayFormat):
+        try:
+            cls.metadata_type.read(document)
+        except MismatchError:
+            return "group"
+        except TensorStoreError:
+            pass
+    return "array"

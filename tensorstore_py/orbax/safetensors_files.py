@@ -15,7 +15,7 @@ import json
 import os
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import prod
 from pathlib import Path
@@ -41,10 +41,20 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 from tensorstore_py.kvstores.safetensors.header import DATA_TYPES, NAMES, Tensor, make_header
+from tensorstore_py.orbax.blocks import block_bytes, blocks_of
 from tensorstore_py.orbax.checkpoint import Checkpoint
-from tensorstore_py.orbax.leaves import Keys, flat_name, leaves_of, matching, nest
+from tensorstore_py.orbax.documents import parse_containers, tuples_said
+from tensorstore_py.orbax.leaves import (
+    Keys,
+    flat_name,
+    leaves_of,
+    matching,
+    nest,
+    selected,
+    shaped,
+)
 from tensorstore_py.orbax.opening import directory_at, open
-from tensorstore_py.orbax.saving import block_bytes, save
+from tensorstore_py.orbax.saving import save
 
 if TYPE_CHECKING:
     from tensorstore_py._spec.context import Context
@@ -52,8 +62,10 @@ if TYPE_CHECKING:
 
 __all__ = ["from_safetensors", "to_safetensors"]
 
-#: In the metadata of a file: the tree that its tensors are of.
+#: In the metadata of a file: the tree that its tensors are of, and which containers of it are
+#: tuples.
 _TREE: Final = "orbax_tree"
+_TUPLES: Final = "orbax_tuples"
 _UNFINISHED: Final = ".tensorstore-part"
 #: So many reads of blocks are under way, of so many times the bytes of one block.
 _AHEAD: Final = 16
@@ -138,7 +150,7 @@ def to_safetensors(
                 _nothing(f"{checkpoint!r}", "array", asked, checkpoint.array_names())
             )
         types = {n: a.dtype.name for n, a in arrays.items() if a.dtype.name in _WIDER}
-        tree = _tree_text(checkpoint, asked, types)
+        tree = _tree_texts(checkpoint, asked, types)
         writer = _Writer(Path(dest), tree, metadata or {}, block_bytes(shared), replace)
         return await writer.write(arrays, shard_bytes)
 
@@ -213,8 +225,10 @@ def from_safetensors(
             raise NotFoundError(_nothing(f"{group!r}", "tensor", asked, there))
         if wanted is not None:
             found = {name: _as_type(array, wanted) for name, array in found.items()}
-        text = (await group.attrs.read()).get(_TREE)
-        tree = await _tree_of(found, text if asked is None else None)
+        said = await group.attrs.read() if asked is None else {}
+        tree = await _tree_of(found, said.get(_TREE))
+        where = f'the metadata "{_TUPLES}" of the file'
+        tree = shaped(tree, parse_containers(said.get(_TUPLES), where))
         await save(tree, dest, compress=compress, context=shared)
 
     # Cancelled, it leaves nothing under the final name.
@@ -236,8 +250,10 @@ def _as_type(array: TensorStore, wanted: DType) -> TensorStore:
 # The tree.
 
 
-def _tree_text(checkpoint: Checkpoint, names: list[str] | None, types: Mapping[str, str]) -> str:
-    """The keys of all leaves, and the values of those that are no arrays, as JSON.
+def _tree_texts(
+    checkpoint: Checkpoint, names: list[str] | None, types: Mapping[str, str]
+) -> dict[str, str]:
+    """The keys of all leaves, values of those that are no arrays, and tuples, as JSON.
 
     `types` are those of arrays that the format has under another one.
     """
@@ -251,7 +267,10 @@ def _tree_text(checkpoint: Checkpoint, names: list[str] | None, types: Mapping[s
         with suppress(TypeError, ValueError):  # what JSON cannot say is left out
             value = list(leaf.value) if isinstance(leaf.value, tuple) else leaf.value
             said.append(json.loads(json.dumps([keys, "value", value])))
-    return json.dumps(said, separators=(",", ":"))
+    texts = {_TREE: json.dumps(said, separators=(",", ":"))}
+    node = checkpoint._node if names is None else selected(checkpoint._node, names)
+    tuples = tuples_said(node)
+    return texts if tuples is None else {**texts, _TUPLES: tuples}
 
 
 async def _tree_of(tensors: Mapping[str, TensorStore], text: object) -> Any:  # noqa: ANN401
@@ -312,7 +331,12 @@ class _Writer:
     """
 
     def __init__(
-        self, dest: Path, tree: str, metadata: Mapping[str, str], most: int, replace: bool
+        self,
+        dest: Path,
+        tree: Mapping[str, str],
+        metadata: Mapping[str, str],
+        most: int,
+        replace: bool,
     ) -> None:
         self._dest = dest
         self._tree = tree
@@ -365,7 +389,7 @@ class _Writer:
                 (name, NAMES[array.dtype.name], tuple(array.shape))
                 for name, array in shard.arrays.items()
             ),
-            self._metadata if several else {_TREE: self._tree, **self._metadata},
+            self._metadata if several else {**self._tree, **self._metadata},
         )
         unfinished = shard.path.with_name(f".{secrets.token_hex(8)}{_UNFINISHED}")
         try:
@@ -388,7 +412,7 @@ class _Writer:
         """Copy all blocks, a few of them read ahead."""
         ahead: deque[tuple[Tensor, tuple[slice, ...], int, Future[Any]]] = deque()
         held = 0
-        blocks = _blocks(arrays, self._most)
+        blocks = blocks_of(arrays, self._most)
         more = True
         try:
             while True:
@@ -437,41 +461,6 @@ def _size(array: TensorStore) -> int:
     return prod(array.shape) * DATA_TYPES[NAMES[array.dtype.name]][1]
 
 
-def _blocks(
-    arrays: Mapping[str, TensorStore], most: int
-) -> Iterator[tuple[str, tuple[slice, ...], int]]:
-    """Blocks of whole chunks, in the order of the file: name, region and bytes."""
-    for name, array in arrays.items():
-        shape, item_size = tuple(array.shape), array.dtype.itemsize
-        chunk = array.chunk_layout.read_chunk.shape or shape
-        whole = tuple(c or n for c, n in zip(chunk, shape, strict=True))
-        extents = _block_shape(shape, whole, max(1, most // item_size))
-        counts = [-(-n // each) for n, each in zip(shape, extents, strict=True)]
-        for at in np.ndindex(*counts):
-            region = tuple(
-                slice(i * each, min(n, (i + 1) * each))
-                for i, each, n in zip(at, extents, shape, strict=True)
-            )
-            yield name, region, prod(s.stop - s.start for s in region) * item_size
-
-
-def _block_shape(shape: tuple[int, ...], chunk: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """A chunk grown along the last dimensions first, so that blocks are long runs of a file.
-
-    Example:
-        >>> _block_shape((100, 64), (10, 16), 2000), _block_shape((100, 64), (10, 64), 100)
-        ((30, 64), (10, 64))
-    """
-    block = [max(1, min(n, c)) for n, c in zip(shape, chunk, strict=True)]
-    for dim in reversed(range(len(shape))):
-        rest = prod(block) // block[dim]
-        several = max(1, most // (rest * block[dim]))
-        block[dim] = max(1, min(shape[dim], block[dim] * several))
-        if block[dim] < shape[dim]:
-            break
-    return tuple(block)
-
-
 def _begun(path: Path, head: bytes, tensors: Mapping[str, Tensor]) -> io.FileIO:
     """A new file with its header, as large as it will be."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -516,10 +505,10 @@ def _finished(file: io.FileIO) -> None:
     os.fsync(file.fileno())
 
 
-def _index(shards: Sequence[_Shard], tree: str) -> str:
+def _index(shards: Sequence[_Shard], tree: Mapping[str, str]) -> str:
     total = sum(_size(array) for shard in shards for array in shard.arrays.values())
     weights = {name: shard.path.name for shard in shards for name in shard.arrays}
-    metadata = {"total_size": total, _TREE: tree}
+    metadata = {"total_size": total, **tree}
     return json.dumps({"metadata": metadata, "weight_map": weights}, indent=2)
 
 

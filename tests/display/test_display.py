@@ -5,7 +5,8 @@ import re
 import pytest
 
 from tensorstore_py._display.codec_words import codec_list, codec_words
-from tensorstore_py._display.drawing import Axis, drawing
+from tensorstore_py._display.drawing import drawing
+from tensorstore_py._display.geometry import Axis
 from tensorstore_py._display.info import Info, columns, human_size, rows, times
 from tensorstore_py._display.json_view import json_view
 from tensorstore_py._display.markup import Markup, element, join

@@ -122,6 +122,27 @@ def test_new_removed_and_resized_nodes(tmp_path):
     assert found.arrays[1].chunks == ("c/0",)
 
 
+@pytest.mark.parametrize("attributes", [b'{"n5":"2.0.0"}', b"{}", b'{"axes":["x"],"a":1}'])
+def test_groups_of_n5_are_groups_and_keys_beside_their_arrays_are_of_none(tmp_path, attributes):
+    db = new(tmp_path)
+    db["g/attributes.json"] = attributes
+    spec = {"driver": "n5", "kvstore": db / "g/a/"}
+    ts.open(spec, create=True, dtype="int8", shape=[4]).result()[...] = 1
+    before = ts.ocdbt.versions(db).result()[0].generation
+    db["g/attributes.json"] = b'{"n5":"2.5.1"}'
+    db["g/0/0"] = b"no chunk"
+    db["broken/attributes.json"] = b'{"dimensions":'
+
+    found = ts.ocdbt.diff(before, db).result()
+
+    assert [(each.path, each.kind, each.what) for each in found.arrays] == [
+        ("broken", "array", "added"),
+        ("g", "group", "changed"),
+    ]
+    assert found.others == 1
+    assert str(found.arrays[1]) == "changed group /g: metadata"
+
+
 def test_two_versions_need_a_database():
     with pytest.raises(ts.SpecError, match="of which database"):
         ts.ocdbt.diff(1, 2)

@@ -59,6 +59,7 @@ def test_blocks_of_any_shape_make_the_same_file(tmp_path, limit, chunks):
         {"driver": "zarr3", "kvstore": {**where, "path": f"{tmp_path}/ckpt/a.w/"}}, create=True,
         dtype="int32", shape=values.shape, chunk_layout=ts.ChunkLayout(chunk_shape=chunks),
     ).result()[...] = values  # fmt: skip
+    (tmp_path / "ckpt/_sharding").touch()  # which makes it one of Orbax
     context = ts.Context({"memory_limit": {"limit_bytes": limit}})
 
     ts.orbax.to_safetensors(tmp_path / "ckpt", tmp_path / "m.safetensors", context=context).result()
