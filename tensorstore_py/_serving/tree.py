@@ -118,7 +118,7 @@ async def find_tree(given: object, context: Context) -> ServedTree:
     """
     if not isinstance(given, Mapping) or "driver" in given:
         return await _found(given, context)
-    trees = {normalised(str(path)): await _found(each, context) for path, each in given.items()}
+    trees = {normalised(str(path)): await find_tree(each, context) for path, each in given.items()}
     if not trees:
         raise SpecError("there is nothing to serve: name at least one array or group")
     return _joined(trees)

@@ -80,7 +80,7 @@ def test_chunks_that_are_too_large_for_an_answer_are_cut(tmp_path):
 
 def test_an_array_of_a_bucket(moto_s3):
     data = np.arange(600, dtype="int32").reshape(20, 30)
-    kvstore = {
+    kvstore: Any = {
         "driver": "s3", "bucket": moto_s3.make_bucket(), "path": "image/",
         "endpoint": moto_s3.endpoint,
         "aws_credentials": {
@@ -97,4 +97,4 @@ def test_an_array_of_a_bucket(moto_s3):
             found: Any = zarr.open_array(server.urls[name], mode="r")
             np.testing.assert_array_equal(found[:], data)
         with urlopen(server.urls["stored"] + "zarr.json", timeout=60) as answer:
-            assert answer.read() == array.kvstore["zarr.json"]
+            assert answer.read() == ts.KvStore.open(kvstore).result()["zarr.json"]
