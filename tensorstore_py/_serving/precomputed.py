@@ -185,9 +185,10 @@ def _data_type(array: TensorStore) -> str:
     """
     name = "uint8" if array.dtype.name == "bool" else array.dtype.name
     if name not in _TYPES:
+        is_number = array.dtype.numpy_dtype.kind in "iuf"
+        cast = '; serve it as float32 ({"driver": "cast", "dtype": "float32", "base": …}), or'
         raise UnsupportedError(
-            f"precomputed volumes have no {name}; serve it as float32 or an integer "
-            '({"driver": "cast", "dtype": "float32", "base": …}), or as zarr'
+            f"precomputed volumes have no {name}{cast if is_number else '; serve it'} as zarr"
         )
     return name
 

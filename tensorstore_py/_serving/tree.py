@@ -8,7 +8,6 @@ its own unless they are too large for an answer. What cannot be opened is left o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -34,12 +33,12 @@ from tensorstore_py._serving.stored import StoredKeys
 from tensorstore_py._spec.choose_chunks import chunk_extents
 from tensorstore_py._spec.chunk_layout import ChunkLayout
 from tensorstore_py.errors import (
-    MismatchError,
     NotFoundError,
     SpecError,
     TensorStoreError,
     UnsupportedError,
 )
+from tensorstore_py.multiscale.image import Multiscale
 
 if TYPE_CHECKING:
     from tensorstore_py._conversion.endpoints import SourceEndpoint
@@ -143,21 +142,21 @@ def _joined(trees: Mapping[str, ServedTree]) -> ServedTree:
 
 
 async def _found(given: object, context: Context) -> ServedTree:
-    if not isinstance(given, TensorStore | Group):
-        try:
-            given = await open_array(given, read=True, context=context)
-        except (MismatchError, NotFoundError, SpecError) as error:
-            return await _found_instead(given, context, error)
-    return await _at_end(source_end(given, context))
-
-
-async def _found_instead(given: object, context: Context, missing: TensorStoreError) -> ServedTree:
-    """What is there instead of an array: a group, something in an archive, or keys."""
-    with suppress(NotFoundError, SpecError, UnsupportedError):
+    if isinstance(given, Multiscale):
+        given = given.group
+    try:
         return await _at_end(source_end(given, context))
-    if isinstance(given, KvStore):
+    except (NotFoundError, SpecError, UnsupportedError):
+        if isinstance(given, TensorStore | Group):
+            raise
+    # No group of a known format, and nothing in one: an array by itself says what is wrong.
+    try:
+        array = await open_array(given, read=True, context=context)
+    except NotFoundError:
+        if not isinstance(given, KvStore):
+            raise
         return ServedTree({}, {}, StoredKeys.of((given.spec().model, given.store)), {})
-    raise missing
+    return await _at_end(source_end(array, context))
 
 
 async def _at_end(end: SourceEndpoint) -> ServedTree:

@@ -34,20 +34,22 @@ def serving(*arguments):
         "--json",
         *map(str, arguments),
     ]
+    told: dict[str, Any] = {}
+    lines: list[str] = []
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None
-            lines = []
             while not lines or lines[-1] != "}\n":
                 lines.append(process.stdout.readline())
                 assert lines[-1], process.communicate()
-            yield json.loads("".join(lines))
+            told |= json.loads("".join(lines))
+            yield told
         finally:
             process.send_signal(signal.SIGINT)
             _, problems = process.communicate(timeout=60)
-    serving.problems = problems
+    told["problems"] = problems
     assert process.returncode == 0, problems
 
 
@@ -73,7 +75,7 @@ def test_a_selection_is_served_until_it_is_interrupted(place):
         assert read(told["urls"]["zarr3"]).tolist() == DATA[3, 5:9].tolist()
         source = told["neuroglancer_state"]["layers"][0]["source"]
         assert source == f"precomputed://{told['urls']['precomputed']}"
-    assert serving.problems == ""
+    assert told["problems"] == ""
 
 
 def test_several_places_and_a_directory_of_arrays(place):
@@ -91,7 +93,7 @@ def test_an_array_that_a_format_lacks_is_named(place):
         info = told["urls"]["precomputed"] + "a.n5/info"
         with urlopen(info, timeout=60) as answer:
             assert json.load(answer)["data_type"] == "uint16"
-    assert serving.problems.startswith("/b.zarr is not served as precomputed: ")
+    assert told["problems"].startswith("/b.zarr is not served as precomputed: ")
 
 
 @pytest.mark.parametrize(

@@ -164,9 +164,14 @@ def test_an_array_without_bounds_is_refused():
         ts.serve(array).result()
 
 
-def test_groups_are_walked_by_other_programs(tmp_path):
-    group = ts.Group.open(tmp_path / "a.zarr", create=True, attributes={"title": "t"}).result()
-    group.create_array("x/y", dtype="int16", shape=[4], dimension_units=["3nm"]).result()[:] = 3
+@pytest.mark.parametrize("version", [2, 3])
+def test_groups_are_walked_by_other_programs(version, tmp_path):
+    place, units = tmp_path / "a.zarr", {"dimension_units": ["3nm"]} if version == 3 else {}
+    group = ts.Group.open(
+        place, create=True, attributes={"title": "t"}, zarr_format=version
+    ).result()
+    array: Any = group.create_array("x/y", dtype="int16", shape=[4], attributes={"k": 1}, **units)
+    array.result()[:] = 3
     group.create_group("empty", attributes={"n": 1}).result()
     with ts.serve(group).result() as server:
         for name in ("zarr3", "zarr2"):
@@ -174,8 +179,20 @@ def test_groups_are_walked_by_other_programs(tmp_path):
             assert found.attrs["title"] == "t"
             assert sorted(path for path, _ in found.members(None)) == ["empty", "x", "x/y"]
             assert found["x/y"][:].tolist() == [3] * 4
+            assert found["x/y"].attrs["k"] == 1
         assert server.arrays == ["x/y"]
         assert server.array_url("x/y").endswith("/zarr3/x/y/")
+
+
+def test_many_arrays_are_said_in_another_format_when_that_is_asked_for():
+    group = ts.Group.open("memory://", create=True).result()
+    for number in range(101):
+        group.create_array(f"a{number}", dtype="int8", shape=[1]).force()
+    with ts.serve(group).result() as server:
+        assert list(server.urls) == ["zarr3", "zarr2", "precomputed", "stored"]
+        found: Any = zarr.open_group(server.urls["zarr2"], mode="r")
+        assert len(list(found.members())) == 101
+        assert found["a100"][:].tolist() == [0]
 
 
 def test_several_are_served_by_path():
