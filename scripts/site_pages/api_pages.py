@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -69,6 +71,12 @@ SUBJECTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
          "parse_tensorstore_flags"),
     ),
 }  # fmt: skip
+
+#: Members of public classes that are objects with a call of their own.
+_CALLED: Final = {
+    "Group.open": ("tensorstore_py._api.group.OpenGroup.__call__", "Group.open"),
+    "Group.open-of": ("tensorstore_py._api.group.OpenNode.__call__", "Group.open, of a group"),
+}
 
 #: Other doors: file, title, and what is said above their names.
 DOORS: Final[Mapping[str, tuple[str, str]]] = {
@@ -145,8 +153,38 @@ def _page(title: str, about: str, module: str, names: Iterable[str]) -> str:
         lines += [_source(module.removeprefix("tensorstore_py.")).summary, ""]
     if about:
         lines += [about, ""]
-    lines += [f"::: {module}.{name}\n" for name in names]
+    for name in names:
+        lines.append(f"::: {module}.{name}\n")
+        if module == "tensorstore_py":
+            lines += _inner(name)
     return "\n".join(lines)
+
+
+def _inner(name: str) -> Iterator[str]:
+    """The classes that a public class has as members, and what else is called by such a name."""
+    for key, (path, heading) in _CALLED.items():
+        if key.partition(".")[0] == name:
+            yield _named(key, path, heading)
+    found = getattr(ts, name)
+    for member, value in sorted(vars(found).items()) if inspect.isclass(found) else ():
+        if inspect.isclass(value) and not member.startswith("_"):
+            yield _named(f"{name}.{member}", _place(value), f"{name}.{member}")
+
+
+def _named(name: str, path: str, heading: str) -> str:
+    options = f"      heading: {heading}\n      toc_label: {heading}\n      heading_level: 3\n"
+    return f"[](){{#tensorstore_py.{name}}}\n\n::: {path}\n    options:\n{options}"
+
+
+def _place(cls: type) -> str:
+    """Where a class is defined, whatever it says of itself."""
+    line = re.compile(rf"^class {cls.__name__}\b", re.MULTILINE)
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("tensorstore_py.") and vars(module).get(cls.__name__) is cls:
+            file = module.__file__
+            if file is not None and line.search(Path(file).read_text(encoding="utf-8")):
+                return f"{name}.{cls.__name__}"
+    raise ValueError(f"no module of the package defines {cls}")
 
 
 def _index(pages: Mapping[str, Page], types: Iterable[str]) -> Page:
@@ -161,7 +199,7 @@ def _index(pages: Mapping[str, Page], types: Iterable[str]) -> Page:
     ]
     for file in [*SUBJECTS, *(each for each in ("more",) if each in pages)]:
         title, text = pages[file]
-        names = [line.rpartition(".")[2] for line in text.split("\n") if line.startswith(":::")]
+        names = re.findall(r"^::: tensorstore_py\.(\w+)$", text, re.MULTILINE)
         lines += [f"## [{title}]({file}.md)", "", "| name | |", "|---|---|"]
         lines += [f"| [`{name}`][tensorstore_py.{name}] | {_first(name)} |" for name in names]
         lines.append("")
@@ -184,11 +222,12 @@ def _first(name: str) -> str:
 def _of_others(module: str, names: Iterable[str]) -> dict[str, str]:
     """Names that are passed on from other libraries, with where they are from."""
     door = importlib.import_module(module)
-    origins = {name: getattr(getattr(door, name), "__module__", None) for name in names}
+    values = {name: getattr(door, name) for name in names}
     return {
-        name: f"{origin}.{name}"
-        for name, origin in origins.items()
-        if origin is not None and origin.partition(".")[0] not in ("tensorstore_py", "typing")
+        name: f"{value.__module__}.{name}"
+        for name, value in values.items()
+        if getattr(value, "__name__", None) == name
+        and value.__module__.partition(".")[0] not in ("tensorstore_py", "typing")
     }
 
 

@@ -5,15 +5,17 @@ Usage: python -m scripts.site_pages.check DIRECTORY
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import tensorstore_py as ts
 from scripts.site_pages.api_pages import api_pages
 
-__all__ = ["loaded_from_elsewhere", "main", "undocumented"]
+__all__ = ["loaded_from_elsewhere", "main", "members", "undocumented"]
 
 #: What a browser loads by itself: not links that a reader may follow.
 _LOADED: Final = re.compile(
@@ -40,6 +42,22 @@ def undocumented(site: Path) -> Iterator[str]:
         for name in re.findall(r"^::: (\S+)$", text, re.MULTILINE):
             if f'id="{name}"' not in shown:
                 yield f"{path.relative_to(site)}: {name} is not there"
+            if name.startswith("tensorstore_py.") and name.count(".") == 1:
+                for member in members(getattr(ts, name.rpartition(".")[2])):
+                    if f'id="{name}.{member}"' not in shown:
+                        yield f"{path.relative_to(site)}: {name}.{member} is not there"
+
+
+def members(value: object) -> Iterator[str]:
+    """The public methods and properties of a class of this package that explain themselves."""
+    if not inspect.isclass(value):
+        return
+    for name, static in inspect.getmembers_static(value):
+        found = getattr(static, "fget", getattr(static, "__func__", static))
+        if name.startswith("_") or not inspect.isfunction(found) or not found.__doc__:
+            continue
+        if found.__name__ == name and found.__module__.startswith("tensorstore_py"):
+            yield name
 
 
 def main(arguments: list[str]) -> int:

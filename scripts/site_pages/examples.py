@@ -10,9 +10,24 @@ import ast
 import html
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["example_pages"]
+
+#: Where the name of a file is no title.
+_TITLES: Final = {
+    "async_in_your_loop": "In your event loop",
+    "coming_from_zarr": "Coming from zarr-python",
+    "custom_kvstore": "A store of your own",
+    "etl_s3": "From bucket to bucket",
+    "groups_attributes": "Groups and attributes",
+    "map_blocks": "A function on blocks",
+    "open_create_read_write": "Open, create, read, write",
+    "orbax_checkpoint": "A checkpoint of Orbax",
+    "resize_append": "Resize and append",
+    "slices_views_labels": "Slices, views, labels",
+    "spec_file": "A spec in a file",
+}
 
 Json = dict[str, Any]  # Any: nested JSON
 
@@ -32,7 +47,7 @@ def example_pages(folder: Path) -> dict[str, tuple[str, str]]:
         title, about, body = _notebook(text) if path.suffix == ".ipynb" else _program(text)
         if not about:
             raise ValueError(f"{path}: its first words do not say what it is about")
-        title = title or path.stem.replace("_", " ").capitalize()
+        title = title or _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
         pages[f"examples/{path.stem}.md"] = (title, body)
         rows.append(f"| [{title}]({path.stem}.md) | {about} |")
     table = "\n".join(rows)
@@ -44,8 +59,7 @@ def _program(text: str) -> tuple[str, str, str]:
     """Title (none), summary and page of a program."""
     about = ast.get_docstring(ast.parse(text)) or ""
     first = about.split("\n\n")[0].replace("\n", " ")
-    end = text.find('"""', 3) + 3
-    code = text[end:].strip("\n")
+    code = text.partition('"""')[2].partition('"""')[2].strip("\n")
     return "", first, f"{about}\n\n```python\n{code}\n```\n"
 
 

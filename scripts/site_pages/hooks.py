@@ -48,7 +48,8 @@ class _Made:
         """Path and Markdown of those in the navigation."""
         for made in (self.python, self.specs, self.examples):
             for path, (title, text) in made.items():
-                yield path, f"---\ntitle: {title!r}\n---\n\n{text}"
+                linked = self.sources.linked(text, path, path) if made is self.examples else text
+                yield path, f"---\ntitle: {title!r}\n---\n\n{linked}"
         yield "reference/tspy.md", command_page()
         for source, path in PROJECT.items():
             yield path, self.sources.linked(self.sources.text(source), source, path)

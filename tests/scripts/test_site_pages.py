@@ -246,3 +246,37 @@ def test_examples_of_these_modules_run(module: ModuleType) -> None:
 
     assert found.attempted
     assert not found.failed
+
+
+def test_what_must_be_documented_are_own_methods_that_explain_themselves() -> None:
+    assert {"read", "write", "domain", "resize"} <= set(check.members(ts.TensorStore))
+    assert "upper" not in set(check.members(ts.Digest))  # of str
+    assert list(check.members(ts.open)) == []
+
+
+def test_a_name_that_a_page_lacks_is_found(tmp_path: Path) -> None:
+    for page, (_, text) in api_pages.api_pages().items():
+        folder = tmp_path / page.removesuffix(".md").removesuffix("/index")
+        folder.mkdir(parents=True, exist_ok=True)
+        names = re.findall(r"^::: (\S+)$", text, re.MULTILINE)
+        every = [f'<h2 id="{name}">' for name in names if name != "tensorstore_py.open"]
+        (folder / "index.html").write_text("".join(every), "utf-8")
+    missing = set(check.undocumented(tmp_path))
+
+    assert "reference/python/arrays/index.html: tensorstore_py.open is not there" in missing
+    assert (
+        "reference/python/arrays/index.html: tensorstore_py.TensorStore.read is not there"
+        in missing
+    )
+    assert not any("tensorstore_py.copy is" in each for each in missing)
+
+
+@pytest.mark.parametrize("driver", ["zarr3", "zarr", "cast", "array"])
+def test_the_guide_to_specs_has_every_member(driver: str) -> None:
+    """docs/specs.md is written by hand, in other words; no member is left out there."""
+    guide = (ROOT / "docs/specs.md").read_text(encoding="utf-8")
+    properties = ts.json_schema()["$defs"][f"Driver.{driver}"]["properties"]
+    names = set(properties) | set(properties.get("metadata", {}).get("properties", {}))
+    names -= {"$schema", "$comment", "storage_transformers"}  # of which an array must have none
+
+    assert [name for name in sorted(names) if f"`{name}`" not in guide] == []

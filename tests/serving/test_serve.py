@@ -186,8 +186,9 @@ def test_groups_are_walked_by_other_programs(version, tmp_path):
 
 def test_many_arrays_are_said_in_another_format_when_that_is_asked_for():
     group = ts.Group.open("memory://", create=True).result()
-    for number in range(101):
-        group.create_array(f"a{number}", dtype="int8", shape=[1]).force()
+    made = [group.create_array(f"a{number}", dtype="int8", shape=[1]) for number in range(101)]
+    for each in made:
+        each.result()
     with ts.serve(group).result() as server:
         assert list(server.urls) == ["zarr3", "zarr2", "precomputed", "stored"]
         found: Any = zarr.open_group(server.urls["zarr2"], mode="r")
