@@ -23,6 +23,8 @@ LIMIT_S = 900
 
 # Modules that are for a library: they are imported by the program of its extra.
 GUESTS = (
+    "tensorstore_py._serving.",
+    "tensorstore_py._viewer.",
     "tensorstore_py.integrations.",
     "tensorstore_py.testing",
     "tensorstore_py.zarr.key_value_store",
@@ -98,6 +100,11 @@ assert xarray.open_dataset("a.zarr", engine="tensorstore")["a"].values.tolist() 
 import zarr
 zarr.create_array(ts.zarr.as_store("a.zarr"), shape=(4,), dtype="int16")[:] = 7
 assert zarr.open_array("a.zarr")[:].tolist() == [7, 7, 7, 7]
+""",
+    "serve": """
+with ts.serve(there_and_back("n5", "memory://")).result() as server:
+    served = ts.open(server.urls["zarr3"]).result()
+    assert served[19].read().result().tolist() == list(range(30))
 """,
     "progress": """
 import tqdm

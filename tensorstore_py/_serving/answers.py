@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aiohttp import web
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._runtime.fan_out import offload
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from tensorstore_py._interface.kvstore import Buffer
 
@@ -31,6 +32,7 @@ __all__ = [
     "requested",
     "respond",
     "tag",
+    "tagged",
 ]
 
 JSON: Final = "application/json"
@@ -50,13 +52,13 @@ class Piece(NamedTuple):
     Attributes:
         start: where it begins in the value.
         stop: where it ends.
-        size: of the value; None: it is not known.
+        size: of the value.
         is_part: whether a part was asked for.
     """
 
     start: int
     stop: int
-    size: int | None
+    size: int
     is_part: bool
 
 
@@ -138,6 +140,16 @@ def _tags(header: str) -> list[str]:
     return [each.strip().removeprefix("W/") for each in header.split(",")]
 
 
+async def tagged(make: Callable[[], Buffer | None]) -> tuple[Buffer, Head] | None:
+    """What a computation makes and its tag, both off the loop; None: it makes nothing."""
+
+    def work() -> tuple[Buffer, Head] | None:
+        data = make()
+        return None if data is None else (data, Head(tag(data)))
+
+    return await offload(False, work)
+
+
 async def respond(request: web.Request, value: Buffer, head: Head) -> web.StreamResponse:
     """Answer with a value that is at hand, or with the part of it that is asked for."""
     if is_current(request, head.etag):
@@ -146,6 +158,12 @@ async def respond(request: web.Request, value: Buffer, head: Head) -> web.Stream
     piece = clamped(asked_range(request, head.etag), view.nbytes)
     if piece is None:
         return unsatisfiable(view.nbytes)
+
+    if piece.stop - piece.start <= _PIECE:
+        body = bytes(view[piece.start : piece.stop])
+        response = web.Response(status=206 if piece.is_part else 200, body=body)
+        _say(response, head, piece)
+        return response
 
     async def pieces() -> AsyncIterator[Buffer]:
         for start in range(piece.start, piece.stop, _PIECE):
@@ -169,16 +187,8 @@ async def send(
 ) -> web.StreamResponse:
     """Send a part of a value, which comes in pieces; nothing is asked for if the method is HEAD."""
     response = web.StreamResponse(status=206 if piece.is_part else 200)
-    headers = response.headers
-    if head.etag:
-        headers["ETag"] = head.etag
-    headers["Accept-Ranges"] = "bytes"
-    headers["Cache-Control"] = "no-cache"
-    headers["Content-Type"] = head.content_type
+    _say(response, head, piece)
     response.content_length = piece.stop - piece.start
-    if piece.is_part:
-        size = "*" if piece.size is None else piece.size
-        headers["Content-Range"] = f"bytes {piece.start}-{piece.stop - 1}/{size}"
     await response.prepare(request)
     if request.method == "HEAD":
         return response
@@ -194,3 +204,14 @@ async def send(
             request.transport.abort()
         raise
     return response
+
+
+def _say(response: web.StreamResponse, head: Head, piece: Piece) -> None:
+    headers = response.headers
+    if head.etag:
+        headers["ETag"] = head.etag
+    headers["Accept-Ranges"] = "bytes"
+    headers["Cache-Control"] = "no-cache"
+    headers["Content-Type"] = head.content_type
+    if piece.is_part:
+        headers["Content-Range"] = f"bytes {piece.start}-{piece.stop - 1}/{piece.size}"

@@ -20,8 +20,7 @@ import numpy as np
 from aiohttp import web
 
 from tensorstore_py._hierarchy.path import join
-from tensorstore_py._runtime.fan_out import offload
-from tensorstore_py._serving.answers import JSON, Head, respond, tag
+from tensorstore_py._serving.answers import JSON, Head, respond, tag, tagged
 from tensorstore_py._serving.tree import MOST_BYTES
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError, UnsupportedError
 from tensorstore_py.multiscale.metadata import ImageMetadata, is_ome, parse_image
@@ -174,8 +173,9 @@ class Precomputed(NamedTuple):
         async with admission.holding(3 * view.size * view.dtype.array_dtype.itemsize):
             async with admission.making:
                 elements = await view.read()
-                data = await offload(False, partial(scale.encode, elements))
-            return await respond(request, data, Head(tag(data)))
+                made = await tagged(partial(scale.encode, elements))
+            assert made is not None  # each chunk is there
+            return await respond(request, *made)
 
 
 def _data_type(array: TensorStore) -> str:
@@ -185,9 +185,10 @@ def _data_type(array: TensorStore) -> str:
     """
     name = "uint8" if array.dtype.name == "bool" else array.dtype.name
     if name not in _TYPES:
+        is_number = array.dtype.numpy_dtype.kind in "iuf"
+        cast = '; serve it as float32 ({"driver": "cast", "dtype": "float32", "base": …}), or'
         raise UnsupportedError(
-            f"precomputed volumes have no {name}; serve it as float32 or an integer "
-            '({"driver": "cast", "dtype": "float32", "base": …}), or as zarr'
+            f"precomputed volumes have no {name}{cast if is_number else '; serve it'} as zarr"
         )
     return name
 

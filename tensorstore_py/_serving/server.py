@@ -26,7 +26,7 @@ from tensorstore_py._serving.local_server import LocalServer
 from tensorstore_py._serving.precomputed import Precomputed
 from tensorstore_py._serving.stored import plain_key
 from tensorstore_py._serving.tree import find_tree
-from tensorstore_py._serving.zarr_format import ZarrFormat
+from tensorstore_py._serving.zarr_format import ZarrFormat, ZarrWhenAsked
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.multiscale.metadata import is_ome
@@ -44,6 +44,8 @@ FORMATS: Final = ("zarr3", "zarr2", "precomputed", "stored")
 
 #: A viewer that is opened with more layers shows none of them well.
 _MOST_LAYERS: Final = 8
+#: To make the documents of one array takes some milliseconds; of more, nobody waits for them.
+_MOST_AT_ONCE: Final = 100
 
 
 class _Format(Protocol):
@@ -97,18 +99,26 @@ class _Contents:
                 )
             self.formats[name] = self.tree.stored
             return ""
+        found: Precomputed | ZarrFormat
         if name == "precomputed":
-            volumes = Precomputed.of(self.tree)
-            found, left_out, some = volumes, volumes.left_out, bool(volumes.scales)
+            found = Precomputed.of(self.tree)
+        elif self._is_quick(version := int(name[-1])):
+            found = await ZarrFormat.of(self.tree, version)
         else:
-            zarr = await ZarrFormat.of(self.tree, int(name[-1]))
-            found, left_out, some = zarr, zarr.left_out, bool(zarr.arrays or self.tree.groups)
-        if left_out:
-            self.left_out[name] = left_out
-        if some:
+            later = ZarrWhenAsked(self.tree, version)
+            self.formats[name], self.left_out[name] = later, later.left_out
+            return ""
+        if found.left_out:
+            self.left_out[name] = found.left_out
+        if found.documents:
             self.formats[name] = found
             return ""
-        return next(iter(left_out.values()), "there is no array")
+        return next(iter(found.left_out.values()), "there is no array")
+
+    def _is_quick(self, version: int) -> bool:
+        """Whether the documents of a version are made at once."""
+        made = sum(each.zarr_format != version for each in self.tree.arrays.values())
+        return made <= _MOST_AT_ONCE
 
 
 class Server(LocalServer):
@@ -142,8 +152,8 @@ class Server(LocalServer):
     @property
     def left_out(self) -> dict[str, dict[str, str]]:
         """What could not be opened (by the name `""`), or be expressed by a format, and why."""
-        tree = {"": self._contents.tree.left_out} if self._contents.tree.left_out else {}
-        return {**tree, **self._contents.left_out}
+        found = {"": self._contents.tree.left_out, **self._contents.left_out}
+        return {name: problems for name, problems in found.items() if problems}
 
     def array_url(self, path: str = "", format: str | None = None) -> str:
         """The URL of an array or a group.
@@ -263,14 +273,15 @@ def _routes(contents: _Contents, admission: Admission) -> list[Route]:
 
     routes: list[Route] = [("GET", "/", about)]
     for name, form in contents.formats.items():
-        routes.append(("GET", f"/{name}/{{key:.*}}", _handler(name, form, admission)))
+        routes.append(("GET", f"/{name}/{{key:.*}}", _handler(form, admission)))
     return routes
 
 
-def _handler(name: str, form: _Format, admission: Admission) -> Handler:
+def _handler(form: _Format, admission: Admission) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
         # As it was sent: what is decoded before it is looked at could be another path.
-        key = request.rel_url.raw_path.partition(f"/{name}/")[2]
+        above = 3 if "token" in request.match_info else 2
+        key = request.rel_url.raw_path.split("/", above)[above]
         return await form.answer(request, plain_key(key), admission)
 
     return answer

@@ -2,7 +2,7 @@
 
 Whatever was named is made one tree: an open array, a group, what `ts.open` or `ts.Group.open` would
 open, keys of a store, or several of these by path. An array counts from zero, in chunks that are
-its own as far as they are not too large for one answer. What cannot be opened is left out, and said.
+its own unless they are too large for an answer. What cannot be opened is left out, and named.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._api.group import Group
 from tensorstore_py._api.kvstore import KvStore
+from tensorstore_py._api.open import open as open_array
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._conversion.endpoints import (
     FoundEndpoint,
@@ -31,7 +32,13 @@ from tensorstore_py._runtime.fan_out import fan_out
 from tensorstore_py._serving.stored import StoredKeys
 from tensorstore_py._spec.choose_chunks import chunk_extents
 from tensorstore_py._spec.chunk_layout import ChunkLayout
-from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
+from tensorstore_py.errors import (
+    NotFoundError,
+    SpecError,
+    TensorStoreError,
+    UnsupportedError,
+)
+from tensorstore_py.multiscale.image import Multiscale
 
 if TYPE_CHECKING:
     from tensorstore_py._conversion.endpoints import SourceEndpoint
@@ -46,8 +53,6 @@ MOST_BYTES: Final = 2**22
 #: What one has where an array has no chunks of its own.
 _CHUNK_BYTES: Final = 2**19
 
-Open: TypeAlias = TensorStore | Group | KvStore
-
 
 class ServedArray(NamedTuple):
     """An array.
@@ -57,12 +62,14 @@ class ServedArray(NamedTuple):
         chunks: the extents of what is read for one answer.
         stored: where its keys are, if it is all of a stored array.
         zarr_format: the version of Zarr that it is stored in; None: of none, or it is a view.
+        sharded: whether a stored key has many chunks.
     """
 
     source: SourceArray
     chunks: tuple[int, ...]
     stored: StoredKeys | None
     zarr_format: int | None
+    sharded: bool
 
     @property
     def path(self) -> str:
@@ -110,7 +117,7 @@ async def find_tree(given: object, context: Context) -> ServedTree:
     """
     if not isinstance(given, Mapping) or "driver" in given:
         return await _found(given, context)
-    trees = {normalised(str(path)): await _found(each, context) for path, each in given.items()}
+    trees = {normalised(str(path)): await find_tree(each, context) for path, each in given.items()}
     if not trees:
         raise SpecError("there is nothing to serve: name at least one array or group")
     return _joined(trees)
@@ -135,13 +142,25 @@ def _joined(trees: Mapping[str, ServedTree]) -> ServedTree:
 
 
 async def _found(given: object, context: Context) -> ServedTree:
-    end = source_end(given, context)
+    if isinstance(given, Multiscale):
+        given = given.group
     try:
-        return await start(end.inline, partial(_collected, end))
+        return await _at_end(source_end(given, context))
+    except (NotFoundError, SpecError, UnsupportedError):
+        if isinstance(given, TensorStore | Group):
+            raise
+    # No group of a known format, and nothing in one: an array by itself says what is wrong.
+    try:
+        array = await open_array(given, read=True, context=context)
     except NotFoundError:
         if not isinstance(given, KvStore):
             raise
         return ServedTree({}, {}, StoredKeys.of((given.spec().model, given.store)), {})
+    return await _at_end(source_end(array, context))
+
+
+async def _at_end(end: SourceEndpoint) -> ServedTree:
+    return await start(end.inline, partial(_collected, end))
 
 
 async def _collected(end: SourceEndpoint) -> ServedTree:
@@ -214,7 +233,9 @@ def _served(source: SourceArray) -> ServedArray:
     zarr_format = form.zarr_format if whole and form is not None and stored is not None else None
     if array.rank:
         source = source._replace(array=array[d[:].translate_to[(0,) * array.rank]])
-    return ServedArray(source, _chunks(array), stored, zarr_format)
+    layout = array.chunk_layout
+    sharded = layout.read_chunk.shape != layout.write_chunk.shape
+    return ServedArray(source, _chunks(array), stored, zarr_format, sharded)
 
 
 def _shows_all(array: TensorStore) -> bool:

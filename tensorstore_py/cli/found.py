@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tensorstore_py._runtime.future import Future
-
     from tensorstore_py._spec.context import Context
 
 __all__ = [
