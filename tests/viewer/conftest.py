@@ -30,7 +30,7 @@ class Answers:
     def __init__(self, view):
         self.url = view.url
 
-    def get(self, path, headers=None, **query):
+    def get(self, path, headers=None, /, **query):
         """The status, the headers and the body."""
         parameters = {
             name: ",".join(map(str, value)) if isinstance(value, tuple) else value
@@ -44,12 +44,12 @@ class Answers:
             with error:
                 return error.code, dict(error.headers.items()), error.read()
 
-    def json(self, name, **query):
+    def json(self, name, /, **query):
         status, _, body = self.get(f"api/{name}", **query)
         assert status == 200, body
         return json.loads(body)
 
-    def problem(self, name, **query):
+    def problem(self, name, /, **query):
         """The status and the text of an error."""
         status, _, body = self.get(f"api/{name}", **query)
         return status, json.loads(body)["error"]
@@ -66,6 +66,12 @@ class Answers:
     def tiles(self):
         """What became of the tiles that were asked for."""
         return self.json("status")["tiles"]
+
+    def until(self, found):
+        """Ask for the counts of tiles until they are so."""
+        end = time.monotonic() + 60
+        while not found(tiles := self.tiles()):
+            assert time.monotonic() < end, tiles
 
 
 class Page:
@@ -86,12 +92,6 @@ class Page:
     def settled(self):
         self.page.wait_for_selector("main[aria-busy=false]", timeout=60_000)
         return self
-
-    def until(self, found):
-        """Ask for the counts of tiles until they are so."""
-        end = time.monotonic() + 60
-        while not found(tiles := self.answers.tiles()):
-            assert time.monotonic() < end, tiles
 
     def press(self, *keys):
         for key in keys:

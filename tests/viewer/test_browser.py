@@ -368,10 +368,10 @@ def test_what_leaves_the_view_is_cancelled(show):
     )  # fmt: skip
     try:
         page = show(slices, "centre=128,128&scale=1&at=0,0,0&contrast=0,9", wait=False)
-        page.until(lambda tiles: tiles["under_way"] == 1)
+        page.answers.until(lambda tiles: tiles["under_way"] == 1)
         for number in range(1, 12):
             page.page.keyboard.press("]")
-            page.until(lambda tiles, wanted=number: tiles["cancelled"] == wanted)
+            page.answers.until(lambda tiles, wanted=number: tiles["cancelled"] == wanted)
     finally:
         go_on.set()
     page.settled()
