@@ -112,7 +112,7 @@ async def read_cells(picture: Picture, asked: CellsRequest) -> list[list[str]]:
     for dim, offset in enumerate(asked.at):
         picture.check_offset(dim, offset)
     _check(picture, (asked.rows, asked.columns), asked.at)
-    chosen = {
+    chosen: dict[int, Offsets] = {
         dim: np.arange(asked.at[dim], min(asked.at[dim] + count, picture.axes[dim].size))
         for dim, count in zip((asked.rows, asked.columns), counts, strict=True)
         if dim is not None

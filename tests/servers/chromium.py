@@ -1,4 +1,4 @@
-"""Chromium without a window, which takes orders of DevTools: the browser that pages are tested in."""
+"""Chromium without a window, which takes orders of DevTools: pages are tested in it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Chromium(Recipe):
             program, "--headless=new", f"--remote-debugging-port={port}",
             f"--user-data-dir={processes.where / 'profile'}",
             # root has no sandbox, and containers no shared memory to speak of
-            "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb",
-            "--no-first-run", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", "--hide-scrollbars", "about:blank",
+            "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--force-color-profile=srgb", "--hide-scrollbars", "about:blank",
         ]  # fmt: skip
         processes.spawn(self.front, command, environment)
         processes.until(self.front, "it serves", lambda: answers(port))

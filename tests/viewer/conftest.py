@@ -79,15 +79,21 @@ class Page:
 
     def __init__(self, page, view):
         self.page = page
-        self.url = view.url
-        self.errors = []
+        self.view = view
+        self.answers = Answers(view)
+        self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("dialog", lambda dialog: (self.errors.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", self._opened)
+
+    def _opened(self, dialog):
+        """Nothing on the page opens a dialog of the browser, unless somebody else's script runs."""
+        self.errors.append(dialog.message)
+        dialog.dismiss()
 
     def go(self, link=""):
         """Open a link."""
         self.page.goto("about:blank")
-        self.page.goto(f"{self.url}#{link}")
+        self.page.goto(f"{self.view.url}#{link}")
 
     def settled(self):
         self.page.wait_for_selector("main[aria-busy=false]", timeout=60_000)
@@ -142,7 +148,6 @@ def show(browser):
             )
             stack.callback(context.close)
             page = Page(context.new_page(), view)
-            page.view, page.answers = view, Answers(view)
             shown.append(page)
             page.go(link)
             return page.settled() if wait else page

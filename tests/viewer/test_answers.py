@@ -268,7 +268,7 @@ def test_a_coarser_level_is_read_where_there_is_one(ask):
 def test_a_client_that_goes_away_is_not_worked_for(ask):
     go_on = threading.Event()
 
-    def slow(domain, chunk, _):
+    def slow(_domain, chunk, _):
         go_on.wait(60)
         chunk[...] = 1
 
@@ -343,7 +343,7 @@ def test_an_array_without_bounds_says_what_to_do(ask):
 
 
 def test_errors_of_functions_are_told(ask):
-    def broken(domain, chunk, _):
+    def broken(_domain, _chunk, _):
         raise RuntimeError("no such sensor")
 
     store = ts.virtual_chunked(broken, dtype="uint8", shape=[4, 4])

@@ -32,6 +32,7 @@ def test_it_prints_the_address_and_ends_at_an_interrupt(tree):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
+        assert running.stdout is not None
         url = running.stdout.readline().strip()
         with _OPENER.open(f"{url}api/node") as reply:
             node = json.load(reply)
@@ -51,6 +52,7 @@ def test_directories_of_arrays_have_a_tree(tree):
     ).result()  # fmt: skip
     command = [sys.executable, "-m", "tensorstore_py", "view", str(tree.parent), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
         url = running.stdout.readline().strip()
 
         def ask(name, path):
