@@ -122,7 +122,7 @@ def view(root: object, *, port: int = 0, height: int = 600, framed: bool = True)
         UnavailableError: the port cannot be had.
         UnsupportedError: aiohttp is not installed.
     """
-    if not isinstance(height, int) or not 100 <= height <= 10_000:
+    if not 100 <= height <= 10_000:
         raise SpecError(f"a height of 100 to 10000 pixels is possible, not {height!r}")
     room: Any = import_module("tensorstore_py._viewer.server")
     return View(room.serve(root, port=port, framed=framed), height)
