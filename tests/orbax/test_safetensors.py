@@ -221,3 +221,13 @@ def test_what_is_not_there_is_named_with_what_is(tmp_path, capsys):
         capsys.readouterr()
         assert main(["orbax", *arguments]) == 1
         assert problem in capsys.readouterr().err
+
+
+def test_a_local_file_opens_as_what_it_is_and_not_as_a_spec_file(root, tmp_path):
+    ts.orbax.to_safetensors(root, tmp_path / "m.safetensors").result()
+    archive = f"{(tmp_path / 'a.zip').as_uri()}|zip:"
+    ts.open({"driver": "zarr3", "kvstore": archive}, create=True, dtype="int8", shape=[2]).result()
+
+    with pytest.raises(ts.MismatchError, match=r"this is a group.*ts\.Group\.open"):
+        ts.open(tmp_path / "m.safetensors").result()
+    assert ts.open(tmp_path / "a.zip").result().shape == (2,)
