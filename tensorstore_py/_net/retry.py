@@ -196,8 +196,6 @@ class RetryState:
             self._began = now
         if now + delay - self._began < _QUIET_S or not self._budget.take_warning(now):
             return
-        most = self._retries.max_retries + 1
         _logger.warning(
-            "still waiting: %s (attempt %d of %d in %.0f s)",
-            problem(), self.attempts + 1, most, delay,
-        )  # fmt: skip
+            "still waiting: %s (attempt %d in %.0f s)", problem(), self.attempts + 1, delay
+        )
