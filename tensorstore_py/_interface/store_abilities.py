@@ -25,9 +25,10 @@ from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedS
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.read_modify_write import CopiedRange, coalesced
 from tensorstore_py._runtime.buffers import joined
+from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.metrics import counter
 from tensorstore_py._runtime.retry import CONFLICTS, DOUBTS
-from tensorstore_py.errors import AbortedError
+from tensorstore_py.errors import AbortedError, ResourceExhaustedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     _Store = KvStore
     Storing = Callable[[], Awaitable[TimestampedStorageGeneration]]
+    LoadPart = Callable[[int, int], Awaitable[Buffer]]
 else:
     # An ability is a `KvStore` to mypy, and a plain class when the program runs: `isinstance` with
     # a class that may have abstract methods takes half a microsecond more, for each chunk.
@@ -53,6 +55,7 @@ __all__ = [
     "CachedRead",
     "DirectoryListing",
     "GroupedWrite",
+    "PartedWrite",
     "RangeRead",
     "RangeReadAsOf",
     "ReferenceCopy",
@@ -75,6 +78,7 @@ __all__ = [
     "update",
     "update_each",
     "update_values",
+    "write_parts",
     "write_segments",
     "write_values",
 ]
@@ -213,6 +217,16 @@ class SegmentedWrite(_Store):
         owned: bool = False,
     ) -> TimestampedStorageGeneration:
         """See the function `write_segments`; here `segments` is never None."""
+
+
+class PartedWrite(_Store):
+    """Stores a value whose parts are made when they are sent; of stores that run on the loop."""
+
+    @abstractmethod
+    async def write_parts(
+        self, key: str, size: int, load: LoadPart, part_bytes: int
+    ) -> TimestampedStorageGeneration:
+        """See the function `write_parts`."""
 
 
 class Splice(_Store):
@@ -432,6 +446,43 @@ async def write_segments(
         return await store.write_segments(key, segments, if_equal=if_equal, owned=owned)
     value = segments[0] if len(segments) == 1 else joined(segments)
     return await store.write(key, value, if_equal=if_equal)
+
+
+async def write_parts(
+    store: KvStore, key: str, size: int, load: LoadPart, *, part_bytes: int, most: int
+) -> TimestampedStorageGeneration:
+    """`write` of a value that may be larger than memory, in a task of the event loop.
+
+    It is there whole, or not at all.
+
+    Args:
+        store: where.
+        key: the whole key.
+        size: of the value, in bytes.
+        load: gives the bytes of a range of it, from the first up to the second number, once for
+            each part or more often; two parts at a time at most.
+        part_bytes: how many bytes are asked for at a time, about.
+        most: how many bytes a value may have in a store that must have it whole.
+
+    Raises:
+        ResourceExhaustedError: the store must have it whole, and it is larger than that.
+    """
+    if isinstance(store, PartedWrite):
+        return await store.write_parts(key, size, load, part_bytes)
+    if size > most:
+        raise ResourceExhaustedError(
+            f"cannot write {store.describe_key(key)}: the store takes a value as a whole, and its "
+            f"{size:,} bytes are more than the {most:,} that may be in memory; store it in smaller "
+            "values, raise memory_limit, or name a store that takes values in parts (s3, file)"
+        )
+    whole = bytearray(size)
+    for start in range(0, size, part_bytes):
+        stop = min(size, start + part_bytes)
+        whole[start:stop] = await load(start, stop)
+    segments = [memoryview(whole)]
+    return await within(
+        False, store.inline, lambda: write_segments(store, key, segments, owned=True)
+    )
 
 
 async def splice(

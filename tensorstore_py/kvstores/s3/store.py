@@ -7,7 +7,7 @@ are read together. What writes is in `writes`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final, cast
 
@@ -36,6 +36,7 @@ from tensorstore_py.plugin.kvstore import (
     ByteRange,
     KeyRange,
     KvStore,
+    PartedWrite,
     ServerCopy,
     ServiceReport,
     ServiceState,
@@ -54,7 +55,7 @@ _REPORTED: Final = frozenset({200, 400, 403, 405, 501})
 _LONGEST_KEY: Final = 1024
 
 
-class S3Store(EtagReads, PagedListing[str], ServerCopy, ServiceReport, KvStore):
+class S3Store(EtagReads, PagedListing[str], ServerCopy, PartedWrite, ServiceReport, KvStore):
     """Values in a bucket.
 
     Args:
@@ -130,6 +131,17 @@ class S3Store(EtagReads, PagedListing[str], ServerCopy, ServiceReport, KvStore):
                 return await writes.delete_if(key, if_equal)
             return await writes.put_if(key, value, if_equal)
         return await writes.delete(key) if value is None else await writes.put(key, value)
+
+    async def write_parts(
+        self,
+        key: str,
+        size: int,
+        load: Callable[[int, int], Awaitable[Buffer]],
+        part_bytes: int,
+    ) -> TimestampedStorageGeneration:
+        """In a multipart upload; see the function `write_parts`."""
+        _check_key(key)
+        return await self._writes.put_loaded(key, size, load, part_bytes)
 
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete the keys of a range, page by page while the next one is listed."""
