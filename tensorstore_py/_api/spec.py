@@ -173,7 +173,7 @@ def _from_path(path: Path) -> DriverSpec:
 
 def _is_metadata(name: str) -> bool:
     """Whether files of that name are a format's own."""
-    return any(issubclass(cls, DriverSpec) and name in cls.detected_by for cls in drivers.classes())
+    return any(name in cls.detected_by for cls in DriverSpec.detectable())
 
 
 @public

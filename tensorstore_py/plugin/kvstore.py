@@ -98,6 +98,7 @@ from tensorstore_py._spec.json_value import (
 from tensorstore_py._spec.limits import (
     ConcurrencyModel,
     Duration,
+    RetriesModel,
 )
 from tensorstore_py._spec.model import (
     JsonForm,
@@ -174,6 +175,7 @@ __all__ = [
     "Resource",
     "ResourceField",
     "ResourceModel",
+    "RetriesModel",
     "RetryPolicy",
     "SegmentedWrite",
     "Semaphore",

@@ -10,25 +10,19 @@ from typing import Any
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._plan import call, homes, steps
-from tensorstore_py._spec import codec_spec, registry
+from tensorstore_py.plugin.driver import DriverSpec
+from tensorstore_py.plugin.kvstore import KvStoreSpec
 from tests.house.sources import PACKAGE
+from tests.internals import operations, registries
 
 FOLDERS = ("_chunked", "codecs", "drivers", "kvstores")
 
 
-def registries() -> list[registry.Registry[Any]]:
-    registry.codecs["zarr3"].discover()
-    return [
-        registry.chunk_grids,
-        registry.chunk_key_encodings,
-        registry.drivers,
-        registry.hierarchy_formats,
-        registry.kvstores,
-        registry.resources,
-        codec_spec.codec_specs,
-        *(registry.codecs[family] for family in ("n5", "zarr", "zarr3")),
-    ]
+def detects(cls: Any) -> bool:
+    """Whether a class finds out by itself that something is of its format."""
+    if issubclass(cls, KvStoreSpec) and cls in KvStoreSpec.detectable():
+        return True
+    return issubclass(cls, DriverSpec) and cls in DriverSpec.detectable()
 
 
 def registered(folder: str) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -36,18 +30,22 @@ def registered(folder: str) -> dict[str, dict[str, tuple[str, ...]]]:
     inside = f"tensorstore_py.{folder}."
     found: dict[str, dict[str, set[str]]] = {}
 
-    def add(cls: type, kind: str, name: str) -> None:
+    def add(cls: Any, kind: str, name: str) -> None:
         if cls.__module__.startswith(inside):
             module = cls.__module__.removeprefix(inside).partition(".")[0]
             found.setdefault(module, {}).setdefault(kind, set()).add(name)
 
     for each in registries():
-        for name in each.names():
-            add(each.get(name), each.kind, name)
+        for name, cls in each._classes.items():
+            add(cls, each.kind, name)
+            if detects(cls):
+                add(cls, f"{each.kind} detecting", name)
         for alias, name in each._aliases.items():
-            add(each.get(name), each.kind, alias)
-        for scheme in each.schemes():
-            add(each._schemes[scheme], f"{each.kind} scheme", scheme)
+            add(each.get(name), f"{each.kind} alias", alias)
+        for scheme, cls in each._schemes.items():
+            add(cls, f"{each.kind} scheme", scheme)
+        for resolver in each._resolvers:
+            add(resolver, f"{each.kind} resolver", getattr(resolver, "__name__", ""))
     return {
         module: {kind: tuple(sorted(names)) for kind, names in kinds.items()}
         for module, kinds in found.items()
@@ -77,15 +75,8 @@ def test_the_table_of_a_folder_has_all_its_modules_in_order(folder: str) -> None
 
 
 def test_operations_are_where_their_table_says() -> None:
-    functions = call.registered_functions()
-    homes.load(homes.STEPS, *homes.STEPS)
-
-    assert {name: function.__module__ for name, function in functions.items()} == {
-        name: f"tensorstore_py.{home}" for name, home in homes.CALLS.items()
-    }
-    assert {kind: opener.__module__ for kind, (opener, _) in steps._openers.items()} == {
-        kind: f"tensorstore_py.{home}" for kind, home in homes.STEPS.items()
-    }
+    for registered, table in operations():
+        assert registered == {name: f"tensorstore_py.{home}" for name, home in table.items()}
 
 
 def test_public_names_are_those_that_type_checkers_see() -> None:
