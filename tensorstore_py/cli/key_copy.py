@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.progress import Reporter
     from tensorstore_py.cli.keys import Keys
 
-__all__ = ["Copied", "KeyCopy", "delete_keys", "is_document"]
+__all__ = ["Copied", "KeyCopy", "delete_keys", "delete_span", "is_document"]
 
 #: Bytes of values that are on their way; a larger value goes alone.
 _IN_FLIGHT: Final = 2**28
@@ -293,3 +293,9 @@ def delete_keys(store: promise.KvStore, keys: list[str]) -> None:
             await group.commit()
 
     start(store.inline, body, on_interrupt=OnInterrupt.CANCEL).result()
+
+
+def delete_span(store: promise.KvStore, keys: list[str]) -> None:
+    """Delete all that is between the first and the last of some keys, which services do at once."""
+    span = _span("", keys)
+    start(store.inline, lambda: store.delete_range(span), on_interrupt=OnInterrupt.CANCEL).result()
