@@ -121,7 +121,7 @@ class KeyCopy:
 
     def surplus(self) -> Iterator[list[str]]:
         """Whole keys of the target that the source has not, page by page."""
-        for page in entries_in(self._target, KeyRange.prefix(self._target.path)):
+        for page in self._target_pages():
             names = [each.key[len(self._target.path) :] for each in page]
             here = {
                 each.key[len(self._source.store.path) :]
@@ -131,10 +131,23 @@ class KeyCopy:
             if found := [self._target.path + name for name in names if name not in here]:
                 yield found
 
+    def retract(self) -> None:
+        """Delete the documents of the target, so that no reader takes a mixture for an array."""
+        for page in self._target_pages():
+            if documents := [each.key for each in page if is_document(each.key)]:
+                delete_keys(self._to, documents)
+
     def _pages(self) -> Iterator[list[ListEntry]]:
-        if self._source.tree or self._from.listable:
-            return self._source.pages()
-        return iter([[ListEntry(self._source.store.path)]])
+        if not self._source.tree and not self._from.listable:
+            yield [ListEntry(self._source.store.path)]
+            return
+        for page in self._source.pages():
+            # Empty keys that end in "/" are what consoles of services show as directories.
+            if kept := [each for each in page if each.size or not each.key.endswith("/")]:
+                yield kept
+
+    def _target_pages(self) -> Iterator[list[ListEntry]]:
+        return entries_in(self._target, KeyRange.prefix(self._target.path))
 
     def _renamed(self, key: str) -> str:
         return self._target.path + key[len(self._source.store.path) :]

@@ -1,6 +1,6 @@
 """Delete keys and trees of keys, after saying what goes.
 
-Without `--yes` it is asked, where somebody can answer, and else nothing is deleted. All of a store
+Without `--yes` a terminal is asked, and without one nothing is deleted. All of a store
 (a bucket, an archive) goes only with `--whole-store`. Documents that make a directory an array or a
 group go first, so that no reader takes what is left for the whole.
 """
