@@ -113,6 +113,13 @@ there_and_back("zarr3", "memory://").read(progress=True).result()
     "docs": """
 import black, material, mike, mkdocs, mkdocstrings, mkdocstrings_handlers.python
 """,
+    "cli": """
+import rich
+from tensorstore_py.cli.main import main
+there_and_back("zarr3", {"driver": "file", "path": "a.zarr/"})
+assert main(["verify", "a.zarr", "--progress"]) == 0
+assert main(["completion", "bash"]) == 0
+""",
     "demo": """
 from PIL import Image
 Image.fromarray(np.zeros((2, 2), "uint8")).save("a.png")

@@ -23,8 +23,8 @@ The floors of the house, each importing only from those below (see docs/design.m
 """
 
 import typing as _typing
-from importlib import import_module as _import_module
 
+from tensorstore_py._runtime.loading import load as _load
 from tensorstore_py.errors import (
     AbortedError,
     AlreadyExistsError,
@@ -227,12 +227,12 @@ if not _typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         if name in _ROOMS:
-            return _import_module(f"{__name__}.{name}")
+            return _load(f"{__name__}.{name}")
         home = _HOMES.get(name)
         if home is None:
             hint = _did_you_mean(name, __all__, _ELSEWHERE)
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
-        found = getattr(_import_module(f"{__name__}.{home}"), name)
+        found = getattr(_load(f"{__name__}.{home}"), name)
         globals()[name] = found
         return found
 

@@ -26,7 +26,6 @@ from tensorstore_py._runtime.future import Future
 from tensorstore_py._runtime.interpreter_lock import GrainEstimate
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.arguments import spelled_out
-from tensorstore_py._spec.registry import drivers
 from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError, TensorStoreError
 
 if TYPE_CHECKING:
@@ -229,11 +228,11 @@ async def found_instead(model: DriverSpec, error: NotFoundError) -> NotFoundErro
 def _documents(driver: str) -> list[tuple[str, str]]:
     """The keys of other formats below an array's path, and what to do where one is there."""
     found = []
-    for name in reversed(drivers.names()):
-        cls = drivers.get(name)
-        assert issubclass(cls, DriverSpec)
-        if name != driver:
-            found += [(key, f'name the driver "{name}", or "auto"') for key in cls.detected_by]
+    for cls in DriverSpec.detectable():
+        if cls.driver != driver:
+            found += [
+                (key, f'name the driver "{cls.driver}", or "auto"') for key in cls.detected_by
+            ]
     arrays = {key for key, _ in found}
     for form in formats():
         key = form.group_key

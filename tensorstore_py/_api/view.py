@@ -10,6 +10,7 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Server(Protocol):
     def wait(self) -> None: ...
 
 
+@public
 class View:
     """A page in a browser that shows an array or a group, made by `store.view()`.
 
@@ -122,7 +124,7 @@ def view(root: object, *, port: int = 0, height: int = 600, framed: bool = True)
         UnavailableError: the port cannot be had.
         UnsupportedError: aiohttp is not installed.
     """
-    if not isinstance(height, int) or not 100 <= height <= 10_000:
+    if not 100 <= height <= 10_000:
         raise SpecError(f"a height of 100 to 10000 pixels is possible, not {height!r}")
     room: Any = import_module("tensorstore_py._viewer.server")
     return View(room.serve(root, port=port, framed=framed), height)

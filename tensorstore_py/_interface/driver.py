@@ -360,8 +360,8 @@ class DriverSpec(Model):
     @classmethod
     def detectable(cls) -> Iterator[type[DriverSpec]]:
         """The classes that have `detected_by`, the newest version of a format first."""
-        for name in reversed(drivers.names()):
-            found = cls.class_of(name)
+        for found in reversed(drivers.detecting()):
+            assert issubclass(found, DriverSpec)
             if found.detected_by:
                 yield found
 

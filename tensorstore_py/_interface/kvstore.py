@@ -327,20 +327,24 @@ class KvStoreSpec(Model):
         """
         return False
 
+    @classmethod
+    def detectable(cls) -> Iterator[type[KvStoreSpec]]:
+        """The classes that have `detected_by`, or a `detects` of their own."""
+        for found in kvstores.detecting():
+            assert issubclass(found, KvStoreSpec)
+            has_own = found.detects.__func__ is not KvStoreSpec.detects.__func__  # type: ignore[attr-defined]
+            if has_own or found.detected_by is not None:
+                yield found
+
     @staticmethod
     def detected(head: bytes) -> type[KvStoreSpec] | None:
         """The class that `detects` what a value begins with."""
-        for cls in kvstores.classes():
-            assert issubclass(cls, KvStoreSpec)
-            if cls.detects(head):
-                return cls
-        return None
+        return next((cls for cls in KvStoreSpec.detectable() if cls.detects(head)), None)
 
     @staticmethod
     def in_directories() -> Iterator[tuple[type[KvStoreSpec], str]]:
         """The classes that have `detected_by`, with that."""
-        for cls in kvstores.classes():
-            assert issubclass(cls, KvStoreSpec)
+        for cls in KvStoreSpec.detectable():
             if cls.detected_by is not None:
                 yield cls, cls.detected_by
 

@@ -5,8 +5,9 @@ A document, or a worker in another process, has nothing but the name.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from tensorstore_py._runtime.loading import load as load_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,4 +39,4 @@ STEPS: Final[Mapping[str, str]] = {
 def load(homes: Mapping[str, str], *names: str) -> None:
     """Import the modules that register some names; those that none registers are left out."""
     for home in {homes[name] for name in names if name in homes}:
-        import_module(f"tensorstore_py.{home}")
+        load_module(f"tensorstore_py.{home}")

@@ -179,11 +179,13 @@ class Job(Work, Generic[T]):
 
     Attributes:
         cancelled: its result is no longer wanted.
+        withdrawn: it never begins, since it was cancelled before.
         future: of its result, until it is run: a job that is done keeps no result alive.
     """
 
     __slots__ = (
         "__weakref__", "_body", "_enqueued", "_lock", "cancelled", "future", "on_interrupt",
+        "withdrawn",
     )  # fmt: skip
 
     def __init__(
@@ -195,7 +197,7 @@ class Job(Work, Generic[T]):
         self.on_interrupt = on_interrupt
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._enqueued = False
-        self.cancelled = False
+        self.cancelled = self.withdrawn = False
         self.future: Future[T] = Future()
         self._lock = self.future._lock
         self.future._work = self
@@ -282,6 +284,7 @@ class Job(Work, Generic[T]):
         self.cancelled = True
         with self._lock:
             body, self._body = self._body, None
+            self.withdrawn = body is not None
         _withdraw(body)
 
 

@@ -72,6 +72,8 @@ async def chunk_map(
     axes = _axes(level)
     drawn = (rows, columns)
     positions = _positions(level, at)
+    extent = [1.0 if dim is None else _size(axes, dim) * level.factors[dim] for dim in drawn]
+    size = [1.0 if dim is None else level.store.shape[dim] * level.factors[dim] for dim in drawn]
     cells: list[tuple[float, float, int]] = []
     store, path = place.store, place.path
 
@@ -84,11 +86,11 @@ async def chunk_map(
             cell = driver.cell_of(entry.key)
             if cell is not None and len(cell) == len(axes) and _is_in(cell, axes, positions, drawn):
                 row, column = _corner(cell, axes, drawn, level)
-                cells.append((row, column, entry.size))
+                if _touches(row, extent[0], size[0]) and _touches(column, extent[1], size[1]):
+                    cells.append((row, column, entry.size))
         return looked, True
 
     looked, complete = await begin(store.inline, body, None)
-    extent = tuple(1.0 if dim is None else _size(axes, dim) * level.factors[dim] for dim in drawn)
     return ChunkMap(cells, (extent[0], extent[1]), _count(axes, drawn, level), looked, complete)
 
 
@@ -135,6 +137,11 @@ def _is_in(
         if (position - axis.origin) // axis.size != number:
             return False
     return True
+
+
+def _touches(start: float, extent: float, size: float) -> bool:
+    """Whether a cell shows something that the view has."""
+    return start + extent > 0 and start < size
 
 
 def _corner(

@@ -87,14 +87,15 @@ def _wire(dtype: np.dtype[Any]) -> str:
         return "u1"
     if kind in "mM":
         return "i8"
-    if kind in "iu" and size in (1, 2, 4, 8):
-        # Types of less than eight bits, which NumPy has not, are of the kind `V` to it elsewhere.
+    if kind in "iu":
         return f"{kind}{size}"
     if kind == "c":
         return "f4" if size <= 8 else "f8"
-    if kind == "f" or np.can_cast(dtype, np.float32):
+    if kind == "f":
         return "f4" if size <= 4 else "f8"
-    return ""
+    # Small types that NumPy does not have itself.
+    fitting = (each for each in ("u1", "i1", "f4") if np.can_cast(dtype, each))
+    return next(fitting, "")
 
 
 def as_text(element: object) -> str:

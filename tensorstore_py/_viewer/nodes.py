@@ -21,7 +21,7 @@ from tensorstore_py._api.open import open as open_array
 from tensorstore_py._api.options import Options, updated
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._chunked.pool import CachePool, ChunkCache
-from tensorstore_py._hierarchy.path import join, normalised
+from tensorstore_py._hierarchy.path import normalised
 from tensorstore_py._interface.store_abilities import list_directory
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._spec.context import with_resources
@@ -74,13 +74,14 @@ class Nodes:
 
     def __init__(self, root: Found, cache_bytes: int) -> None:
         self.root = root
-        self._pool: Resource[ChunkCache] = Resource(CachePool(total_bytes_limit=cache_bytes))
+        self._pool: Resource[Any] = Resource(CachePool(total_bytes_limit=cache_bytes))
         self._kept: OrderedDict[str, asyncio.Task[Picture | Found]] = OrderedDict()
 
     @property
     def cached_bytes(self) -> int:
         """How much decoded data is kept."""
-        return self._pool.value.held_bytes
+        pool: ChunkCache = self._pool.value
+        return pool.held_bytes
 
     async def at(self, path: str) -> Picture | Found:
         """What is at a path, open: what can be drawn as a `Picture`.
@@ -259,8 +260,9 @@ async def _below(directory: KvStore, path: str) -> Found:
         # An array or a group above it knows its own names: consolidated metadata, Zarr 2.
         for count in range(1, len(parts)):
             with suppress(TensorStoreError):
-                group = await Group.open(directory + f"{join('', '/'.join(parts[:count]))}/")
-                return await group.open("/".join(parts[count:]))
+                group = await Group.open(directory + f"{'/'.join(parts[:count])}/")
+                found: Found = await group.open("/".join(parts[count:]))
+                return found
     if not await _names(below):
         raise NotFoundError(f'nothing is at "{path}"')
     return below

@@ -76,7 +76,7 @@ async def read_tile(picture: Picture, asked: TileRequest) -> bytes:
         MismatchError: elements of this type have no numbers.
         TensorStoreError: as by `TensorStore.read`.
     """
-    _check(picture, asked.rows, asked.columns, asked.at)
+    _check(picture, (asked.rows, asked.columns, asked.colour), asked.at)
     form = tile_form(picture.dtype, asked.field, asked.part)
     if not form.wire:
         raise MismatchError(f"elements of type {picture.dtype} have no colours; look at the table")
@@ -111,8 +111,8 @@ async def read_cells(picture: Picture, asked: CellsRequest) -> list[list[str]]:
         raise SpecError(f"at most {_CELLS} elements are shown as text at a time")
     for dim, offset in enumerate(asked.at):
         picture.check_offset(dim, offset)
-    _check(picture, asked.rows, asked.columns, asked.at)
-    chosen = {
+    _check(picture, (asked.rows, asked.columns), asked.at)
+    chosen: dict[int, Offsets] = {
         dim: np.arange(asked.at[dim], min(asked.at[dim] + count, picture.axes[dim].size))
         for dim, count in zip((asked.rows, asked.columns), counts, strict=True)
         if dim is not None
@@ -127,12 +127,12 @@ async def read_cells(picture: Picture, asked: CellsRequest) -> list[list[str]]:
     return [[as_text(flat[row, at]) for at in range(extent[1])] for row in range(extent[0])]
 
 
-def _check(picture: Picture, rows: int | None, columns: int | None, at: tuple[int, ...]) -> None:
+def _check(picture: Picture, dims: tuple[int | None, ...], at: tuple[int, ...]) -> None:
     if len(at) != picture.rank:
         raise SpecError(f"expected {picture.rank} offsets, but found {len(at)}")
-    drawn = [dim for dim in (rows, columns) if dim is not None]
+    drawn = [dim for dim in dims if dim is not None]
     if len(set(drawn)) != len(drawn) or any(not 0 <= dim < picture.rank for dim in drawn):
-        raise SpecError(f"there are no such two of {picture.rank} dimensions: {drawn}")
+        raise SpecError(f"of {picture.rank} there are no such dimensions: {drawn}")
     for dim, offset in enumerate(at):
         if dim not in drawn:
             picture.check_offset(dim, offset)

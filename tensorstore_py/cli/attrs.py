@@ -38,7 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     examples(
         parser,
         "  tspy attrs run.zarr\n  tspy attrs run.zarr title\n"
-        "  tspy attrs run.zarr --set title='Run 8' --set 'steps=[1, 2]'\n"
+        "  tspy attrs run.zarr --set unit=nm --set 'steps=[1, 2]'\n"
         "  tspy attrs run.zarr --delete title --yes\n",
     )
 

@@ -14,7 +14,7 @@ from tensorstore_py.cli.exit_codes import DONE, FAILED
 from tensorstore_py.cli.found import Target, find, target, trusted
 from tensorstore_py.cli.output import add_json, examples, printable, to_json, tried
 from tensorstore_py.cli.places import add_trust
-from tensorstore_py.cli.progress import add_progress, bar
+from tensorstore_py.cli.progress import add_progress, drawn
 
 __all__ = ["add", "run"]
 
@@ -45,15 +45,16 @@ def run(options: argparse.Namespace) -> int:
     """Print the differences; 1 if there are any."""
 
     def work() -> int:
-        found = diff(
-            _side(trusted(options.one, options)),
-            _side(trusted(options.other, options)),
-            equal_nan=not options.nan_differs,
-            rtol=options.rtol,
-            atol=options.atol,
-            max_blocks=options.most,
-            progress=bar(options, "diff"),
-        ).result()
+        with drawn(options, "diff") as progress:
+            found = diff(
+                _side(trusted(options.one, options)),
+                _side(trusted(options.other, options)),
+                equal_nan=not options.nan_differs,
+                rtol=options.rtol,
+                atol=options.atol,
+                max_blocks=options.most,
+                progress=progress,
+            ).result()
         text = to_json(_facts(found)) if options.json else printable(str(found), lines=True)
         sys.stdout.write(f"{text}\n")
         return FAILED if found else DONE

@@ -46,7 +46,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         sub.add_argument("--item", help="which item of several")
     for sub in (listing, info, check):
         sub.add_argument("--json", action="store_true", help="print JSON, for other programs")
-    export.add_argument("output", help="a local file, such as model.safetensors")
+    export.add_argument("output", type=lasting_place,
+                        help="local path or URL of a file, such as model.safetensors")  # fmt: skip
     export.add_argument("--shard-size", type=size, metavar="SIZE",
                         help="write several files of at most that size, such as 5GB")  # fmt: skip
     export.add_argument("--replace", action="store_true", help="replace files that are there")

@@ -41,6 +41,9 @@ __all__ = [
 
 T = TypeVar("T")
 
+#: Columns of texts have at least so many characters, if texts are as long.
+_FOLDED: Final = 20
+
 #: How something looks, by what it is: names of the terminal's own colours.
 STYLES: Final[Mapping[str, str]] = {
     "head": "bold",
@@ -60,10 +63,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
-def examples(parser: argparse.ArgumentParser, text: str) -> None:
-    """Put examples below a command's help, as they are."""
+def examples(parser: argparse.ArgumentParser, text: str, after: str = "") -> None:
+    """Put examples below a command's help, as they are, and something after them."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"examples:\n{text}"
+    parser.epilog = f"examples:\n{text}{after and chr(10)}{after}"
 
 
 def tried(work: Callable[[], int]) -> int:
@@ -102,13 +105,18 @@ def printed(
 
 
 def to_json(found: object) -> str:
-    """JSON text; numbers that JSON has not are the texts `"nan"`, `"inf"` and `"-inf"`."""
+    """JSON text; numbers that JSON has not are the texts `"nan"`, `"inf"` and `"-inf"`.
+
+    Named tuples are objects.
+    """
     return json.dumps(_finite(found), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _finite(found: object) -> object:
     if isinstance(found, float) and not math.isfinite(found):
         return str(found)
+    if hasattr(found, "_asdict"):
+        found = {name.rstrip("_"): value for name, value in found._asdict().items()}
     if isinstance(found, dict):
         return {name: _finite(value) for name, value in found.items()}
     return [_finite(each) for each in found] if isinstance(found, list | tuple) else found
@@ -170,8 +178,10 @@ def _rich_table(
     )
     for name in head:
         is_right = name in right
+        size = max(len(printable(line[len(found.columns)])) for line in lines)
         found.add_column(
             text(name),
+            min_width=max(len(name), size if is_right else min(size, _FOLDED)),
             justify="right" if is_right else "left",
             style=STYLES.get(styles.get(name, ""), ""),
             no_wrap=is_right,
@@ -181,9 +191,18 @@ def _rich_table(
         found.add_row(
             *(text(printable(cell), STYLES.get(getattr(cell, "style", ""), "")) for cell in line)
         )
+    widths = [max(map(len, map(printable, column))) for column in zip(head, *lines, strict=True)]
+    # Numbers are never cut: rather the terminal breaks the lines.
+    least = (
+        size if name in right else min(size, _FOLDED)
+        for name, size in zip(head, widths, strict=True)
+    )
     to = StringIO()
     rich.Console(
-        file=to, width=columns_of_terminal(), force_terminal=True, color_system="standard"
+        file=to,
+        width=max(columns_of_terminal(), sum(least) + 2 * len(widths)),
+        force_terminal=True,
+        color_system="standard",
     ).print(found)
     return "\n".join(line.rstrip() for line in to.getvalue().splitlines())
 

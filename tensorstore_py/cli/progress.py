@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._runtime.progress import Drawing
 
-__all__ = ["Meter", "add_progress", "bar", "metered"]
+__all__ = ["Meter", "add_progress", "drawn", "metered"]
 
 #: A bar of a command that takes less is not drawn.
 _PATIENCE_S: Final = 0.5
@@ -33,15 +33,22 @@ def add_progress(parser: argparse.ArgumentParser) -> None:
                         "by default on a terminal")  # fmt: skip
 
 
-def bar(options: argparse.Namespace, title: str) -> Bar | None:
-    """What draws how far one operation is; None: nothing does."""
+@contextmanager
+def drawn(options: argparse.Namespace, title: str) -> Iterator[Bar | None]:
+    """What draws how far one operation is, and stays as it is at the end; None: nothing does."""
     shown = sys.stderr.isatty() if options.progress is None else options.progress
     if not shown:
-        return None
-    drawings: list[Callable[[str, Progress], Drawing]] = (
-        [RichBar, PlainLine] if sys.stderr.isatty() else [PlainLine]
-    )
-    return Bar(title, drawings) if options.progress else _LateBar(title, drawings)
+        yield None
+        return
+    drawings: list[Callable[[str, Progress], Drawing]] = [PlainLine]
+    if sys.stderr.isatty():
+        drawings.insert(0, RichBar)
+    bar = Bar(title, drawings) if options.progress else _LateBar(title, drawings)
+    try:
+        yield bar
+    finally:
+        # the operation's Future closes it, too, but maybe on another thread, and later
+        bar.close()
 
 
 class _LateBar(Bar):
@@ -62,11 +69,11 @@ class _LateBar(Bar):
 class Meter:
     """One bar for several operations, each of which reports by itself."""
 
-    def __init__(self, drawn: Bar | None, sizes: Sequence[int]) -> None:
-        self._bar = drawn
+    def __init__(self, bar: Bar | None, sizes: Sequence[int]) -> None:
+        self._bar = bar
         self._mutex = Mutex()
         self._known = [Progress(0, size, 0, 0) for size in sizes]
-        self._done = 0
+        self._finished: set[int] = set()
 
     def part(self, number: int) -> Callable[[Progress], None] | None:
         """What is called with how far one of them is; None: nobody looks."""
@@ -87,23 +94,26 @@ class Meter:
         with self._mutex:
             size = self._known[number].bytes_total
             self._known[number] = self._known[number]._replace(bytes_done=size)
-            self._done += 1
+            self._finished.add(number)
             self._draw()
+
+    def complete(self) -> None:
+        """All of them are over, even if some have not said so yet."""
+        for number in range(len(self._known)):
+            self.finish(number)
 
     def _draw(self) -> None:
         assert self._bar is not None
         columns = [sum(column) for column in zip(*(each[:4] for each in self._known), strict=True)]
         count = len(self._known)
-        several = (self._done, count) if count > 1 else (0, 0)
+        several = (len(self._finished), count) if count > 1 else (0, 0)
         self._bar(Progress(columns[0], columns[1], columns[2], columns[3], *several))
 
 
 @contextmanager
 def metered(options: argparse.Namespace, title: str, sizes: Sequence[int]) -> Iterator[Meter]:
-    """One bar for operations on so many bytes each; it stays as it is when they are over."""
-    drawn = bar(options, title)
-    try:
-        yield Meter(drawn, sizes)
-    finally:
-        if drawn is not None:
-            drawn.close()
+    """One bar for operations on so many bytes each."""
+    with drawn(options, title) as bar:
+        meter = Meter(bar, sizes)
+        yield meter
+        meter.complete()

@@ -149,8 +149,9 @@ def _text(rows: list[Facts]) -> str:
 
 
 def _cells(row: Facts) -> list[str]:
-    values = [row["array"] or ".", row["elements"], row["nan"] or None]
-    values += [row.get(name) for name in ("fill", "min", "max", "mean", "std")]
+    counts = [row["elements"], row["nan"] or None, row.get("fill")]
+    values = [row["array"] or ".", *(None if each is None else f"{each:,}" for each in counts)]
+    values += [row.get(name) for name in ("min", "max", "mean", "std")]
     values += [row.get("quantiles", {}).get(f"{q:g}") for q in _QUANTILES]
     return ["" if value is None else _number(value) for value in values]
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REGISTERED"]
 
-#: By module, the codecs that it registers, by the kind of their registry. One without any resolves
-#: names of another library.
+#: By module, what it registers, by the kind of the registry.
 REGISTERED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "bitround": {
         "zarr codec": ("bitround",),
@@ -31,7 +30,7 @@ REGISTERED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "zarr3 codec": ("numcodecs.shuffle",),
         "n5 codec": ("raw",),
     },
-    "bytes": {"zarr3 codec": ("bytes", "endian")},
+    "bytes": {"zarr3 codec": ("bytes",), "zarr3 codec alias": ("endian",)},
     "bzip2_xz": {
         "zarr codec": ("bz2", "lzma"),
         "zarr3 codec": ("numcodecs.bz2", "numcodecs.lzma"),
@@ -70,6 +69,8 @@ REGISTERED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "numcodecs.packbits",
             "numcodecs.quantize",
         ),
+        "zarr codec resolver": ("from_registry",),
+        "zarr3 codec resolver": ("from_registry_v3",),
     },
     "objects": {"zarr codec": ("json2", "msgpack2", "pickle")},
     "packbits": {"zarr3 codec": ("packbits",)},
@@ -82,7 +83,7 @@ REGISTERED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "zarr codec": ("vlen-array", "vlen-bytes", "vlen-utf8"),
         "zarr3 codec": ("vlen-bytes", "vlen-utf8"),
     },
-    "zarr_python": {},
+    "zarr_python": {"zarr3 codec resolver": ("from_zarr",)},
     "zstd": {
         "zarr codec": ("zstd",),
         "zarr3 codec": ("numcodecs.zstd", "zstd"),

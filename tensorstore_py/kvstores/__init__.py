@@ -72,6 +72,7 @@ REGISTERED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
     "ocdbt": {
         "kvstore driver": ("ocdbt",),
+        "kvstore driver detecting": ("ocdbt",),
         "kvstore driver scheme": ("ocdbt",),
         "context resource": ("ocdbt_coordinator",),
     },
@@ -87,9 +88,14 @@ REGISTERED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
     "safetensors": {
         "kvstore driver": ("safetensors",),
+        "kvstore driver detecting": ("safetensors",),
         "kvstore driver scheme": ("safetensors",),
     },
     "union": {"kvstore driver": ("union",)},
     "zarr_store": {"kvstore driver": ("zarr_store",)},
-    "zip": {"kvstore driver": ("zip",), "kvstore driver scheme": ("zip",)},
+    "zip": {
+        "kvstore driver": ("zip",),
+        "kvstore driver detecting": ("zip",),
+        "kvstore driver scheme": ("zip",),
+    },
 }

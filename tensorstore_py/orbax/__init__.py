@@ -6,7 +6,7 @@ directory has, `check` what is damaged, `save` writes a checkpoint that Orbax re
 
 Read in this order: `leaves` (what a tree is), `documents` (what Orbax stores of one), `layout`
 (which directory holds what), `checkpoint` (what users hold), `opening`, `blocks`, `checking`,
-`saving`, `safetensors_files`.
+`saving`, `safetensors_writing`, `safetensors_files`.
 """
 
 from tensorstore_py.orbax.checking import check

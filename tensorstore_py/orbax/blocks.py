@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
     from tensorstore_py._spec.context import Context
 
-__all__ = ["block_bytes", "block_shape", "blocks_of"]
+__all__ = ["block_bytes", "block_shape", "blocks_of", "boxes_of"]
 
 #: Work in memory takes so large a part of `memory_limit` at a time, and that much at most.
 _SHARE: Final = 8
@@ -58,3 +58,28 @@ def block_shape(shape: tuple[int, ...], chunk: tuple[int, ...], most: int) -> tu
         if block[dim] < shape[dim]:
             break
     return tuple(block)
+
+
+def boxes_of(shape: tuple[int, ...], start: int, stop: int) -> Iterator[tuple[slice, ...]]:
+    """The boxes that consecutive elements of an array are, in their order; row-major.
+
+    Example:
+        >>> [tuple((s.start, s.stop) for s in box) for box in boxes_of((4, 3), 2, 10)]
+        [((0, 1), (2, 3)), ((1, 3), (0, 3)), ((3, 4), (0, 1))]
+    """
+    if start >= stop:
+        return
+    if not shape:
+        yield ()
+        return
+    row = prod(shape[1:])
+    (first, begin), (last, end) = divmod(start, row), divmod(stop, row)
+    if first == last:
+        yield from ((slice(first, first + 1), *box) for box in boxes_of(shape[1:], begin, end))
+        return
+    if begin:
+        yield from ((slice(first, first + 1), *box) for box in boxes_of(shape[1:], begin, row))
+        first += 1
+    if first < last:
+        yield slice(first, last), *(slice(0, extent) for extent in shape[1:])
+    yield from ((slice(last, last + 1), *box) for box in boxes_of(shape[1:], 0, end))

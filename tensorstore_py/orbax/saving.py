@@ -1,10 +1,10 @@
 """`save`: a tree of arrays as a checkpoint that Orbax restores.
 
 What is stored is what Orbax stores of NumPy arrays: an OCDBT database of zarr3 arrays, which are
-named by their keys, and the documents of the tree. Small arrays are stored many in a transaction,
-larger ones by themselves, so memory is bounded. The invariant: what is not finished is no
-checkpoint. A local directory gets its name when all is in it; elsewhere the documents that make
-it a checkpoint are stored last.
+named by their keys, and the documents of the tree. Small arrays are encoded in memory and stored
+many in a transaction, larger ones by themselves, so memory is bounded. The invariant: what is not
+finished is no checkpoint. A local directory gets its name when all is in it; elsewhere the
+documents that make it a checkpoint are stored last.
 """
 
 from __future__ import annotations
@@ -281,8 +281,9 @@ async def _store(plan: _Plan, directory: Directory, most: int, compress: bool) -
         parse_kvstore_spec({"driver": "ocdbt", "base": directory.model, **_DATABASE}),
         directory.context,
     )
-    batch: list[tuple[str, TensorStore | np.ndarray[Any, Any]]] = []
-    kept, held = database.open(), 0  # all arrays share what is known of an open store
+    store = KvStore.of(database, database.open())
+    batch: dict[str, Any] = {}
+    held = 0
     for entry in plan.entries:
         if entry.array is None:
             continue
@@ -290,15 +291,15 @@ async def _store(plan: _Plan, directory: Directory, most: int, compress: bool) -
         name = flat_name(entry.keys)
         size = prod(array.shape) * array.dtype.itemsize
         if size > most:
-            await _store_array(database, directory, name, array, compress, None)
+            await _store_array(database, directory, name, array, compress)
             continue
         if held + size > most:
-            await _store_batch(database, directory, batch, compress)
-            batch, held = [], 0
-        batch.append((name, array))
+            await _store_batch(store, batch, compress)
+            batch, held = {}, 0
+        batch[name] = array
         held += size
-    await _store_batch(database, directory, batch, compress)
-    await kept.aclose()
+    await _store_batch(store, batch, compress)
+    await store.store.aclose()
     files = KvStore.of(directory.model, directory.model.open())
     for name, text in _documents(plan, started):
         await files.write(name, text.encode())
@@ -310,26 +311,63 @@ async def _opened(array: object) -> Any:  # noqa: ANN401 - an array of either ki
     return array
 
 
-async def _store_batch(
-    database: KvStoreSpec,
-    directory: Directory,
-    batch: list[tuple[str, TensorStore | np.ndarray[Any, Any]]],
-    compress: bool,
-) -> None:
-    """Store small arrays together."""
-    if not batch:
+async def _store_batch(store: KvStore, batch: dict[str, Any], compress: bool) -> None:
+    """Store small arrays together, in one transaction."""
+    arrays = dict(batch)
+
+    async def load(name: str) -> None:
+        if isinstance(arrays[name], TensorStore):
+            arrays[name] = await arrays[name].read()
+
+    await fan_out(False, list(arrays), load, count=len(arrays), width=_AT_A_TIME)
+    values = await to_thread(lambda: _Encoder(compress).values(arrays))
+    if not values:
         return
     transaction = Transaction()
-
-    async def store(each: tuple[str, TensorStore | np.ndarray[Any, Any]]) -> None:
-        await _store_array(database, directory, *each, compress, transaction)
-
+    within = store.with_transaction(transaction)
     try:
-        await fan_out(False, batch, store, count=len(batch), width=_AT_A_TIME)
+        for key, value in values.items():
+            await within.write(key, value)
     except BaseException:
         transaction.abort()
         raise
     await transaction.commit_async()
+
+
+class _Encoder:
+    """Makes of small arrays what is stored of them.
+
+    Arrays of one type and one shape have one document, and chunks of the same names: so one array
+    in memory is made for all of them, each is written to it, and what it then has is theirs.
+    Nothing is looked up in the database, which is new.
+
+    Args:
+        compress: with zstd.
+    """
+
+    def __init__(self, compress: bool) -> None:
+        self._compress = compress
+        self._targets: dict[tuple[DType, tuple[int, ...]], TensorStore] = {}
+        self._keys: dict[tuple[DType, tuple[int, ...]], list[bytes]] = {}
+
+    def values(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, bytes]:
+        """The values of arrays, by name, by key."""
+        found: dict[str, bytes] = {}
+        for name, array in arrays.items():
+            kind = DType(array.dtype), array.shape
+            target = self._targets.get(kind)
+            if target is None:
+                spec = {**_array_spec(name, array, self._compress), "kvstore": "memory://"}
+                target = self._targets[kind] = open_array(spec, create=True, dtype=kind[0]).result()
+            target.write(array).result()
+            stored = target.kvstore
+            assert stored is not None  # it is a zarr3 array
+            keys = self._keys.get(kind)
+            if keys is None:
+                keys = self._keys[kind] = stored.list().result()
+            for key in keys:
+                found[f"{name}/{key.decode()}"] = bytes(stored.read(key).result().value)
+        return found
 
 
 async def _store_array(
@@ -338,29 +376,38 @@ async def _store_array(
     name: str,
     array: TensorStore | np.ndarray[Any, Any],
     compress: bool,
-    transaction: Transaction | None,
 ) -> None:
+    """Store a large array by itself."""
+    json_spec = _array_spec(name, array, compress)
+    spec = parse_spec({**json_spec, "kvstore": database.replace(path=f"{name}/")})
+    target = await open_array(
+        Spec.of(spec), create=True, dtype=DType(array.dtype), context=directory.context
+    )
+    await target.write(array)
+
+
+def _array_spec(
+    name: str, array: TensorStore | np.ndarray[Any, Any], compress: bool
+) -> dict[str, Any]:
+    """How an array is stored.
+
+    Raises UnsupportedError: a checkpoint has none of its type; names it.
+    """
     data_type = DType(array.dtype)
     if data_type.numpy_dtype.hasobject or data_type.numpy_dtype.names is not None:
         raise UnsupportedError(f"{name} is of type {data_type.name}: a checkpoint has numbers only")
     shape = tuple(array.shape)
     grid = {"chunk_shape": row_chunks(shape, data_type.numpy_dtype.itemsize)}
-    spec = parse_spec({
+    return {
         "driver": "zarr3",
-        "kvstore": database.replace(path=f"{name}/"),
         "metadata": {
             "shape": shape,
             "chunk_grid": {"name": "regular", "configuration": grid},
-            "codecs": _CODECS[: 1 + compress],
+            "codecs": list(_CODECS[: 1 + compress]),
         },
         # Orbax takes a chunk that is not there for one that was lost.
         "store_data_equal_to_fill_value": True,
-    })  # fmt: skip
-    target = await open_array(
-        Spec.of(spec), create=True, dtype=data_type, context=directory.context,
-        transaction=transaction,
-    )  # fmt: skip
-    await target.write(array)
+    }
 
 
 def _documents(plan: _Plan, started: int) -> Iterator[tuple[str, str]]:

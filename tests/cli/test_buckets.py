@@ -1,7 +1,7 @@
-"""`tspy ls`, `tree`, `du`, `verify`, `stats` and `info` of a bucket: how often its server is asked.
+"""`tspy ls`, `tree`, `du`, `verify`, `stats`, `info` of a bucket: how often its server is asked.
 
-A round trip to a bucket takes some 50 ms: what is not needed is not asked for, and what is needed is
-asked for together.
+A round trip to a bucket takes some 50 ms: what is not needed is not asked for, and what is needed
+is asked for together.
 """
 
 import json

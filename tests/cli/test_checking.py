@@ -55,7 +55,7 @@ class TestVerify:
 
     @pytest.fixture
     def shard(self, tmp_path):
-        """An array of two shards of 4 chunks, each of 8 bytes and a checksum; and the first shard."""
+        """The first of two shards, of 4 chunks of 8 bytes and a checksum each."""
         shards = {"write_chunk_shape": [4, 4], "read_chunk_shape": [2, 2]}
         codec = {
             "driver": "zarr3",

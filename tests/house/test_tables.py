@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import tensorstore_py as ts
+from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._plan import call, homes, steps
 from tensorstore_py._spec import codec_spec, registry
 from tests.house.sources import PACKAGE
@@ -18,7 +20,6 @@ FOLDERS = ("_chunked", "codecs", "drivers", "kvstores")
 
 
 def registries() -> list[registry.Registry[Any]]:
-    registry.codecs["zarr3"].discover()
     return [
         registry.chunk_grids,
         registry.chunk_key_encodings,
@@ -31,23 +32,35 @@ def registries() -> list[registry.Registry[Any]]:
     ]
 
 
+def detects(cls: Any) -> bool:
+    """Whether a class finds out by itself that something is of its format."""
+    if issubclass(cls, KvStoreSpec) and cls in KvStoreSpec.detectable():
+        return True
+    return issubclass(cls, DriverSpec) and cls in DriverSpec.detectable()
+
+
 def registered(folder: str) -> dict[str, dict[str, tuple[str, ...]]]:
     """What the modules of a folder register, found by importing them all."""
     inside = f"tensorstore_py.{folder}."
     found: dict[str, dict[str, set[str]]] = {}
 
-    def add(cls: type, kind: str, name: str) -> None:
+    def add(cls: Any, kind: str, name: str) -> None:
         if cls.__module__.startswith(inside):
             module = cls.__module__.removeprefix(inside).partition(".")[0]
             found.setdefault(module, {}).setdefault(kind, set()).add(name)
 
     for each in registries():
-        for name in each.names():
-            add(each.get(name), each.kind, name)
+        each.discover()
+        for name, cls in each._classes.items():
+            add(cls, each.kind, name)
+            if detects(cls):
+                add(cls, f"{each.kind} detecting", name)
         for alias, name in each._aliases.items():
-            add(each.get(name), each.kind, alias)
-        for scheme in each.schemes():
-            add(each._schemes[scheme], f"{each.kind} scheme", scheme)
+            add(each.get(name), f"{each.kind} alias", alias)
+        for scheme, cls in each._schemes.items():
+            add(cls, f"{each.kind} scheme", scheme)
+        for resolver in each._resolvers:
+            add(resolver, f"{each.kind} resolver", getattr(resolver, "__name__", ""))
     return {
         module: {kind: tuple(sorted(names)) for kind, names in kinds.items()}
         for module, kinds in found.items()

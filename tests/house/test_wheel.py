@@ -30,7 +30,7 @@ def in_tree(folder: str) -> set[str]:
     return {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not {"__pycache__", "node_modules"}.intersection(path.parts)
     }
 
 
@@ -45,7 +45,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
         entries = archive.read(next(name for name in about if name.endswith("/entry_points.txt")))
 
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert names - about == in_tree("tensorstore_py")
+    sources = "tensorstore_py/_viewer/frontend/"  # what the page in `static` is built of
+    shipped = {name for name in in_tree("tensorstore_py") if not name.startswith(sources)}
+    assert names - about == shipped
+    assert "tensorstore_py/_viewer/static/viewer.js" in names
     assert PACKAGE.joinpath("py.typed").relative_to(ROOT).as_posix() in names
     assert {name.partition("/")[2] for name in about} == {
         "METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE",

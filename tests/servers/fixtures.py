@@ -1,4 +1,5 @@
-"""Fixtures that give a test a server: `moto_s3`, `rgw_s3`, `swift_s3`, `nginx_http`, `gcs_server`.
+"""Fixtures that give a test a server: `moto_s3`, `rgw_s3`, `swift_s3`, `nginx_http`, `gcs_server`,
+and `chromium`, a browser.
 
 A server starts when the first test asks for it, once for all processes of a test run, and ends
 with the run. Where it cannot be had, its tests are skipped with the reason, which the last lines
@@ -146,6 +147,12 @@ def nginx_http(request: pytest.FixtureRequest) -> Folder:
     files = Path(told["files"], name)
     files.mkdir()
     return Folder(f"{told['endpoint']}/{name}/", files, told["endpoint"], name)
+
+
+@pytest.fixture(scope="session")
+def chromium(request: pytest.FixtureRequest) -> str:
+    """The URL at which a Chromium without a window takes orders."""
+    return server(request, "chromium")["endpoint"]
 
 
 @pytest.fixture

@@ -409,8 +409,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (package / "__init__.py").write_text(
         "imports = []\n"
         "REGISTERED = {\n"
-        "    'square': {'shape': ('square', 'quad'), 'shape scheme': ('edged',)},\n"
-        "    'oval': {'shape': ('oval',), 'form': ('square',)},\n"
+        "    'square': {\n"
+        "        'shape': ('square',), 'shape alias': ('quad',), 'shape scheme': ('edged',),\n"
+        "    },\n"
+        "    'oval': {'shape': ('oval',), 'shape detecting': ('oval',), 'form': ('square',)},\n"
         "}\n"
     )
     for shape, others in (("square", "aliases=['quad'], schemes=['edged']"), ("oval", "")):
@@ -479,8 +481,21 @@ class TestRegistry:
 
         assert registry.find("cube") is None
         assert registry.names() == ["circle", "oval", "square"]
+        assert registry.schemes() == ["edged"]
+        with pytest.raises(SpecError, match=r'did you mean "oval"\?'):
+            registry.get("ovel")
 
-        assert package["imports"] == ["square", "oval"]
+        assert package["imports"] == ["square"]
+
+        assert [each.shape for each in registry.classes()] == ["circle", "oval", "square"]
+
+    def test_what_detects_its_format_is_imported_to_find_out(self, folder):
+        registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
+        package = vars(import_module(folder))
+        package["registry"] = registry
+
+        assert [each.shape for each in registry.detecting()] == ["oval"]
+        assert package["imports"] == ["oval"]
 
     def test_a_scheme_imports_its_module(self, folder):
         registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
@@ -512,13 +527,14 @@ class TestRegistry:
             return EntryPoints([entry])
 
         monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+        monkeypatch.setattr(module._guests, "are_loaded", False)
 
         shapes.find("anything")
         shapes.find("anything else")
 
         assert asked == ["tensorstore_py.plugins"]
         assert sys.modules.pop("sample_guest").loads == 1
-        module._guests_loaded.discard("sample_guest")
+        module._guests.loaded.discard("sample_guest")
 
     def test_codecs_are_apart_by_family(self):
         families: CodecRegistry[object] = CodecRegistry(folders=())

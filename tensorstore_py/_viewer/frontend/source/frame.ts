@@ -28,7 +28,7 @@ export class Frame {
     const stretch = stretchOf(node, view, width, height);
     const fit = Math.min(width / Math.max(1, columns), height / Math.max(1, rows * stretch));
     const most = Math.max(MOST_SCALE, fit);
-    const scale = Math.min(most, Math.max(view.scale ?? fit, fit / 8));
+    const scale = Math.min(most, Math.max(view.scale ?? fit, Math.min(1, fit / 8)));
     this.scale = [scale * stretch, scale];
     this.centre = view.centre && view.scale !== null ? view.centre : [rows / 2, columns / 2];
     this.origin = [

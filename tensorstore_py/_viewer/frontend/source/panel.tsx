@@ -4,14 +4,14 @@ import { useRef, useState } from "preact/hooks";
 import type { ArrayNode } from "./api";
 import { cssOf, LABELS, MAP_NAMES, SPECIAL } from "./colours";
 import { shortUnit, type Told } from "./picture";
-import { hasPhysical, nameOf, type View } from "./state";
+import { type Change, hasPhysical, nameOf, type View } from "./state";
 import { BINS, type Statistics } from "./statistics";
 import { countText, shortNumber, sizeText } from "./words";
 
 interface Properties {
   node: ArrayNode;
   view: View;
-  change: (part: Partial<View>) => void;
+  change: Change;
   told: Told | null;
   sliders: number[];
   active: number;
@@ -117,7 +117,7 @@ function Dimensions({ node, view, change, sliders, active, setActive }: Properti
       )}
       {sliders.map((dim, number) => (
         <Slider key={dim} node={node} dim={dim} at={view.at[dim] ?? 0} active={number === active && sliders.length > 1} focus={() => setActive(number)}
-          set={(to) => change({ at: view.at.map((each, other) => (other === dim ? to : each)) })} />
+          set={(to) => change((old) => ({ at: old.at.map((each, other) => (other === dim ? to : each)) }))} />
       ))}
     </section>
   );

@@ -2,8 +2,9 @@
 import type { RefObject } from "preact";
 import { useEffect, useImperativeHandle, useRef, useState } from "preact/hooks";
 import { type ArrayNode, fetchCells } from "./api";
+import { Frame } from "./frame";
 import { type Hover, Picture, shortUnit, type Told } from "./picture";
-import { nameOf, type View } from "./state";
+import { type Change, nameOf, type View } from "./state";
 
 export interface StageHandle {
   pan(right: number, down: number): boolean;
@@ -16,7 +17,7 @@ export interface StageHandle {
 interface Properties {
   node: ArrayNode;
   view: View;
-  change: (part: Partial<View>) => void;
+  change: Change;
   told: (told: Told) => void;
   handle: RefObject<StageHandle | null>;
 }
@@ -28,6 +29,8 @@ export function Stage({ node, view, change, told, handle }: Properties) {
   const picture = useRef<Picture | null>(null);
   const [hover, setHover] = useState<Hover | null>(null);
   const pointers = useRef(new Map<number, { x: number; y: number }>());
+  const latest = useRef(view);
+  latest.current = view;
   const point = useRef<{ x: number; y: number } | null>(null);
 
   useEffect(() => {
@@ -60,20 +63,24 @@ export function Stage({ node, view, change, told, handle }: Properties) {
   };
 
   const move = (scale: number, x: number, y: number, toX: number, toY: number): boolean => {
-    const frame = picture.current?.current;
-    if (!frame) return false;
+    // Several events may come between two pictures: each counts from the one before.
+    const [width, height] = [canvas.current?.clientWidth ?? 0, canvas.current?.clientHeight ?? 0];
+    if (!width || !height) return false;
+    const frame = new Frame(node, latest.current, width, height, window.devicePixelRatio || 1);
     // What is under (x, y) will be under (toX, toY).
     const [row, column] = [frame.offset(0, y), frame.offset(1, x)];
     const next = Math.min(256, Math.max(1e-9, frame.scale[1] * scale));
     const stretch = frame.scale[0] / frame.scale[1];
     const keep = (at: number, size: number): number => Math.min(size, Math.max(0, at));
-    change({
+    const part = {
       scale: next,
       centre: [
         keep(row + (frame.height / 2 - toY) / (next * stretch), frame.size[0]),
         keep(column + (frame.width / 2 - toX) / next, frame.size[1]),
-      ],
-    });
+      ] as [number, number],
+    };
+    latest.current = { ...latest.current, ...part };
+    change(part);
     return true;
   };
   const middle = (): [number, number] => {

@@ -25,6 +25,9 @@ export interface View {
   table: boolean;
 }
 
+/** A change of what is seen, by what is seen by then. */
+export type Change = (part: Partial<View> | ((old: View) => Partial<View>)) => void;
+
 export function firstView(node: ArrayNode): View {
   const { rows, columns, colour } = node.display;
   return {

@@ -2,12 +2,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ArrayNode, fetchCells, Problem } from "./api";
 import { drawn } from "./frame";
-import { nameOf, type View } from "./state";
+import { type Change, nameOf, type View } from "./state";
 
 const ROWS = 40;
 const COLUMNS = 16;
 
-export function Table({ node, view, change }: { node: ArrayNode; view: View; change: (part: Partial<View>) => void }) {
+export function Table({ node, view, change }: { node: ArrayNode; view: View; change: Change }) {
   const [cells, setCells] = useState<string[][] | null>(null);
   const [problem, setProblem] = useState("");
   const [size, setSize] = useState<[number, number]>(() => drawn(node, view));

@@ -7,7 +7,7 @@ import { Help } from "./help";
 import { Panel } from "./panel";
 import { Stage, type StageHandle } from "./stage";
 import type { Told } from "./picture";
-import { fromLink, pathOf, toLink, type View } from "./state";
+import { type Change, fromLink, pathOf, toLink, type View } from "./state";
 import { Table } from "./table";
 import { Tree } from "./tree";
 
@@ -48,7 +48,7 @@ function App() {
   const [loading, setLoading] = useState(true);
   const [told, setTold] = useState<Told | null>(null);
   const [help, setHelp] = useState(false);
-  const [tree, setTree] = useState(() => window.innerWidth > 900);
+  const [tree, setTree] = useState(() => window.innerWidth > 900 || !pathOf(linkNow()));
   const [panel, setPanel] = useState(() => window.innerWidth > 700);
   const [active, setActive] = useState(0);
   const [theme, nextTheme] = useTheme();
@@ -110,7 +110,8 @@ function App() {
     void open(path, "");
     if (window.innerWidth <= 900) setTree(false);
   };
-  const change = useCallback((part: Partial<View>): void => setView((old) => old && { ...old, ...part }), []);
+  const change = useCallback<Change>((part) =>
+    setView((old) => old && { ...old, ...(typeof part === "function" ? part(old) : part) }), []);
 
   const sliders = useMemo(() => {
     if (!isArray(node) || !view) return [];
@@ -133,9 +134,9 @@ function App() {
       const step = (by: number): boolean => {
         if (dim === undefined) return false;
         const size = array.axes[dim]?.size ?? 1;
-        const at = [...old.at];
-        at[dim] = Math.min(size - 1, Math.max(0, (at[dim] ?? 0) + by));
-        change({ at });
+        change(({ at }) => ({
+          at: at.map((each, other) => (other === dim ? Math.min(size - 1, Math.max(0, each + by)) : each)),
+        }));
         return true;
       };
       const map = MAP_NAMES.indexOf(old.map);
@@ -223,7 +224,7 @@ export function typeText(dtype: unknown): string {
 
 function rootName(root: Node | null): string {
   const place = root?.facts.find(([name]) => name === "Place")?.[1] ?? "";
-  return place.replace(/[/|].*?:$/, "").split("/").filter(Boolean).pop() ?? place;
+  return place.replace(/[/|].*?:$/, "").split("/").filter(Boolean).pop() || (root && isArray(root) ? "array" : place);
 }
 
 function Toggle({ on, label, sign, flip, keys }: { on: boolean; label: string; sign: string; flip: () => void; keys: string }) {
