@@ -12,38 +12,20 @@ over rounds in which each library has its turn.
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias
 
 # run as a file, only this folder would be importable
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import objects, objects_gcs, over_http
+from benchmarks.requests_by_rounds import AT_A_TIME, CHUNKS_FAR_AWAY, LATENCY_S, Found
 
 OURS = "tensorstore_py"
-CHUNKS = 2000
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "network.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
-class Trial(Protocol):
-    """One workload, once."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
-
-    @property
-    def rate(self) -> float:
-        """Requests per second."""
-
-    @property
-    def cpu_ms(self) -> float:
-        """Processor time per request."""
-
-
-Found: TypeAlias = "Mapping[tuple[str, str], Sequence[Trial]]"
 HEADER = (
     "| store | workload | requests/s | CPU ms | beside | their requests/s | their CPU ms "
     "| ours ÷ theirs: requests/s | CPU |\n|---|---|---|---|---|---|---|---|---|"
@@ -81,7 +63,7 @@ def rows(store: str, found: Found) -> list[str]:
 
 def latency_rows(store: str, found: Found) -> list[str]:
     """A row for each library, of the arrays only."""
-    ideal_s = over_http.LATENCY_S * CHUNKS / over_http.AT_A_TIME
+    ideal_s = LATENCY_S * CHUNKS_FAR_AWAY / AT_A_TIME
     lines = []
     for (workload, library), results in found.items():
         if workload == "array" or library == "minimum":
@@ -96,22 +78,20 @@ def latency_rows(store: str, found: Found) -> list[str]:
 def tables(rounds: int, count: int) -> Iterator[str]:
     """The lines of both tables, as they are measured."""
     yield HEADER
-    for store, found in (
-        ("http", over_http.measure(over_http.LIBRARIES, rounds, count)),
-        ("s3", objects.measure(_asked(objects.LIBRARIES), rounds, count, 0.0)),
-        ("gcs", objects_gcs.measure(_asked(objects_gcs.LIBRARIES), rounds, count, 0.0)),
+    for store, contest in (
+        ("http", over_http.contest()),
+        ("s3", objects.contest()),
+        ("gcs", objects_gcs.contest()),
     ):
-        yield from rows(store, found)
+        yield from rows(store, contest.measure(rounds, count))
     yield "\n2,000 chunks from a server that is 20 ms away:\n"
     yield LATENCY_HEADER
-    away_s = over_http.LATENCY_S
-    s3, gcs = (_asked(module.LIBRARIES, latency=True) for module in (objects, objects_gcs))
-    for store, found in (
-        ("http", over_http.measure(over_http.LIBRARIES, rounds, CHUNKS, away_s)),
-        ("s3", objects.measure(s3, rounds, CHUNKS, away_s)),
-        ("gcs", objects_gcs.measure(gcs, rounds, CHUNKS, away_s)),
+    for store, contest in (
+        ("http", over_http.contest()),
+        ("s3", objects.contest(asked=("array",))),
+        ("gcs", objects_gcs.contest(asked=("array",))),
     ):
-        yield from latency_rows(store, found)
+        yield from latency_rows(store, contest.measure(rounds, CHUNKS_FAR_AWAY, LATENCY_S))
 
 
 def put_into(page: str, table: str) -> str:
@@ -134,11 +114,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lines.append(line)
     if options.write:
         PAGE.write_text(put_into(PAGE.read_text("utf-8"), "\n".join(lines)), "utf-8")
-
-
-def _asked(libraries: Sequence[str], *, latency: bool = False) -> argparse.Namespace:
-    """The options of the other benchmarks."""
-    return argparse.Namespace(only=libraries, latency=latency, md5=False)
 
 
 if __name__ == "__main__":

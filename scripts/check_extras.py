@@ -23,6 +23,8 @@ LIMIT_S = 900
 
 # Modules that are for a library: they are imported by the program of its extra.
 GUESTS = (
+    "tensorstore_py._serving.",
+    "tensorstore_py._viewer.",
     "tensorstore_py.integrations.",
     "tensorstore_py.testing",
     "tensorstore_py.zarr.key_value_store",
@@ -99,9 +101,24 @@ import zarr
 zarr.create_array(ts.zarr.as_store("a.zarr"), shape=(4,), dtype="int16")[:] = 7
 assert zarr.open_array("a.zarr")[:].tolist() == [7, 7, 7, 7]
 """,
+    "serve": """
+with ts.serve(there_and_back("n5", "memory://")).result() as server:
+    served = ts.open(server.urls["zarr3"]).result()
+    assert served[19].read().result().tolist() == list(range(30))
+""",
     "progress": """
 import tqdm
 there_and_back("zarr3", "memory://").read(progress=True).result()
+""",
+    "docs": """
+import black, material, mike, mkdocs, mkdocstrings, mkdocstrings_handlers.python
+""",
+    "cli": """
+import rich
+from tensorstore_py.cli.main import main
+there_and_back("zarr3", {"driver": "file", "path": "a.zarr/"})
+assert main(["verify", "a.zarr", "--progress"]) == 0
+assert main(["completion", "bash"]) == 0
 """,
     "demo": """
 from PIL import Image

@@ -1,6 +1,7 @@
 """tensorstore_py: asynchronous, chunked, labelled arrays over any store, in pure Python.
 
-Door 1, for users: every public name leaves by here, and TensorStore's names are kept.
+Door 1, for users: every public name leaves by here, and TensorStore's names are kept. A name is
+imported when it is asked for, so that a program waits for nothing that it does not use.
 
 The floors of the house, each importing only from those below (see docs/design.md):
 
@@ -21,105 +22,9 @@ The floors of the house, each importing only from those below (see docs/design.m
     errors                                 one class per remedy
 """
 
-import importlib as _importlib
 import typing as _typing
 
-from tensorstore_py import multiscale
-from tensorstore_py._api.array import array, virtual_chunked
-from tensorstore_py._api.attributes import Attributes
-from tensorstore_py._api.group import Group
-from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._api.metrics import (
-    experimental_collect_matching_metrics,
-    experimental_collect_prometheus_format_metrics,
-    experimental_push_metrics_to_prometheus,
-    experimental_update_verbose_logging,
-    parse_tensorstore_flags,
-)
-from tensorstore_py._api.open import open  # the reference's name
-from tensorstore_py._api.spec import Spec, load_spec
-from tensorstore_py._api.tensorstore import NumpyView, TensorStore
-from tensorstore_py._api.transfer import download, upload
-from tensorstore_py._api.view import View
-from tensorstore_py._api.views import DownsampleMethod, cast, concat, downsample, overlay, stack
-from tensorstore_py._chunked.format import RecheckCacheOption
-from tensorstore_py._chunked.virtual import (
-    VirtualChunkedReadParameters,
-    VirtualChunkedWriteParameters,
-)
-from tensorstore_py._compute.diff import diff
-from tensorstore_py._compute.difference import Difference, DifferingBlock, DifferingMember
-from tensorstore_py._compute.digest import Digest, digest
-from tensorstore_py._compute.distribution import Histogram
-from tensorstore_py._compute.map_blocks import map_blocks
-from tensorstore_py._compute.reduce import reduce
-from tensorstore_py._conversion.copy import copy, rechunk
-from tensorstore_py._conversion.migrate import migrate
-from tensorstore_py._conversion.summary import CopiedMember, CopySummary, Migration, MigrationStep
-from tensorstore_py._index import (
-    Dim,
-    DimExpression,
-    DimSelection,
-    DimSelectionLike,
-    Indexable,
-    IndexDomain,
-    IndexTransform,
-    NumpyIndexingSpec,
-    NumpyIndexTerm,
-    OutputIndexMap,
-    OutputIndexMaps,
-    OutputIndexMethod,
-    d,
-    inf,
-    newaxis,
-)
-from tensorstore_py._interface.batch import Batch
-from tensorstore_py._interface.transaction import Transaction
-from tensorstore_py._jobs.json_schema import json_schema
-from tensorstore_py._plan.plan import Plan, plan
-from tensorstore_py._runtime.future import Future, FutureLike, Promise, WriteFutures
-from tensorstore_py._runtime.handle import stands_for as _stands_for
-from tensorstore_py._runtime.progress import Progress, ProgressStream
-from tensorstore_py._spec.chunk_layout import ChunkLayout
-from tensorstore_py._spec.codec_spec import CodecSpec
-from tensorstore_py._spec.context import Context
-from tensorstore_py._spec.data_types import (
-    bfloat16,
-    bool,  # the reference's names
-    byte,
-    char,
-    complex64,
-    complex128,
-    float4_e2m1fn,
-    float8_e3m4,
-    float8_e4m3b11fnuz,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    int2,
-    int4,
-    int8,
-    int16,
-    int32,
-    int64,
-    json,
-    string,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    ustring,
-)
-from tensorstore_py._spec.dtype import DTypeLike, dtype
-from tensorstore_py._spec.open_mode import OpenMode
-from tensorstore_py._spec.schema import Schema
-from tensorstore_py._spec.trust import Trust
-from tensorstore_py._spec.units import Unit
+from tensorstore_py._runtime.loading import load as _load
 from tensorstore_py.errors import (
     AbortedError,
     AlreadyExistsError,
@@ -137,7 +42,173 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 from tensorstore_py.errors import did_you_mean as _did_you_mean
-from tensorstore_py.multiscale.pyramid import pyramid
+
+if _typing.TYPE_CHECKING:
+    from tensorstore_py import multiscale, ocdbt, orbax, zarr
+    from tensorstore_py._api.array import array, virtual_chunked
+    from tensorstore_py._api.attributes import Attributes
+    from tensorstore_py._api.group import Group
+    from tensorstore_py._api.kvstore import KvStore
+    from tensorstore_py._api.metrics import (
+        experimental_collect_matching_metrics,
+        experimental_collect_prometheus_format_metrics,
+        experimental_push_metrics_to_prometheus,
+        experimental_update_verbose_logging,
+        parse_tensorstore_flags,
+    )
+    from tensorstore_py._api.open import open  # the reference's name
+    from tensorstore_py._api.spec import Spec, load_spec
+    from tensorstore_py._api.tensorstore import NumpyView, TensorStore
+    from tensorstore_py._api.transfer import download, upload
+    from tensorstore_py._api.view import View
+    from tensorstore_py._api.views import DownsampleMethod, cast, concat, downsample, overlay, stack
+    from tensorstore_py._chunked.format import RecheckCacheOption
+    from tensorstore_py._chunked.virtual import (
+        VirtualChunkedReadParameters,
+        VirtualChunkedWriteParameters,
+    )
+    from tensorstore_py._compute.diff import diff
+    from tensorstore_py._compute.difference import Difference, DifferingBlock, DifferingMember
+    from tensorstore_py._compute.digest import Digest, digest
+    from tensorstore_py._compute.distribution import Histogram
+    from tensorstore_py._compute.map_blocks import map_blocks
+    from tensorstore_py._compute.reduce import reduce
+    from tensorstore_py._conversion.copy import copy, rechunk
+    from tensorstore_py._conversion.migrate import migrate
+    from tensorstore_py._conversion.summary import (
+        CopiedMember,
+        CopySummary,
+        Migration,
+        MigrationStep,
+    )
+    from tensorstore_py._index import (
+        Dim,
+        DimExpression,
+        DimSelection,
+        DimSelectionLike,
+        Indexable,
+        IndexDomain,
+        IndexTransform,
+        NumpyIndexingSpec,
+        NumpyIndexTerm,
+        OutputIndexMap,
+        OutputIndexMaps,
+        OutputIndexMethod,
+        d,
+        inf,
+        newaxis,
+    )
+    from tensorstore_py._interface.batch import Batch
+    from tensorstore_py._interface.transaction import Transaction
+    from tensorstore_py._jobs.json_schema import json_schema
+    from tensorstore_py._plan.plan import Plan, plan
+    from tensorstore_py._runtime.future import Future, FutureLike, Promise, WriteFutures
+    from tensorstore_py._runtime.progress import Progress, ProgressStream
+    from tensorstore_py._serving.serve import serve
+    from tensorstore_py._spec.chunk_layout import ChunkLayout
+    from tensorstore_py._spec.codec_spec import CodecSpec
+    from tensorstore_py._spec.context import Context
+    from tensorstore_py._spec.data_types import (
+        bfloat16,
+        bool,  # the reference's names
+        byte,
+        char,
+        complex64,
+        complex128,
+        float4_e2m1fn,
+        float8_e3m4,
+        float8_e4m3b11fnuz,
+        float8_e4m3fn,
+        float8_e4m3fnuz,
+        float8_e5m2,
+        float8_e5m2fnuz,
+        float8_e8m0fnu,
+        float16,
+        float32,
+        float64,
+        int2,
+        int4,
+        int8,
+        int16,
+        int32,
+        int64,
+        json,
+        string,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        ustring,
+    )
+    from tensorstore_py._spec.dtype import DTypeLike, dtype
+    from tensorstore_py._spec.open_mode import OpenMode
+    from tensorstore_py._spec.schema import Schema
+    from tensorstore_py._spec.trust import Trust
+    from tensorstore_py._spec.units import Unit
+    from tensorstore_py.multiscale.pyramid import pyramid
+
+#: Where what is public is written: by module, its names. Each module is imported when one of its
+#: names is asked for.
+_WRITTEN_IN = {
+    "_api.array": "array virtual_chunked",
+    "_api.attributes": "Attributes",
+    "_api.group": "Group",
+    "_api.kvstore": "KvStore",
+    "_api.metrics": """
+        experimental_collect_matching_metrics experimental_collect_prometheus_format_metrics
+        experimental_push_metrics_to_prometheus experimental_update_verbose_logging
+        parse_tensorstore_flags
+    """,
+    "_api.open": "open",
+    "_api.spec": "Spec load_spec",
+    "_api.tensorstore": "NumpyView TensorStore",
+    "_api.transfer": "download upload",
+    "_api.view": "View",
+    "_api.views": "DownsampleMethod cast concat downsample overlay stack",
+    "_chunked.format": "RecheckCacheOption",
+    "_chunked.virtual": "VirtualChunkedReadParameters VirtualChunkedWriteParameters",
+    "_compute.diff": "diff",
+    "_compute.difference": "Difference DifferingBlock DifferingMember",
+    "_compute.digest": "Digest digest",
+    "_compute.distribution": "Histogram",
+    "_compute.map_blocks": "map_blocks",
+    "_compute.reduce": "reduce",
+    "_conversion.copy": "copy rechunk",
+    "_conversion.migrate": "migrate",
+    "_conversion.summary": "CopiedMember CopySummary Migration MigrationStep",
+    "_index": """
+        Dim DimExpression DimSelection DimSelectionLike Indexable IndexDomain IndexTransform
+        NumpyIndexingSpec NumpyIndexTerm OutputIndexMap OutputIndexMaps OutputIndexMethod d inf
+        newaxis
+    """,
+    "_interface.batch": "Batch",
+    "_interface.transaction": "Transaction",
+    "_jobs.json_schema": "json_schema",
+    "_plan.plan": "Plan plan",
+    "_runtime.future": "Future FutureLike Promise WriteFutures",
+    "_runtime.progress": "Progress ProgressStream",
+    "_serving.serve": "serve",
+    "_spec.chunk_layout": "ChunkLayout",
+    "_spec.codec_spec": "CodecSpec",
+    "_spec.context": "Context",
+    "_spec.data_types": """
+        bfloat16 bool byte char complex64 complex128 float4_e2m1fn float8_e3m4
+        float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz
+        float8_e8m0fnu float16 float32 float64 int2 int4 int8 int16 int32 int64 json string
+        uint8 uint16 uint32 uint64 ustring
+    """,
+    "_spec.dtype": "DTypeLike dtype",
+    "_spec.open_mode": "OpenMode",
+    "_spec.schema": "Schema",
+    "_spec.trust": "Trust",
+    "_spec.units": "Unit",
+    "multiscale.pyramid": "pyramid",
+}
+
+_HOMES = {name: module for module, names in _WRITTEN_IN.items() for name in names.split()}
+
+#: Modules that are public, too.
+_ROOMS = ("errors", "multiscale", "ocdbt", "orbax", "plugin", "testing", "typing", "zarr")
 
 #: Functions of zarr and xarray, and where they are here.
 _ELSEWHERE = {
@@ -152,16 +223,18 @@ _ELSEWHERE = {
     "concatenate": "say ts.concat",
 }
 
-if _typing.TYPE_CHECKING:
-    from tensorstore_py import ocdbt, orbax, zarr
-else:
+if not _typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """The rooms `ocdbt`, `orbax` and `zarr`, when asked for: others should not wait."""
-        if name in ("ocdbt", "orbax", "zarr"):
-            return _importlib.import_module(f"tensorstore_py.{name}")
-        hint = _did_you_mean(name, __all__, _ELSEWHERE)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        if name in _ROOMS:
+            return _load(f"{__name__}.{name}")
+        home = _HOMES.get(name)
+        if home is None:
+            hint = _did_you_mean(name, __all__, _ELSEWHERE)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        found = getattr(_load(f"{__name__}.{home}"), name)
+        globals()[name] = found
+        return found
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
@@ -287,6 +360,7 @@ __all__ = [
     "pyramid",
     "rechunk",
     "reduce",
+    "serve",
     "stack",
     "string",
     "uint8",
@@ -298,23 +372,3 @@ __all__ = [
     "virtual_chunked",
     "zarr",
 ]
-
-
-def _rehome() -> None:
-    """Public classes say that they are from here, in tracebacks, documentation and pickles.
-
-    Errors stay with their module, whose name says what they are.
-    """
-    for name in __all__:
-        found = globals().get(name)
-        if isinstance(found, type) and found.__name__ == name:
-            room = found.__module__
-            if room.startswith("tensorstore_py._"):
-                found.__module__ = __name__
-    for inner in ("KeyRange", "ReadResult", "Spec", "TimestampedStorageGeneration"):
-        found = getattr(KvStore, inner)
-        found.__module__, found.__qualname__ = __name__, f"KvStore.{inner}"
-
-
-_rehome()
-_stands_for(Group, KvStore, KvStore.ReadResult, TensorStore)

@@ -111,7 +111,6 @@ def looks_for_packages_again(monkeypatch, family):
     Returns:
         The names that each knows, to be forgotten again.
     """
+    monkeypatch.setattr(registry._guests, "are_loaded", False)
     found = (registry.codecs[family], registry.chunk_key_encodings, registry.chunk_grids)
-    for each in found:
-        monkeypatch.setattr(each, "_discovered", False)
     return [each._classes for each in found]

@@ -18,7 +18,6 @@ from tensorstore_py._api.options import updated
 from tensorstore_py._api.source import as_array, as_json_array
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._chunked.virtual import VirtualChunkedSpec
-from tensorstore_py._index import identity
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._runtime.execution import run_now
 from tensorstore_py._runtime.user_function import UserFunction
@@ -120,7 +119,7 @@ def array(
     assert isinstance(found, DriverSpec)
     model = bind(found, in_memory_context() if context is None else as_context(context))
     driver = run_now(model.open)
-    return TensorStore(driver, identity(driver.domain), driver.readable, driver.writable)
+    return TensorStore(driver, driver.whole, driver.readable, driver.writable)
 
 
 @cache

@@ -14,6 +14,7 @@ from tensorstore_py._api.begin import begin
 from tensorstore_py._display.json_view import json_view
 from tensorstore_py._display.markup import element
 from tensorstore_py._display.page import page
+from tensorstore_py._display.public_name import public
 from tensorstore_py._hierarchy.document import AttributesFile, as_attributes
 from tensorstore_py._hierarchy.formats import format_of
 from tensorstore_py._interface.adapter import AdapterSpec
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Attributes", "attributes_of"]
 
 
+@public
 class Attributes:
     """The attributes of an array or a group: its `attrs`.
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from tensorstore_py._api.kvstore_spec import place
 from tensorstore_py._display.codec_words import codec_words
-from tensorstore_py._display.drawing import Axis, drawing
+from tensorstore_py._display.drawing import drawing
+from tensorstore_py._display.geometry import Axis
 from tensorstore_py._display.info import Info, columns, human_size, rows, times
 from tensorstore_py._display.json_view import json_view
 from tensorstore_py._display.markup import element
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
     from tensorstore_py._display.markup import Markup
 
 
-__all__ = ["Facts", "array_facts", "array_html", "array_info", "token_of"]
+__all__ = [
+    "Facts",
+    "array_axes",
+    "array_facts",
+    "array_html",
+    "array_info",
+    "array_sizes",
+    "size_lines",
+    "token_of",
+]
 
 Facts = dict[str, Any]  # Any: JSON, to be walked through
 Lines = list[tuple[str, object]]
@@ -91,7 +101,7 @@ def array_info(array: Handle) -> Info:
     facts = array_facts(array)
     lines: Lines = [("Type", f"TensorStore, {facts['driver']}"), ("Place", facts["place"])]
     lines += [("Data type", facts["dtype"]), ("Shape", times(_extents(array)))]
-    sizes = _sizes(array, facts)[1:]
+    sizes = array_sizes(array, facts)[1:]
     lines += [(f"{name} shape", times(shape)) for name, shape, _ in sizes]
     if "bytes" in facts and _is_finite(array):
         lines.append(("Bytes", _bytes(facts["bytes"])))
@@ -104,16 +114,16 @@ def array_html(array: Handle, title: str, more: Lines | None = None) -> str:
     """The page of an array, for notebooks; lines of `more` go in place of those of their names."""
     facts = array_facts(array)
     name = facts["place"] or f"driver {facts['driver']}"
-    sizes = _sizes(array, facts)
-    table = columns(["", *(each[0] for each in sizes)], _size_lines(facts, sizes))
+    sizes = array_sizes(array, facts)
+    table = columns(["", *(each[0] for each in sizes)], size_lines(facts, sizes))
     kind: Lines = [("Driver", facts["driver"]), ("Data type", facts["dtype"])]
     lines = dict([*kind, *_more(array, facts), *(more or [])])
     left = element("div", table, rows(lines.items()))
-    right = drawing(_axes(array, facts))
+    right = drawing(array_axes(array, facts))
     return page(title, name, element("div", left, right, class_="tsv-row"), _spec(array, facts))
 
 
-def _sizes(array: Handle, facts: Facts) -> Sizes:
+def array_sizes(array: Handle, facts: Facts) -> Sizes:
     """The array, its shards and its chunks: their extents, and how many there are."""
     found: Sizes = [("Array", _extents(array), None)]
     for name, member in (("Shard", "shards"), ("Chunk", "chunks")):
@@ -139,7 +149,8 @@ def _extents(array: Handle) -> list[int | None]:
     return [dim.size if dim.finite else None for dim in array.domain]
 
 
-def _size_lines(facts: Facts, sizes: Sizes) -> list[list[object]]:
+def size_lines(facts: Facts, sizes: Sizes) -> list[list[object]]:
+    """Shape, bytes and count of the array, its shards and its chunks, a line for each."""
     lines: list[list[object]] = [["Shape", *(times(shape) for _, shape, _ in sizes)]]
     if "bytes" in facts and facts["elements"]:
         item = facts["bytes"] // facts["elements"]
@@ -172,7 +183,8 @@ def _more(array: Handle, facts: Facts) -> Lines:
     return lines
 
 
-def _axes(array: Handle, facts: Facts) -> list[Axis]:
+def array_axes(array: Handle, facts: Facts) -> list[Axis]:
+    """The dimensions, as they are drawn."""
     rank = len(facts["shape"])
     nothing: list[None] = [None] * rank
     origins = array.chunk_layout.grid_origin or nothing

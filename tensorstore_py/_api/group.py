@@ -26,6 +26,7 @@ from tensorstore_py._api.group_spec import (
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.options import Options, given
 from tensorstore_py._api.view import View, view
+from tensorstore_py._display.public_name import public
 from tensorstore_py._hierarchy.changes import (
     check_absent,
     consolidate,
@@ -37,6 +38,7 @@ from tensorstore_py._hierarchy.changes import (
 from tensorstore_py._hierarchy.document import as_attributes
 from tensorstore_py._hierarchy.formats import find_group
 from tensorstore_py._hierarchy.path import check_new, normalised
+from tensorstore_py._runtime.handle import stands_for
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.arguments import ARGUMENTS, check_names, spelled_out
 from tensorstore_py._spec.context import bind
@@ -250,6 +252,8 @@ def _nothing(trees: Sequence[Hierarchy], path: str) -> NotFoundError:
     return NotFoundError(f"no group found at {keys}; to create one pass create=True")
 
 
+@stands_for
+@public
 class Group(GroupContents):
     """A group of arrays and further groups, made by `Group.open`.
 

@@ -23,6 +23,7 @@ from tensorstore_py._api.kvstore_arguments import (
     as_value,
 )
 from tensorstore_py._api.kvstore_spec import Located, join_path, rebound, store_page
+from tensorstore_py._display.public_name import public
 from tensorstore_py._interface import generation
 from tensorstore_py._interface import kvstore as promise
 from tensorstore_py._interface.batch import Batch
@@ -32,6 +33,7 @@ from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._interface.store_abilities import CachedRead, GroupedWrite, read_as_of
 from tensorstore_py._interface.transaction import Transaction
 from tensorstore_py._runtime.future import Future
+from tensorstore_py._runtime.handle import stands_for
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._spec.context import Context, bind, spec_json
@@ -47,6 +49,8 @@ T = TypeVar("T")
 Listed = list[bytes]
 
 
+@stands_for
+@public
 class KvStore(Closable, Located):
     """An open key-value store, made by `KvStore.open`.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from operator import index
 
+from tensorstore_py._display.public_name import public_in
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.key_range import KeyRange as PlainRange
 from tensorstore_py._interface.key_range import decode_key, encode_key
@@ -35,6 +36,7 @@ def as_key(key: object, what: str = "key") -> str:
         raise SpecError(f"{what}: {error}") from None
 
 
+@public_in("KvStore")
 class KeyRange:
     """The keys from `inclusive_min` up to, but not including, `exclusive_max`, in byte order.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from tensorstore_py._api.begin import as_context
 from tensorstore_py._api.kvstore_arguments import as_key
+from tensorstore_py._display.public_name import public_in
 from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.context import Context, bind, same_spec, spec_json, strip_context, unbind
 from tensorstore_py._spec.pretty import json_page, pretty
@@ -97,6 +98,7 @@ class Located:
         return self._model.to_url()
 
 
+@public_in("KvStore")
 class Spec(Located):
     """What store is to be opened.
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Final
 
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.future import Future
+from tensorstore_py._runtime.loading import load
 from tensorstore_py._runtime.metrics import Collected, Point, Spread, collected
 from tensorstore_py._runtime.prometheus import exposition
 from tensorstore_py._runtime.verbose_logging import update_verbose_logging
@@ -135,7 +135,7 @@ def experimental_push_metrics_to_prometheus(
     lines = experimental_collect_prometheus_format_metrics(metric_prefix)
     body = "".join(f"{line}\n" for line in lines).encode()
     # At first use: most programs need no HTTP.
-    push_gateway: Any = import_module("tensorstore_py._net.push_gateway")
+    push_gateway: Any = load("tensorstore_py._net.push_gateway")
     return start(False, lambda: push_gateway.push(url, body))
 
 

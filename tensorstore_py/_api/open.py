@@ -9,6 +9,7 @@ store answers to that, the error of the `open` remains.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Unpack
 
 from tensorstore_py._api.begin import as_batch, as_context, as_transaction, begin
@@ -17,18 +18,18 @@ from tensorstore_py._api.prepared import prepared
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._chunked.spec import ChunkedSpec
 from tensorstore_py._hierarchy.formats import formats
-from tensorstore_py._index import IndexTransform, identity
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._interface.kvstore import KvStoreSpec
-from tensorstore_py._runtime.execution import run_now
+from tensorstore_py._runtime.execution import Paced, run_now
 from tensorstore_py._runtime.future import Future
+from tensorstore_py._runtime.interpreter_lock import GrainEstimate
 from tensorstore_py._runtime.lifetime import Lifetime
 from tensorstore_py._spec.arguments import spelled_out
-from tensorstore_py._spec.registry import drivers
 from tensorstore_py.errors import NotFoundError, PermissionDeniedError, SpecError, TensorStoreError
 
 if TYPE_CHECKING:
+    from tensorstore_py._index import IndexTransform
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import Driver
     from tensorstore_py._interface.transaction import Transaction
@@ -104,15 +105,44 @@ def open(  # TensorStore's name
     if not writable and model.open_mode().create:
         raise SpecError('"create" needs write access: pass write=True, or leave out read and write')
 
-    async def body() -> TensorStore:
+    body = _Opening(model, within, (read, write), (readable, writable), life)
+    return begin(model.inline, body, within, changes=True, batch=batch)
+
+
+class _Opening(Paced):
+    """One `open`; thousands of them may wait to be begun."""
+
+    __slots__ = ("_able", "_asked", "_life", "_model", "_transaction")
+
+    def __init__(
+        self,
+        model: DriverSpec,
+        transaction: Transaction | None,
+        asked: tuple[bool | None, bool | None],
+        able: tuple[bool, bool],
+        life: Lifetime,
+    ) -> None:
+        super().__init__(_pace(type(model)))
+        self._model = model
+        self._transaction = transaction
+        self._asked = asked
+        self._able = able
+        self._life = life
+
+    async def work(self) -> TensorStore:
+        model, within = self._model, self._transaction
         try:
             driver = await (model.open() if within is None else model.open_within(within))
         except NotFoundError as error:
             raise await found_instead(model, error) from None
-        _check_access(driver, read, write)
-        return opened(driver, model, readable, writable, life)
+        _check_access(driver, *self._asked)
+        return opened(driver, model, *self._able, self._life)
 
-    return begin(model.inline, body, within, changes=True, batch=batch)
+
+@cache
+def _pace(_: type[DriverSpec]) -> GrainEstimate:
+    """How long it takes to open what has such a spec."""
+    return GrainEstimate()
 
 
 def open_now(
@@ -164,7 +194,7 @@ def opened(
 
 def _whole(driver: Driver, model: DriverSpec) -> IndexTransform:
     """The view of everything; the spec may name dimensions that the stored array leaves unnamed."""
-    whole = identity(driver.domain)
+    whole = driver.whole
     asked = None if model.schema_ is None else model.schema_.domain
     if asked is None or not any(asked.labels):
         return whole
@@ -198,11 +228,11 @@ async def found_instead(model: DriverSpec, error: NotFoundError) -> NotFoundErro
 def _documents(driver: str) -> list[tuple[str, str]]:
     """The keys of other formats below an array's path, and what to do where one is there."""
     found = []
-    for name in reversed(drivers.names()):
-        cls = drivers.get(name)
-        assert issubclass(cls, DriverSpec)
-        if name != driver:
-            found += [(key, f'name the driver "{name}", or "auto"') for key in cls.detected_by]
+    for cls in DriverSpec.detectable():
+        if cls.driver != driver:
+            found += [
+                (key, f'name the driver "{cls.driver}", or "auto"') for key in cls.detected_by
+            ]
     arrays = {key for key, _ in found}
     for form in formats():
         key = form.group_key

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Self, Unpack
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import place
 from tensorstore_py._api.options import SpecOptions, spec_given, updated
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
 from tensorstore_py._interface.adapter import AdapterSpec
 from tensorstore_py._interface.driver import DriverSpec
+from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._spec.arguments import spelled_out
 from tensorstore_py._spec.context import same_spec, spec_json
 from tensorstore_py._spec.held import is_store
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Spec", "clean_json", "in_file", "load_json", "load_spec", "parse_spec"]
 
+#: So much of a file tells whether it is an archive.
+_HEAD_BYTES = 64
 _NOTES = ("$schema", "$comment")
 #: Members whose content is the user's data, not ours.
 _DATA = ("attributes", "array")
@@ -145,7 +149,7 @@ def _names_a_store(name: object) -> bool:
 
 
 def _from_path(path: Path) -> DriverSpec:
-    """A spec file, or the spec of the array that a directory holds.
+    """A spec file, or the spec of the array that a directory holds, or a file such as an archive.
 
     Raises:
         NotFoundError: no such file.
@@ -163,6 +167,8 @@ def _from_path(path: Path) -> DriverSpec:
             f"{path} does not exist: neither the directory of an array nor a spec file; to create "
             'an array name its format: {"driver": "zarr3", "kvstore": path}'
         )
+    if _is_store_file(path):
+        return parse_spec({"driver": "auto", "kvstore": path})
     try:
         return parse_spec(load_json(path))
     except SpecError as error:
@@ -170,11 +176,22 @@ def _from_path(path: Path) -> DriverSpec:
         raise error if named else in_file(error, path) from None
 
 
+def _is_store_file(path: Path) -> bool:
+    """Whether a file holds keys and values, such as an archive: none of these is text."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return b"\0" in head and KvStoreSpec.detected(head) is not None
+
+
 def _is_metadata(name: str) -> bool:
     """Whether files of that name are a format's own."""
-    return any(issubclass(cls, DriverSpec) and name in cls.detected_by for cls in drivers.classes())
+    return any(name in cls.detected_by for cls in DriverSpec.detectable())
 
 
+@public
 class Spec(Indexable):
     """What is to be opened.
 

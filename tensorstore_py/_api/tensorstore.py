@@ -34,12 +34,14 @@ from tensorstore_py._api.options import updated
 from tensorstore_py._api.resize import Append, Grow, ahead_of, matched, resize_request
 from tensorstore_py._api.source import as_elements, as_source, as_value, taken
 from tensorstore_py._api.view import View, view
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index import d, inf, propagate_bounds
 from tensorstore_py._index.positions import numpy_index
 from tensorstore_py._interface.adapter import AdapterSpec, Opened
 from tensorstore_py._interface.driver import BufferOwnership, StorageStatistics
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.future import Copying, Future, OnInterrupt, WriteFutures
+from tensorstore_py._runtime.handle import stands_for
 from tensorstore_py._runtime.progress import ProgressLike, Reporter
 from tensorstore_py._runtime.signals import uninterrupted
 from tensorstore_py._spec.context import with_own_memory
@@ -72,6 +74,8 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 T = TypeVar("T")
 
 
+@stands_for
+@public
 class TensorStore(Handle, ArrayComputing):
     """A view of an open array, made by `ts.open`.
 
@@ -641,6 +645,7 @@ _METHODS: Final = frozenset((
 # fmt: on
 
 
+@public
 class NumpyView(ArrayComputing, NDArrayOperatorsMixin):
     """An open array as NumPy sees arrays: made by `store.np`.
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from tensorstore_py._chunked.counts import ENCODED
+from tensorstore_py._index import identity
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.chunk_keys import OuterKeys
@@ -50,7 +51,7 @@ from tensorstore_py.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
-    from tensorstore_py._index import IndexDomain
+    from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.array_info import ArrayInfo
     from tensorstore_py._interface.chunk_grid import ChunkAxis
     from tensorstore_py._interface.chunk_keys import ChunkKeys
@@ -509,6 +510,11 @@ class ArrayLayout:
     def schema(self) -> Schema:
         """The array's whole schema."""
         return self.describe()
+
+    @cached_property
+    def whole(self) -> IndexTransform:
+        """The view of everything, the same for all arrays alike."""
+        return identity(self.domain)
 
     @cached_property
     def bounds(self) -> IndexDomain:

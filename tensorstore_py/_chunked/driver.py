@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from tensorstore_py._index import IndexDomain, IndexTransform
     from tensorstore_py._interface.batch import Batch
     from tensorstore_py._interface.driver import StorageStatistics
-    from tensorstore_py._interface.kvstore import KvStore, KvStoreSpec
+    from tensorstore_py._interface.kvstore import Buffer, KvStore, KvStoreSpec
     from tensorstore_py._interface.transaction import Transaction
     from tensorstore_py._runtime.limiters import MemoryBudget
     from tensorstore_py._spec.schema import Schema
@@ -226,6 +226,10 @@ class ChunkedDriver(Driver, Generic[M]):
         return self._state.layout.domain
 
     @property
+    def whole(self) -> IndexTransform:
+        return self._state.layout.whole
+
+    @property
     def schema(self) -> Schema:
         return self._state.layout.schema
 
@@ -292,6 +296,37 @@ class ChunkedDriver(Driver, Generic[M]):
     def cell_of(self, key: str) -> tuple[int, ...] | None:
         """Which chunk (shard) a key below the array's path holds; None: it holds none."""
         return self._current().source.cell(key)
+
+    def key_at(self, position: Sequence[int]) -> str:
+        """The key of the chunk (shard, where sharded) that an element is in, stored or not."""
+        known = self._current()
+        cell = tuple(axis.cell(at) for axis, at in zip(known.array.grid, position, strict=False))
+        return known.source.key(cell)
+
+    def chunk_domain(self, cell: tuple[int, ...]) -> tuple[slice, ...] | None:
+        """Which elements a chunk has within the bounds; None: there is no such chunk."""
+        grid = self._current().array.grid
+        if any(index >= axis.count for index, axis in zip(cell, grid, strict=True)):
+            return None
+        starts = [axis.start(index) for index, axis in zip(cell, grid, strict=True)]
+        return tuple(
+            slice(start, min(start + axis.size(index), axis.extent))
+            for start, index, axis in zip(starts, cell, grid, strict=True)
+        )
+
+    def encode_chunk(self, cell: tuple[int, ...], elements: Array) -> Buffer | None:
+        """What a write of a whole chunk stores, without storing it; None: it deletes the chunk.
+
+        Args:
+            cell: of a chunk that there is.
+            elements: those of its `chunk_domain`.
+        """
+        array = self._current().array.at(cell)
+        chunk = elements
+        if elements.shape != array.chain.chunk.shape:
+            chunk = array.filled_chunk()
+            chunk[tuple(slice(size) for size in elements.shape)] = elements
+        return array.encode(chunk, None)
 
     def spec(self) -> ArrayFormat[M]:
         with suppress(FailedPreconditionError):  # then it is of what it was

@@ -117,6 +117,12 @@ class ArrayFormat(DriverSpec, Generic[M]):
         store_data_equal_to_fill_value: store chunks that hold nothing but the fill value.
     """
 
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, metadata: type[ArrayMetadata]) -> type[Self]:
+            """The class itself: no member depends on `M`, and pydantic would make another class."""
+            return cls
+
     data_members: ClassVar[frozenset[str] | None] = frozenset({
         "kvstore", "open_", "assume_metadata", "assume_cached_metadata", "cache_pool",
         "metadata_cache_pool", "data_copy_concurrency", "memory_limit", "unpacking_limit",
@@ -185,9 +191,10 @@ class ArrayFormat(DriverSpec, Generic[M]):
         return mode
 
     def at(self, path: str) -> Self:
-        """This spec for the array at another path of its store."""
+        """This spec, which was checked, for the array at another path of its store."""
         assert self.kvstore is not None
-        return self.replace(kvstore=self.kvstore.replace(path=path)).checked()
+        where = path if not path or path.endswith("/") else f"{path}/"
+        return self.replace(kvstore=self.kvstore.replace(path=where))
 
     def open_mode(self) -> OpenMode:
         return OpenMode(

@@ -128,7 +128,7 @@ def _same(state: MetadataState[M] | None, other: MetadataState[M] | None) -> boo
 class MetadataFile(Generic[M]):
     """Where an array's metadata is stored; shared with others who opened it through the pool."""
 
-    __slots__ = ("_key", "_pool", "prefix", "shared", "spec", "store")
+    __slots__ = ("_form", "_key", "_pool", "prefix", "shared", "spec", "store")
 
     def __init__(
         self, spec: ArrayFormat[M], store: KvStore, prefix: str, pool: ChunkCache | None = None
@@ -138,10 +138,10 @@ class MetadataFile(Generic[M]):
         self.prefix = prefix
         self._key = prefix + spec.metadata_key
         self._pool = pool
+        self._form = (type(spec), spec.layout_variant)
         self.shared: SharedMetadata[M] = SharedMetadata()
         if pool is not None:
-            form = (type(spec), spec.layout_variant)
-            scope = pool.scope(self._key, spec.store_spec(), form)
+            scope = pool.scope(self._key, spec.store_spec(), self._form)
             self.shared = SharedMetadata.of(pool, scope)
 
     def with_transaction(self, transaction: Transaction) -> MetadataFile[M]:
@@ -241,7 +241,7 @@ class MetadataFile(Generic[M]):
     def _layout(self, metadata: M, data: bytes) -> ArrayLayout:
         """The layout of `metadata`, whose document is `data`."""
         spec = self.spec
-        content = (type(spec), spec.layout_variant, data)
+        content = (*self._form, data)
         return _parsed.get(content, lambda: (metadata, spec.layout(metadata)))[1]
 
     def _parse(self, data: bytes) -> tuple[M, ArrayLayout]:
@@ -258,4 +258,4 @@ class MetadataFile(Generic[M]):
             except UnsupportedError as error:
                 raise UnsupportedError(f"Error reading {self.describe()}: {error}") from error
 
-        return _parsed.get((type(spec), spec.layout_variant, data), make)  # type: ignore[return-value]
+        return _parsed.get((*self._form, data), make)  # type: ignore[return-value]

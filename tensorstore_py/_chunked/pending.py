@@ -11,8 +11,8 @@ later: the same as if each went alone. A pending read of a chunk is in one of th
 | `SERVING` | being fetched and decoded by a thread | `SERVED`; `PENDING` if that fails |
 | `SERVED` | in the result | |
 
-"Small" is what takes less than half of what is decoded for it; larger reads gain nothing from it,
-and are planned as they go.
+"Small" is what takes less than half of what is decoded for it, or a few small chunks: then to plan
+the read would take longer than to do it. Larger reads gain nothing from being registered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from tensorstore_py._interface.new_array import new_array
 from tensorstore_py._runtime.execution import PendingBody
 from tensorstore_py._runtime.executors import width
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.interpreter_lock import SHARE_BYTES, GrainEstimate
 from tensorstore_py._runtime.keyed_lock import Mutex
 from tensorstore_py._runtime.metrics import note
@@ -50,6 +49,9 @@ __all__ = ["PendingReads", "ReadRequest"]
 
 #: Requests that touch more chunks are planned lazily.
 _MOST_CHUNKS: Final = 256
+
+#: So few small chunks are not worth a plan.
+_FEW: Final = 4
 
 #: With so many unclaimed chunks of other reads, all threads have enough to do.
 _CROWD: Final = 2 * width()
@@ -77,7 +79,7 @@ class ReadRequest(PendingBody):
     Attributes:
         slices: what each chunk has of it; not before they are needed, since many reads may wait.
         pending: one for each chunk, until it is done.
-        left: how many of them are not served yet; like `bell`, to be used under the mutex.
+        left: how many of them are not served yet; like `bell`, to be used under the lock.
         bell: rings when the read need not wait any more; None: it does not wait.
         over: it failed or was cancelled, so its slices are not to be served any more.
     """
@@ -147,7 +149,7 @@ class ReadRequest(PendingBody):
     async def _wait(self) -> None:
         """Wait until other threads have served the rest, or have given it up."""
         reads = self._reads
-        with reads.mutex:
+        with reads.lock:
             again = [each for each in self.pending if each.state == PENDING]
             joined = None
             if self.left and not again:
@@ -164,7 +166,7 @@ class ReadRequest(PendingBody):
         self._reads.withdraw([each for each in pending if each.state == PENDING])
 
 
-class PendingReads(Forkable):
+class PendingReads(Mutex):
     """The registered reads of one array, by chunk in the order in which they were asked for.
 
     `bound` and `opened` say how current must be what a pool keeps, see `needed_since`.
@@ -173,7 +175,7 @@ class PendingReads(Forkable):
         together: how many chunks are fetched by one call, at most.
         small: whether so little is decoded at a time, inline, that a read may be `short`.
         pace: how long it takes to serve a chunk.
-        mutex: for what is known of pending reads.
+        lock: for what is known of pending reads.
     """
 
     def __init__(
@@ -189,14 +191,15 @@ class PendingReads(Forkable):
         self._elements = math.prod(reader.unit.chunk.shape)
         self._row_bytes = reader.unit.row_bytes if reader.reads_rows else None
         self.together = reader.together
-        little = self._row_bytes is not None or 2 * reader.unit_bytes <= RUN_BYTES
-        self.small = reader.inline and little
-        self.mutex = Mutex()
+        little = 2 * reader.unit_bytes <= RUN_BYTES
+        self.small = reader.inline and (little or self._row_bytes is not None)
+        self._planless = _FEW if reader.inline and little and array.sharded is None else 0
         self.pace = GrainEstimate()
         self._pending: dict[Cell, list[PendingRead]] = {}
         super().__init__()
 
     def after_fork(self) -> None:
+        super().after_fork()
         self._pending = {}
 
     def register(self, transform: IndexTransform, order: str) -> ReadRequest | None:
@@ -211,13 +214,15 @@ class PendingReads(Forkable):
         if 2 * elements > _MOST_CHUNKS * self._elements:
             return None
         cells = cells_of(rectangle, self._shape)
-        if len(cells) > _MOST_CHUNKS or 2 * elements > len(cells) * self._elements:
+        if len(cells) > _MOST_CHUNKS:
+            return None
+        if 2 * elements > len(cells) * self._elements and len(cells) > self._planless:
             return None
         since = 0.0 if self.reader.pool is None else needed_since(self._bound, self._opened)
         read = ReadRequest(self, new_array(shape, self._dtype, order), rectangle, cells, since)
         note((CHUNK_READS, len(cells)))
         table = self._pending
-        with self.mutex:
+        with self.lock:
             for each in read.pending:
                 others = table.get(each.cell)
                 if others is None:
@@ -228,7 +233,7 @@ class PendingReads(Forkable):
 
     def withdraw(self, gone: Sequence[PendingRead]) -> None:
         """Take these out of the table, but for those that are just served."""
-        with self.mutex:
+        with self.lock:
             for each in gone:
                 rest = [other for other in self._pending.get(each.cell, ()) if other is not each]
                 if rest:
@@ -254,7 +259,7 @@ class PendingReads(Forkable):
         At most `together` chunks, of one read. Where chunks are small, some that only others want
         are fetched along with them.
         """
-        with self.mutex:
+        with self.lock:
             taken = self._take(group, self.together)
         if not taken:
             return
@@ -275,7 +280,7 @@ class PendingReads(Forkable):
         self._served(taken)
 
     async def _serve_alone(self, mine: PendingRead) -> None:
-        with self.mutex:
+        with self.lock:
             taken = self._take((mine,), 1)
         if not taken:
             return
@@ -289,7 +294,7 @@ class PendingReads(Forkable):
     def _take(self, group: Sequence[PendingRead], most: int) -> list[list[PendingRead]]:
         """All pending reads of those chunks, and of unclaimed chunks from the tail of the table.
 
-        The mutex is held. Chunks at the head of the table are about to be taken by other threads.
+        The lock is held. Chunks at the head of the table are about to be taken by other threads.
         """
         table = self._pending
         taken = [table.pop(each.cell) for each in group if each.state == PENDING]
@@ -318,7 +323,7 @@ class PendingReads(Forkable):
 
     def _served(self, taken: Sequence[Sequence[PendingRead]]) -> None:
         bells = []
-        with self.mutex:
+        with self.lock:
             for each in chain.from_iterable(taken):
                 each.state = SERVED
                 read = each.request
@@ -333,7 +338,7 @@ class PendingReads(Forkable):
     ) -> None:
         """Leave what could not be served to the requests that want it, but for `mine`."""
         bells = []
-        with self.mutex:
+        with self.lock:
             for each in chain.from_iterable(taken):
                 read = each.request
                 if each in mine or read.over:

@@ -382,6 +382,7 @@ def slices_of(rectangle: Rectangle, chunk: Sequence[int]) -> list[ChunkSlice]:
     """
     cell: list[int] = []
     inside: list[slice | int] = []
+    whole = True
     for start, stop, kept, size in zip(*rectangle, chunk, strict=True):
         first = start // size
         begin = first * size
@@ -389,28 +390,27 @@ def slices_of(rectangle: Rectangle, chunk: Sequence[int]) -> list[ChunkSlice]:
             return _slices_of_many(rectangle, chunk)
         cell.append(first)
         inside.append(slice(start - begin, stop - begin, 1) if kept else start - begin)
-    return [ChunkSlice(tuple(cell), tuple(inside), ())]  # all of the view
+        whole = whole and kept and stop - start == size
+    return [ChunkSlice(tuple(cell), tuple(inside), (), whole)]  # all of the view
 
 
 def _slices_of_many(rectangle: Rectangle, chunk: Sequence[int]) -> list[ChunkSlice]:
-    pieces: list[list[tuple[int, slice | int, slice | None]]] = []
+    pieces: list[list[tuple[int, slice | int, slice | None, bool]]] = []
     for start, stop, kept, size in zip(*rectangle, chunk, strict=True):
         if not kept:
-            pieces.append([(start // size, start % size, None)])
+            pieces.append([(start // size, start % size, None, False)])
             continue
-        along: list[tuple[int, slice | int, slice | None]] = []
+        along: list[tuple[int, slice | int, slice | None, bool]] = []
         for cell in range(start // size, (stop - 1) // size + 1):
             begin = cell * size
             low, high = max(start, begin), min(stop, begin + size)
             inside = slice(low - begin, high - begin, 1)
-            along.append((cell, inside, slice(low - start, high - start, 1)))
+            along.append((cell, inside, slice(low - start, high - start, 1), high - low == size))
         pieces.append(along)
-    if all(rectangle.kept):
-        return [ChunkSlice(*zip(*each, strict=True)) for each in product(*pieces)]
     slices = []
     for taken in product(*pieces):
-        cell, inside, outside = zip(*taken, strict=True)
-        slices.append(
-            ChunkSlice(cell, inside, tuple([each for each in outside if each is not None]))
-        )
+        cell, inside, outside, whole = zip(*taken, strict=True)
+        if None in outside:
+            outside = tuple([each for each in outside if each is not None])
+        slices.append(ChunkSlice(cell, inside, outside, False not in whole))
     return slices

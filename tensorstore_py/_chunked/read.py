@@ -72,6 +72,10 @@ async def read_plan(reader: ChunkReader, plan: Plan, view: Array, since: float =
         AbortedError: a shard was replaced again and again while it was read; names its key.
     """
     source, serve = reader.array.source, reader.serve
+    if plan.count == 1:
+        for each in plan.slices():
+            await serve(each.cell, ((view, each),), since)
+        return
     size = reader.slice_bytes(plan, view)
     length = reader.run_length(plan)
     if length > 1:

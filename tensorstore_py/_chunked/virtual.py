@@ -22,6 +22,7 @@ from tensorstore_py._chunked.parts import output_box, shifted
 from tensorstore_py._chunked.plan import make_plan
 from tensorstore_py._chunked.pool import CachedChunk, ChunkCache, needed_since
 from tensorstore_py._chunked.selection import select
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index import IndexDomain, IndexTransform, inf, propagate_bounds
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.driver import Driver, DriverSpec
@@ -56,6 +57,7 @@ __all__ = [
 ]
 
 
+@public
 class VirtualChunkedReadParameters:
     """What a read function may care for.
 
@@ -84,6 +86,7 @@ class VirtualChunkedReadParameters:
         self.batch = batch
 
 
+@public
 class VirtualChunkedWriteParameters:
     """What a write function may care for.
 

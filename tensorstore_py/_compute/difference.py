@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from tensorstore_py._display.public_name import public
+
 __all__ = ["Difference", "DifferingBlock", "DifferingMember"]
 
 _SHOWN = 20
 _SHOWN_VALUE = 60
 
 
+@public
 class DifferingBlock(NamedTuple):
     """Elements that differ in one block.
 
@@ -50,6 +53,7 @@ class DifferingBlock(NamedTuple):
         )
 
 
+@public
 class DifferingMember(NamedTuple):
     """What differs of a member, but for elements.
 
@@ -80,6 +84,7 @@ class DifferingMember(NamedTuple):
         return f"/{self.path}: {self.what} {verb} {one}, and {other}"
 
 
+@public
 class Difference(NamedTuple):
     """Where two arrays or trees differ; true if they do.
 

@@ -16,6 +16,7 @@ from tensorstore_py._api.blocks import Blocks
 from tensorstore_py._api.blockwise import limits, read_surely, selected
 from tensorstore_py._compute.arrays import array_arguments, contents, end_of
 from tensorstore_py._compute.fingerprint import LANES, PRIME, added, fingerprint
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index import propagate_bounds
 from tensorstore_py._plan.arrays import open_json
 from tensorstore_py._plan.call import FoundCall, register_call
@@ -55,6 +56,7 @@ _VERSION: Final = "tsd1"
 _FORM: Final = re.compile(r"tsd[1-9][0-9]*:[0-9a-f]{64}")
 
 
+@public
 class Digest(str):
     """What `ts.digest` gives: a text such as `"tsd1:9f2c…"`, equal for what is equal.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tensorstore_py._compute.measure import Measure, computable
+from tensorstore_py._display.public_name import public
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Bins", "Buckets", "Histogram", "edges_of", "quantiles"]
 
 
+@public
 class Histogram(NamedTuple):
     """How many elements lie in each bin, as `numpy.histogram` gives it.
 

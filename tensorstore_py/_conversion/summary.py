@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from tensorstore_py._display.public_name import public
+
 __all__ = ["CopiedMember", "CopySummary", "Migration", "MigrationStep"]
 
 
@@ -15,6 +17,7 @@ _SHOWN = 40
 Action = Literal["create", "replace", "keep", "resume", "skip"]
 
 
+@public
 class CopiedMember(NamedTuple):
     """What became of one member.
 
@@ -45,6 +48,7 @@ class CopiedMember(NamedTuple):
         return f"{self.action:>7} {self.kind} /{self.path}{size}{how}"
 
 
+@public
 class CopySummary(NamedTuple):
     """What was copied, or what would be.
 
@@ -137,6 +141,7 @@ _WORDS: dict[MigrationAction, str] = {
 }
 
 
+@public
 class MigrationStep(NamedTuple):
     """What becomes of one node.
 
@@ -164,6 +169,7 @@ class MigrationStep(NamedTuple):
         return f"{self.kind} /{self.path}: version {self.from_}, {_WORDS[self.action]}{why}"
 
 
+@public
 class Migration(NamedTuple):
     """What was migrated, or what would be.
 

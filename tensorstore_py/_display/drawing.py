@@ -1,54 +1,25 @@
-"""A drawing of an array: its last three dimensions as a box, with chunks and shards, in SVG.
+"""A drawing of an array in SVG: its last three dimensions as a box, with chunks and shards.
 
-Lengths are roots of the extents: flat and long boxes can be distinguished and still be seen.
-The one invariant: however many chunks there are, so many lines are drawn at most; where they are
-more, one line stands for several, and a note says so.
+The geometry is that of `geometry`; only what is on the screen is added here.
 """
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Final, NamedTuple
 
+from tensorstore_py._display.geometry import Axis, Lines, lines, notes, shares
 from tensorstore_py._display.markup import Markup, element
 
-__all__ = ["Axis", "drawing"]
+__all__ = ["drawing"]
 
 _LONGEST: Final = 190.0
 _SHORTEST: Final = 26.0
 _LINES: Final = 24
 #: Lines are so far apart, or there are fewer of them.
 _APART: Final = 4.0
-_LABEL: Final = 18
 _TEXT: Final = {"fill": "gray", "stroke": "none"}
 #: Where a position along the third dimension is, for each unit of it.
 _DEPTH: Final = (0.42, -0.30)
-
-
-class Axis(NamedTuple):
-    """One dimension.
-
-    Attributes:
-        low: the first position; None: there is none.
-        high: one past the last; None: there is none.
-        chunk: extent of a chunk; None: unknown.
-        shard: extent of a shard; None: as a chunk.
-        origin: a position where a chunk, and a shard, begins.
-    """
-
-    low: int | None
-    high: int | None
-    label: str = ""
-    chunk: int | None = None
-    shard: int | None = None
-    origin: int = 0
-
-    @property
-    def extent(self) -> int | None:
-        """How many positions; None: no end is known."""
-        if self.low is None or self.high is None:
-            return None
-        return max(0, self.high - self.low)
 
 
 class _Side(NamedTuple):
@@ -60,7 +31,6 @@ class _Side(NamedTuple):
     bold: list[float]
     chunk: tuple[float, float] | None
     shard: tuple[float, float] | None
-    step: int
 
 
 def drawing(axes: list[Axis]) -> Markup:
@@ -72,73 +42,51 @@ def drawing(axes: list[Axis]) -> Markup:
         (True, 1)
     """
     drawn = axes[-3:] or [Axis(0, 1)]
-    longest = max([each.extent or 0 for each in drawn if each.extent is not None], default=1)
-    shares = [0.7, 1.0, 1.0][-len(drawn) :]
-    sides = [_side(*each) for each in zip(drawn, [max(1, longest)] * 3, shares, strict=False)]
+    seen = [0.7, 1.0, 1.0][-len(drawn) :]  # depth is foreshortened
+    lengths = (_LONGEST * each for each in shares(drawn, _SHORTEST / _LONGEST))
+    found = [
+        (axis, length, lines(axis, min(_LINES, max(1, int(length * part / _APART)))))
+        for axis, length, part in zip(drawn, lengths, seen, strict=True)
+    ]
+    sides = [_side(*each) for each in found]
     x = sides[-1]
     y = sides[-2] if len(sides) > 1 else _flat(30.0)
     z = sides[-3] if len(sides) > 2 else _flat(0.0)
     if not axes:
         x = _flat(30.0)
-    notes = _notes(axes, sides)
-    text = element("div", notes, class_="tsv-muted") if notes else None
+    note = notes(axes, [each for _, _, each in found])
+    text = element("div", note, class_="tsv-muted") if note else None
     return element("div", _svg(x, y, z, axes), text)
 
 
-def _side(axis: Axis, longest: int, seen: float) -> _Side:
-    """An axis on the screen; of its length a share is `seen`: depth is foreshortened."""
-    extent = axis.extent
-    length = _LONGEST if extent is None else max(_SHORTEST, _LONGEST * sqrt(extent / longest))
-    if not extent or axis.low is None or axis.high is None:
-        return _Side(axis, length, [], [], None, None, 1)
-    low, high, scale, seen = axis.low, axis.high, length / extent, length * seen
+def _side(axis: Axis, length: float, drawn: Lines) -> _Side:
+    """An axis on the screen."""
+    scale = length / (axis.extent or 1)
 
-    def lines(size: int | None) -> tuple[list[float], int, tuple[float, float] | None]:
-        if not size:
-            return [], 1, None
-        first = low + (axis.origin - low) % size
-        first = first if first > low else low + size
-        count = max(0, -(-(high - first) // size))
-        step = max(1, -(-count // min(_LINES, max(1, int(seen / _APART)))))
-        found = [(at - low) * scale for at in range(first, high, size * step)]
-        return found, step, (0.0, (min(first, high) - low) * scale)
+    def cell(end: int | None) -> tuple[float, float] | None:
+        return None if end is None else (0.0, end * scale)
 
-    thin, step, chunk = lines(axis.chunk)
-    if axis.shard is None or axis.shard == axis.chunk:
-        return _Side(axis, length, thin, [], chunk, None, step)
-    bold, bold_step, shard = lines(axis.shard)
-    if step > 1:  # the lines of chunks would not meet those of shards
-        thin, step = [], 0
-    return _Side(axis, length, thin, bold, chunk, shard, bold_step if bold_step > 1 else step)
+    return _Side(
+        axis,
+        length,
+        [at * scale for at in drawn.thin],
+        [at * scale for at in drawn.bold],
+        cell(drawn.chunk),
+        cell(drawn.shard),
+    )
 
 
 def _flat(length: float) -> _Side:
-    return _Side(Axis(0, 1), length, [], [], None, None, 1)
-
-
-def _notes(axes: list[Axis], sides: list[_Side]) -> str:
-    notes = []
-    if len(axes) > 3:
-        notes.append(f"the last 3 of {len(axes)} dimensions")
-    steps = [each.step for each in sides if each.step > 1]
-    if steps:
-        several = f"up to {max(steps):,}" if len(set(steps)) > 1 else f"{steps[0]:,}"
-        kind = "shards" if any(each.bold for each in sides) else "chunks"
-        notes.append(f"a line for {several} {kind}")
-    elif any(each.step == 0 for each in sides):
-        notes.append("shards without their chunks")
-    if any(each.extent == 0 for each in axes):
-        notes.append("empty")
-    return "; ".join(notes)
+    return _Side(Axis(0, 1), length, [], [], None, None)
 
 
 def _svg(x: _Side, y: _Side, z: _Side, axes: list[Axis]) -> Markup:
     dx, dy = z.length * _DEPTH[0], z.length * _DEPTH[1]
     left, top = (24.0 if len(axes) > 1 else 4.0), 6.0 - dy
-    depth_label = _named(z) if len(axes) > 2 else ""
+    depth_label = z.axis.named if len(axes) > 2 else ""
     # a character takes less than seven units
     right = max(dx + 6, dx / 2 + 10 + 6.6 * len(depth_label))
-    width = max(left + x.length + right, 7.0 * len(_named(x)) + left)
+    width = max(left + x.length + right, 7.0 * len(x.axis.named) + left)
     height = top + y.length + 22
     place = _Place(left, top, x.length, y.length, dx, dy)
     faces = [place.face((0, 0), (x.length, 0), (0, y.length), _classes(axes, x, y))]
@@ -244,7 +192,7 @@ def _labels(place: _Place, x: _Side, y: _Side, depth_label: str, axes: list[Axis
     middle = place.left + place.width / 2
     labels = [
         element(
-            "text", _named(x), x=f"{middle:.1f}", y=f"{below:.1f}", text_anchor="middle", **_TEXT
+            "text", x.axis.named, x=f"{middle:.1f}", y=f"{below:.1f}", text_anchor="middle", **_TEXT
         )
     ]
     if len(axes) > 1:
@@ -252,7 +200,7 @@ def _labels(place: _Place, x: _Side, y: _Side, depth_label: str, axes: list[Axis
         labels.append(
             element(
                 "text",
-                _named(y),
+                y.axis.named,
                 transform=f"translate({place.left - 8:.1f} {at:.1f}) rotate(-90)",
                 text_anchor="middle",
                 **_TEXT,
@@ -263,15 +211,6 @@ def _labels(place: _Place, x: _Side, y: _Side, depth_label: str, axes: list[Axis
         at_y = place.top + place.height + place.dy / 2 + 8
         labels.append(element("text", depth_label, x=f"{at_x:.1f}", y=f"{at_y:.1f}", **_TEXT))
     return labels
-
-
-def _named(side: _Side) -> str:
-    extent = side.axis.extent
-    size = "∞" if extent is None else f"{extent:,}"
-    label = side.axis.label
-    if len(label) > _LABEL:
-        label = f"{label[: _LABEL - 1]}…"
-    return f"{label} {size}" if label else size
 
 
 def _classes(axes: list[Axis], one: _Side, other: _Side) -> str:

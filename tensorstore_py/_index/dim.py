@@ -11,6 +11,7 @@ from typing import SupportsIndex, overload
 
 from tensorstore_py._display.info import columns
 from tensorstore_py._display.page import page
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index.interval import (
     INF,
     INF_SIZE,
@@ -96,6 +97,7 @@ def _line(number: int, dim: Dim) -> list[object]:
     return [number, dim.label, lower, upper.strip(), extent]
 
 
+@public
 class Dim:
     """An index interval with an optional label and explicit or implicit bounds.
 

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index.dim import escape
 from tensorstore_py._index.frame import Frame
 from tensorstore_py._index.numpy_style import IndexTerm, index_selected, index_selected_first
@@ -142,6 +143,7 @@ class _Index(_Operation):
         return f"{mode}[{self.spec}]"
 
 
+@public
 class DimExpression(IndexTerm):
     """A selection of dimensions and the operations to apply to them.
 
@@ -273,6 +275,7 @@ def _unpickle(
     return cls._make(specs, operations)
 
 
+@public
 class DimSelection(DimExpression):
     """A dimension expression without operations: just the selection.
 

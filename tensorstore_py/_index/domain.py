@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Self, SupportsIndex, overload
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index.build import (
     DOMAIN_KEYWORDS,
     Json,
@@ -35,6 +36,7 @@ from tensorstore_py.errors import IndexingError
 __all__ = ["IndexDomain"]
 
 
+@public
 class IndexDomain(IndexTerm, Reshapable):
     """A box of integer positions with optional labels and implicit bounds.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Self
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index.frame import Frame
 from tensorstore_py._index.numpy_style import index_into
 from tensorstore_py._index.numpy_terms import IndexMode
@@ -144,6 +145,7 @@ class Reshapable(ABC):
         return self.transpose()
 
 
+@public
 class Indexable(Reshapable):
     """Anything that has an index domain and is indexed lazily.
 

@@ -16,6 +16,7 @@ from typing import SupportsIndex, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index.dim import Dim
 from tensorstore_py._index.interval import INF, Interval, format_interval, int64_or_none
 from tensorstore_py._index.selection import DimRange, resolve_range
@@ -38,6 +39,7 @@ UNBOUNDED: Interval = (-INF, INF + 1)
 """The index range of an array map whose values are not restricted."""
 
 
+@public
 class OutputIndexMethod(Enum):
     """How an output coordinate is computed.
 
@@ -62,6 +64,7 @@ _SINGLE = OutputIndexMethod.single_input_dimension
 _ARRAY = OutputIndexMethod.array
 
 
+@public
 class OutputIndexMap:
     """Maps an input position to one output coordinate.
 
@@ -203,6 +206,7 @@ class OutputIndexMap:
         return constant, (self.offset,)
 
 
+@public
 class OutputIndexMaps(Sequence[OutputIndexMap]):
     """The output index maps of a transform: an immutable sequence.
 

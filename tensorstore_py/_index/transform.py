@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self, SupportsIndex, overload
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index.build import (
     DOMAIN_KEYWORDS,
     Json,
@@ -38,6 +39,7 @@ _KEYWORDS = {
 }
 
 
+@public
 class IndexTransform(IndexTerm, Indexable):
     """A domain and one output index map per output dimension.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import holds
 from tensorstore_py._interface.kvstore import KvStore, ReadResult
@@ -35,6 +36,7 @@ _SMALL_BYTES = 2**20
 _MANY = 64
 
 
+@public
 class Batch(Handle):
     """Reads that are begun together when it is submitted, and send fewer requests for it.
 

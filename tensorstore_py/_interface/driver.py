@@ -152,6 +152,11 @@ class Driver(HasExecutionMode, ABC):
         """The domain as last known; upper bounds that can be resized are implicit."""
 
     @property
+    def whole(self) -> IndexTransform:
+        """The view of everything."""
+        return identity(self.domain)
+
+    @property
     @abstractmethod
     def schema(self) -> Schema:
         """Everything known of the array's form, in its own dimensions."""
@@ -355,8 +360,8 @@ class DriverSpec(Model):
     @classmethod
     def detectable(cls) -> Iterator[type[DriverSpec]]:
         """The classes that have `detected_by`, the newest version of a format first."""
-        for name in reversed(drivers.names()):
-            found = cls.class_of(name)
+        for found in reversed(drivers.detecting()):
+            assert issubclass(found, DriverSpec)
             if found.detected_by:
                 yield found
 

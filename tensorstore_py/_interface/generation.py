@@ -11,6 +11,8 @@ import time as _time
 from hashlib import blake2b
 from typing import Final
 
+from tensorstore_py._display.public_name import public_in
+
 __all__ = ["NO_VALUE", "UNKNOWN", "TimestampedStorageGeneration", "content_generation", "holds"]
 
 UNKNOWN: Final = b""
@@ -40,6 +42,7 @@ def content_generation(value: bytes | bytearray | memoryview | None) -> bytes:
     return NO_VALUE if value is None else blake2b(value, digest_size=16).digest()
 
 
+@public_in("KvStore")
 class TimestampedStorageGeneration:
     """A generation and the time at which it was known to be current.
 

@@ -15,12 +15,14 @@ from abc import ABC, abstractmethod
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
+from tensorstore_py._display.public_name import public_in
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.execution_mode import HasExecutionMode
 from tensorstore_py._interface.generation import TimestampedStorageGeneration, holds
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._interface.store_metrics import count_operations, metrics_of
 from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.handle import stands_for
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registry import kvstores
 from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
@@ -41,6 +43,8 @@ S = TypeVar("S", bound="KvStoreSpec")
 State = Literal["unspecified", "missing", "value"]
 
 
+@stands_for
+@public_in("KvStore")
 class ReadResult:
     """What a read found.
 
@@ -323,20 +327,24 @@ class KvStoreSpec(Model):
         """
         return False
 
+    @classmethod
+    def detectable(cls) -> Iterator[type[KvStoreSpec]]:
+        """The classes that have `detected_by`, or a `detects` of their own."""
+        for found in kvstores.detecting():
+            assert issubclass(found, KvStoreSpec)
+            has_own = found.detects.__func__ is not KvStoreSpec.detects.__func__  # type: ignore[attr-defined]
+            if has_own or found.detected_by is not None:
+                yield found
+
     @staticmethod
     def detected(head: bytes) -> type[KvStoreSpec] | None:
         """The class that `detects` what a value begins with."""
-        for cls in kvstores.classes():
-            assert issubclass(cls, KvStoreSpec)
-            if cls.detects(head):
-                return cls
-        return None
+        return next((cls for cls in KvStoreSpec.detectable() if cls.detects(head)), None)
 
     @staticmethod
     def in_directories() -> Iterator[tuple[type[KvStoreSpec], str]]:
         """The classes that have `detected_by`, with that."""
-        for cls in kvstores.classes():
-            assert issubclass(cls, KvStoreSpec)
+        for cls in KvStoreSpec.detectable():
             if cls.detected_by is not None:
                 yield cls, cls.detected_by
 

@@ -18,16 +18,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN, TimestampedStorageGeneration
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.read_modify_write import CopiedRange, coalesced
 from tensorstore_py._runtime.buffers import joined
+from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.metrics import counter
 from tensorstore_py._runtime.retry import CONFLICTS, DOUBTS
-from tensorstore_py.errors import AbortedError
+from tensorstore_py.errors import AbortedError, ResourceExhaustedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     _Store = KvStore
     Storing = Callable[[], Awaitable[TimestampedStorageGeneration]]
+    LoadPart = Callable[[int, int], Awaitable[Buffer]]
 else:
     # An ability is a `KvStore` to mypy, and a plain class when the program runs: `isinstance` with
     # a class that may have abstract methods takes half a microsecond more, for each chunk.
@@ -53,11 +55,14 @@ __all__ = [
     "CachedRead",
     "DirectoryListing",
     "GroupedWrite",
+    "PartedWrite",
     "RangeRead",
     "RangeReadAsOf",
     "ReferenceCopy",
     "SegmentedWrite",
     "ServerCopy",
+    "ServiceReport",
+    "ServiceState",
     "Splice",
     "WholeRewrite",
     "conditional_update",
@@ -68,10 +73,12 @@ __all__ = [
     "read_parts",
     "read_ranges",
     "read_values",
+    "service_state",
     "splice",
     "update",
     "update_each",
     "update_values",
+    "write_parts",
     "write_segments",
     "write_values",
 ]
@@ -212,6 +219,16 @@ class SegmentedWrite(_Store):
         """See the function `write_segments`; here `segments` is never None."""
 
 
+class PartedWrite(_Store):
+    """Stores a value whose parts are made when they are sent; of stores that run on the loop."""
+
+    @abstractmethod
+    async def write_parts(
+        self, key: str, size: int, load: LoadPart, part_bytes: int
+    ) -> TimestampedStorageGeneration:
+        """See the function `write_parts`."""
+
+
 class Splice(_Store):
     """Keeps parts of a value when the rest is replaced, for less than reading and writing them."""
 
@@ -299,6 +316,30 @@ class ServerCopy(_Store):
     @abstractmethod
     async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:
         """See the function `copy_value`."""
+
+
+class ServiceState(NamedTuple):
+    """What a service says that no operation on values shows.
+
+    Attributes:
+        credentials: where credentials come from, in words and without any of them; None: requests
+            are made without.
+        clock_ahead_s: by how much its clock is ahead of ours, in s; None: it does not say.
+        unfinished: keys of writes that were begun and not ended, whose parts are stored, and paid
+            for; as many as it tells at once. None: it has no such, or does not say.
+    """
+
+    credentials: str | None = None
+    clock_ahead_s: float | None = None
+    unfinished: Sequence[str] | None = None
+
+
+class ServiceReport(_Store):
+    """Is a service with accounts and a clock of its own, and can be asked about these."""
+
+    @abstractmethod
+    async def service_state(self, prefix: str) -> ServiceState:
+        """See the function `service_state`."""
 
 
 class DirectoryListing(_Store):
@@ -407,6 +448,43 @@ async def write_segments(
     return await store.write(key, value, if_equal=if_equal)
 
 
+async def write_parts(
+    store: KvStore, key: str, size: int, load: LoadPart, *, part_bytes: int, most: int
+) -> TimestampedStorageGeneration:
+    """`write` of a value that may be larger than memory, in a task of the event loop.
+
+    It is there whole, or not at all.
+
+    Args:
+        store: where.
+        key: the whole key.
+        size: of the value, in bytes.
+        load: gives the bytes of a range of it, from the first up to the second number, once for
+            each part or more often; two parts at a time at most.
+        part_bytes: how many bytes are asked for at a time, about.
+        most: how many bytes a value may have in a store that must have it whole.
+
+    Raises:
+        ResourceExhaustedError: the store must have it whole, and it is larger than that.
+    """
+    if isinstance(store, PartedWrite):
+        return await store.write_parts(key, size, load, part_bytes)
+    if size > most:
+        raise ResourceExhaustedError(
+            f"cannot write {store.describe_key(key)}: the store takes a value as a whole, and its "
+            f"{size:,} bytes are more than the {most:,} that may be in memory; store it in smaller "
+            "values, raise memory_limit, or name a store that takes values in parts (s3, file)"
+        )
+    whole = bytearray(size)
+    for start in range(0, size, part_bytes):
+        stop = min(size, start + part_bytes)
+        whole[start:stop] = await load(start, stop)
+    segments = [memoryview(whole)]
+    return await within(
+        False, store.inline, lambda: write_segments(store, key, segments, owned=True)
+    )
+
+
 async def splice(
     store: KvStore, key: str, segments: Sequence[Segment], *, if_equal: bytes
 ) -> TimestampedStorageGeneration:
@@ -442,6 +520,16 @@ async def copy_value(store: KvStore, key: str, target: KvStore, target_key: str)
     if it was not done: then the caller reads and writes.
     """
     return isinstance(store, ServerCopy) and await store.copy_to(key, target, target_key)
+
+
+async def service_state(store: KvStore, prefix: str) -> ServiceState | None:
+    """What a service says about itself, and of unfinished writes below a prefix; None: it is none.
+
+    Raises:
+        PermissionDeniedError: there are no credentials where they should be, or they are refused.
+        UnavailableError: it could not be asked.
+    """
+    return await store.service_state(prefix) if isinstance(store, ServiceReport) else None
 
 
 async def list_directory(store: KvStore, prefix: str) -> AsyncIterator[str]:

@@ -191,6 +191,10 @@ def _written(
     return 1, 1, _size(value)
 
 
+def _written_parts(stamp: TimestampedStorageGeneration, _key: str, size: int, *_: object) -> Extent:
+    return (1, 1, size) if stamp.generation else (1, 0, 0)
+
+
 def _written_segments(
     stamp: TimestampedStorageGeneration, _key: str, segments: Sequence[object], **_: object
 ) -> Extent:
@@ -256,6 +260,7 @@ _MEASURES: Final = {
     "read_values": _Measure("read", _number, _read_several),
     "write": _Measure("write", _one, _written),
     "write_segments": _Measure("write", _one, _written_segments),
+    "write_parts": _Measure("write", _one, _written_parts),
     "splice": _Measure("write", _one, _written_segments),
     "write_values": _Measure("write", _number, _written_several),
     "write_batch": _Measure("write", _number, _written_batch),

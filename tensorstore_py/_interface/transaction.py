@@ -10,6 +10,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._interface.overlay import Overlay
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fan_out import within
@@ -36,6 +37,7 @@ _State = Literal["open", "closing", "closed", "aborted"]
 _MANY = 256
 
 
+@public
 class Transaction(Handle):
     """A staging area for writes, of arrays and key-value stores.
 

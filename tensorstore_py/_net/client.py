@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
@@ -179,6 +180,7 @@ class HttpClient:
                 raise self._error(request, failure, state.attempts) from None
             self._retried.note(1)
             if delay:
+                state.warn(delay, now, partial(self._problem, request, failure))
                 await self._timing.sleep(delay)
             request = request if instead is None else instead
 
@@ -257,8 +259,7 @@ class HttpClient:
         return self._signer is not None and await self._signer.refresh(response)
 
     def _error(self, request: HttpRequest, failure: Failure, attempts: int) -> TensorStoreError:
-        where = self._describe(request.key) if request.key else show_url(request.url)
-        text = f"cannot {request.action} {where}: {failure.text}"
+        text = self._problem(request, failure)
         if failure.wait_s is not None and failure.retryability is Retryability.FULL:
             text += f", and asks to be left alone for {failure.wait_s:g} s"
         if attempts > 1:
@@ -268,6 +269,10 @@ class HttpClient:
         if failure.error is UnavailableError:
             return UnavailableError(text, attempts)
         return failure.error(text)
+
+    def _problem(self, request: HttpRequest, failure: Failure) -> str:
+        where = self._describe(request.key) if request.key else show_url(request.url)
+        return f"cannot {request.action} {where}: {failure.text}"
 
     def _budget(self, url: str) -> RetryBudget:
         origin = origin_of(url)

@@ -104,7 +104,7 @@ def _deflate(body: Buffer) -> Buffer:
 
 
 def _zstd(body: Buffer) -> Buffer:
-    found: bytes = import_module("numcodecs.zstd").decompress(bytes(body))
+    found: bytes = import_module("numcodecs").zstd.decompress(bytes(body))
     return found
 
 

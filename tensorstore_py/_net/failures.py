@@ -147,7 +147,8 @@ def connect_failure(error: Exception, *, to_proxy: bool = False) -> Failure:
         text = f"the host name could not be resolved ({_reason(error)})"
         return Failure(text, UnavailableError, Retryability.LITTLE)
     if isinstance(error, OSError):
-        text = f"no connection could be made ({_reason(error)})"
+        refused = "refused: " if isinstance(error, ConnectionRefusedError) else ""
+        text = f"no connection could be made ({refused}{_reason(error)})"
         return Failure(text, UnavailableError, Retryability.FULL)
     return Failure("the URL is not valid", SpecError)
 

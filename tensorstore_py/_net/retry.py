@@ -14,11 +14,15 @@ What follows a failed attempt, decided by `RetryState.delay_after` in this order
 The budget is shared by everything that talks to one server: while it is empty, most requests fail,
 and retries wait as long as they ever do instead of adding to the crowd. The invariant: a request is
 sent at most once more than the limit says.
+
+A program that waits for a server must not look as if it hung: what is waited for is logged as a
+warning after a few seconds, and now and then, once for all requests to that server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -32,6 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpTiming", "RetryBudget", "RetryState"]
 
+_logger: Final = logging.getLogger("tensorstore_py.network")
+#: For so long retries go unnoticed, and after a warning for so long.
+_QUIET_S: Final = 3.0
+_BETWEEN_S: Final = 30.0
 #: A server that asks to wait for longer than that: the user is told so at once.
 LONGEST_WISH_S: Final = 300.0
 
@@ -50,7 +58,7 @@ class HttpTiming:
 
 
 class RetryBudget:
-    """How many quick retries a server gets; earned back by answers.
+    """How many quick retries a server gets; earned back by answers. When it was last warned of it.
 
     Example:
         >>> budget = RetryBudget(1)
@@ -64,6 +72,7 @@ class RetryBudget:
     def __init__(self, tokens: float = 500.0) -> None:
         self._most = tokens
         self._left = tokens
+        self._warned = float("-inf")
 
     @classmethod
     def of(cls, origin: str) -> RetryBudget:
@@ -84,6 +93,13 @@ class RetryBudget:
         """The server answered."""
         self._left = min(self._most, self._left + self.EARNED)
 
+    def take_warning(self, now: float) -> bool:
+        """Whether it is time to warn (again) that requests to the server wait."""
+        if 0 <= now - self._warned < _BETWEEN_S:
+            return False
+        self._warned = now
+        return True
+
 
 class RetryState:
     """How one request went so far.
@@ -102,6 +118,7 @@ class RetryState:
     """
 
     __slots__ = (
+        "_began",
         "_budget",
         "_deadline",
         "_eager",
@@ -128,6 +145,7 @@ class RetryState:
         self._eager = eager
         self._prompted = False
         self._unlikely = 0
+        self._began: float | None = None
         self._excused: set[object] = set()
         self.attempts = 0
         self.ambiguous = False
@@ -165,3 +183,19 @@ class RetryState:
         if self._deadline is not None and now + delay > self._deadline:
             return None
         return delay
+
+    def warn(self, delay: float, now: float, problem: Callable[[], str]) -> None:
+        """Log what is waited for, if that takes long already, or will.
+
+        Args:
+            delay: until the next attempt, in seconds.
+            now: seconds since the epoch.
+            problem: says what could not be done, and why.
+        """
+        if self._began is None:
+            self._began = now
+        if now + delay - self._began < _QUIET_S or not self._budget.take_warning(now):
+            return
+        _logger.warning(
+            "still waiting: %s (attempt %d in %.0f s)", problem(), self.attempts + 1, delay
+        )

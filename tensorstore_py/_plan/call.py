@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tensorstore_py._plan.homes import CALLS, load
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def register_call(function: Callable[..., object], builder: Callable[..., Call[A
 
 def registered_functions() -> dict[str, Callable[..., object]]:
     """The public functions whose calls can be planned, by their names."""
+    load(CALLS, *CALLS)
     return {name: function for name, (function, _) in sorted(_builders.items())}
 
 
@@ -131,7 +133,7 @@ def call_of(
     for known, _ in _builders.values():
         if known is function:
             return _built(known.__name__, arguments, options)
-    names = ", ".join(f"ts.{name}" for name in sorted(_builders))
+    names = ", ".join(f"ts.{name}" for name in sorted(CALLS))
     raise SpecError(f"expected one of {names}, but found {function!r}", ("operation",))
 
 
@@ -141,7 +143,9 @@ def call_named(name: str, options: Mapping[str, object]) -> Call[Any]:
     Raises SpecError: there is no such function; or whatever is wrong with its arguments.
     """
     if name not in _builders:
-        hint = did_you_mean(name, sorted(_builders))
+        load(CALLS, name)
+    if name not in _builders:
+        hint = did_you_mean(name, sorted(CALLS))
         raise SpecError(f"there is no operation {name!r}{hint}", ("operation",))
     return _built(name, (), options)
 

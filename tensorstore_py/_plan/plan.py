@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._plan.call import Call, call_named, call_of
 from tensorstore_py._plan.document import document, document_place, stages_of
 from tensorstore_py._plan.running import run_call
@@ -34,6 +35,7 @@ _SHOWN = 20
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
+@public
 class Plan:
     """What is going to be done.
 

@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from tensorstore_py._api.blocks import Blocks
+from tensorstore_py._plan.homes import STEPS, load
 from tensorstore_py._spec.pretty import shown
 from tensorstore_py.errors import SpecError, UnsupportedError, did_you_mean, without_secrets
 
@@ -104,7 +105,9 @@ def found(kind: str) -> tuple[Opener, Merging | None]:
     Raises SpecError: nothing was.
     """
     if kind not in _openers:
-        hint = did_you_mean(kind, sorted(_openers))
+        load(STEPS, kind)
+    if kind not in _openers:
+        hint = did_you_mean(kind, sorted(STEPS))
         raise SpecError(f"there are no steps of kind {kind!r}{hint}", ("kind",))
     return _openers[kind]
 

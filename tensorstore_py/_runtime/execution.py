@@ -30,11 +30,14 @@ from tensorstore_py._runtime.submission_queue import enqueue, flush, flush_other
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
+    from tensorstore_py._runtime.interpreter_lock import GrainEstimate
+
 __all__ = [
     "Deferred",
     "GaveWay",
     "InlineSuspendError",
     "Job",
+    "Paced",
     "PendingBody",
     "completion_of",
     "current_job",
@@ -123,6 +126,39 @@ class PendingBody(ABC):
         """It will never begin: its Future was cancelled before."""
 
 
+class Paced(PendingBody):
+    """A body of a kind of which the last ones tell whether it is short.
+
+    Args:
+        pace: of its kind.
+    """
+
+    __slots__ = ("_pace",)
+
+    def __init__(self, pace: GrainEstimate) -> None:
+        self._pace = pace
+
+    @property
+    def short(self) -> bool:
+        return self._pace.short
+
+    async def __call__(self) -> object:
+        pace = self._pace
+        if not pace.samples():
+            return await self.work()
+        began = pace.begin()
+        result = await self.work()
+        pace.end(began, 1)
+        return result
+
+    @abstractmethod
+    async def work(self) -> object:
+        """What it does."""
+
+    def withdraw(self) -> None:
+        """Nothing is known of it before it begins."""
+
+
 def _withdraw(body: object) -> None:
     if isinstance(body, PendingBody):
         body.withdraw()
@@ -143,11 +179,13 @@ class Job(Work, Generic[T]):
 
     Attributes:
         cancelled: its result is no longer wanted.
+        withdrawn: it never begins, since it was cancelled before.
         future: of its result, until it is run: a job that is done keeps no result alive.
     """
 
     __slots__ = (
         "__weakref__", "_body", "_enqueued", "_lock", "cancelled", "future", "on_interrupt",
+        "withdrawn",
     )  # fmt: skip
 
     def __init__(
@@ -159,7 +197,7 @@ class Job(Work, Generic[T]):
         self.on_interrupt = on_interrupt
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._enqueued = False
-        self.cancelled = False
+        self.cancelled = self.withdrawn = False
         self.future: Future[T] = Future()
         self._lock = self.future._lock
         self.future._work = self
@@ -246,6 +284,7 @@ class Job(Work, Generic[T]):
         self.cancelled = True
         with self._lock:
             body, self._body = self._body, None
+            self.withdrawn = body is not None
         _withdraw(body)
 
 

@@ -13,6 +13,7 @@ differs: a computation, a function that may wait, a body of the other mode.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from itertools import islice
 from threading import Lock
 from time import perf_counter
@@ -82,6 +83,9 @@ async def fan_out(
             wide = min(wide, max(1, count * step_bytes // SHARE_BYTES))
             if step_pieces is None and step_bytes < _SHORT_BYTES:
                 step_pieces = 1
+        if wide <= 1:
+            await _alone(steps, work)
+            return
         drain = _Drain(iter(steps), work, count, wide)
         await drain.run(parts if awaited else operations, step_pieces)
     elif wide <= 1:
@@ -89,6 +93,19 @@ async def fan_out(
             await work(step)
     else:
         await _pump(iter(steps), work, wide)
+
+
+async def _alone(steps: Iterable[S], work: Callable[[S], Coroutine[Any, Any, None]]) -> None:
+    """An inline fan-out that no other thread is to help."""
+    job = current_job()
+    for step in steps:
+        if job is not None and job.cancelled:
+            break
+        await work(step)
+        if pending():
+            await give_way()
+    if job is not None and job.cancelled:
+        raise asyncio.CancelledError
 
 
 class _Drain(Generic[S]):
@@ -268,19 +285,34 @@ async def to_thread(function: Callable[[], T]) -> T:
 async def within(here: bool, there: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Await a body of mode `there` from one of mode `here`, without blocking the event loop.
 
-    If the caller is cancelled, a body elsewhere stops at its next step, and is not waited for.
+    If the caller is cancelled, a body elsewhere that has begun stops at its next step, and that is
+    waited for: so what fails, or is tried again, is not overtaken by what it has begun.
 
     Args:
         here: whether the caller is inline; then the body must be, too.
         there: whether the body is.
         body: makes the coroutine.
     """
-    if there and not here:
-        job = Job(body)
-        future = job.future  # before it begins, since a job that is done knows none
-        job.start_as_part()
+    if not there or here:
+        return await body()
+    over, finish = loop_waiter()
+
+    async def followed() -> T:
+        try:
+            return await body()
+        finally:
+            finish()
+
+    job = Job(followed)
+    future = job.future  # before it begins, since a job that is done knows none
+    job.start_as_part()
+    try:
         return await future
-    return await body()
+    except asyncio.CancelledError:
+        while not (job.withdrawn or over.done()):
+            with suppress(asyncio.CancelledError):  # once is enough
+                await asyncio.shield(over)
+        raise
 
 
 async def _on_thread(executor: Executor, function: Callable[[], T]) -> T:

@@ -24,6 +24,7 @@ from threading import TIMEOUT_MAX, Lock, get_ident
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._runtime.awaitable_bridge import bridge, loop_waiter
 from tensorstore_py._runtime.fork import check_threads, epoch
 from tensorstore_py._runtime.handle import Handle, MistakenForValue
@@ -112,6 +113,7 @@ class CallbackWork(Work):
         self._cancel()
 
 
+@public
 class Future(MistakenForValue, Handle, Generic[T]):
     """The result of an asynchronous operation.
 
@@ -397,6 +399,7 @@ class Future(MistakenForValue, Handle, Generic[T]):
             _log.exception("exception in a Future's done callback")
 
 
+@public
 class Promise(Handle, Generic[T]):
     """The producer's end of a Future.
 
@@ -498,6 +501,7 @@ class Copying:
         return WriteFutures(self._settle.follow(commit), commit)
 
 
+@public
 class WriteFutures(Handle):
     """The outcome of `TensorStore.write`: two moments.
 

@@ -9,7 +9,7 @@ such mistakes, and so does `hasattr`. Truth, equality and hashing stay those of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["Handle", "MistakenForValue", "stands_for"]
+
+C = TypeVar("C", bound=type)
 
 _REMEDY: Final = "call .result() or await it first"
 
@@ -91,8 +93,8 @@ class MistakenForValue:
         return [name for name in super().__dir__() if name not in absent]
 
 
-def stands_for(*types: type) -> None:
-    """Futures give values of these types: their public attributes are asked for by mistake.
+def stands_for(cls: C) -> C:
+    """Futures give values of this class: its public attributes are asked for by mistake.
 
     Example:
         >>> from tensorstore_py import Future
@@ -101,10 +103,10 @@ def stands_for(*types: type) -> None:
             ...
         AttributeError: a Future has no attribute 'shape'; call .result() or await it first
     """
-    for cls in types:
-        for name in dir(cls):
-            if not name.startswith("_"):
-                setattr(MistakenForValue, name, _Absent(name))
+    for name in dir(cls):
+        if not name.startswith("_"):
+            setattr(MistakenForValue, name, _Absent(name))
+    return cls
 
 
 def _refusing(what: str) -> Callable[..., NoReturn]:

@@ -63,6 +63,9 @@ _SWITCHES = 8.0
 _FIRST_PIECES = 2
 _MORE_PIECES = 8
 
+#: One of so many operations is measured: the clocks of threads are slow.
+_SAMPLE = 8
+
 _BOUTS = 6
 _ROUNDS = 5
 
@@ -130,15 +133,24 @@ class GrainEstimate:
         short: whether they are better done by one thread, which also finds out.
     """
 
-    __slots__ = ("_computed", "_left", "_passed", "short")
+    __slots__ = ("_computed", "_left", "_passed", "_skipped", "short")
 
     def __init__(self) -> None:
         self.short = interpreter_lock()
+        self._skipped = _SAMPLE
         self._forget(_FIRST_PIECES)
 
     def _forget(self, until: int) -> None:
         self._left = until
         self._computed = self._passed = float("inf")
+
+    def samples(self) -> bool:
+        """Whether the next piece is to be measured, where each is an operation of its own."""
+        self._skipped += 1  # about
+        if self._skipped < _SAMPLE:
+            return False
+        self._skipped = 0
+        return True
 
     def begin(self) -> tuple[float, float]:
         """Some pieces are begun on this thread; what to give to `end`."""

@@ -20,6 +20,8 @@ from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from tensorstore_py._display.info import human_size
+from tensorstore_py._display.public_name import public
 from tensorstore_py._runtime.awaitable_bridge import loop_waiter
 from tensorstore_py._runtime.keyed_lock import Mutex
 
@@ -31,12 +33,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bar",
+    "Drawing",
     "PartReporter",
     "PlainLine",
     "Progress",
     "ProgressLike",
     "ProgressStream",
     "Reporter",
+    "RichBar",
 ]
 
 #: What `progress=` takes: a function, True for a bar, False or None for nothing.
@@ -46,8 +50,11 @@ T = TypeVar("T")
 #: A line on a terminal is drawn again after so long, one in a file is followed by another.
 _TERMINAL_S: Final = 0.1
 _FILE_S: Final = 10.0
+#: So many columns a bar has beside its text.
+_BAR: Final = 20
 
 
+@public
 class Progress(NamedTuple):
     """How far an operation has come: what `progress=` functions get.
 
@@ -69,7 +76,7 @@ class Progress(NamedTuple):
         >>> seen[-1]
         Progress(bytes_done=8, bytes_total=8, chunks_done=1, chunks_total=1)
         >>> print(seen[-1])
-        100%: 0.0 of 0.0 MiB, 1 of 1 chunks
+        100%: 8 B of 8 B, 1 of 1 chunks
     """
 
     bytes_done: int
@@ -94,8 +101,10 @@ class Progress(NamedTuple):
         return chunks + arrays
 
     def __str__(self) -> str:
-        done, total = (f"{size / 2**20:.1f}" for size in (self.bytes_done, self.bytes_total))
-        return f"{self.fraction:.0%}: {done} of {total} MiB, {self.counts}"
+        if not self.bytes_total:
+            return f"{self.fraction:.0%}: {self.counts}"
+        done, total = human_size(self.bytes_done), human_size(self.bytes_total)
+        return f"{self.fraction:.0%}: {done} of {total}, {self.counts}"
 
     def __repr__(self) -> str:
         shown = self if self.arrays_total else self[:4]
@@ -201,6 +210,7 @@ class PartReporter(Reporter):
         self._whole.advance(size, chunks, arrays)
 
 
+@public
 class ProgressStream:
     """How far an operation is, for `async for` in any event loop.
 
@@ -281,7 +291,7 @@ class Bar:
     ) -> None:
         self._title = title
         self._drawings: list[Callable[[str, Progress], Drawing]] = (
-            [_Tqdm, _Rich, PlainLine] if drawings is None else drawings
+            [_Tqdm, RichBar, PlainLine] if drawings is None else drawings
         )
         self._drawing: Drawing | None = None
         self._closed = False
@@ -320,7 +330,7 @@ class PlainLine:
 
     Example:
         >>> print(PlainLine("read", Progress(0, 2**20, 0, 4)).line(Progress(2**19, 2**20, 2, 4), 1))
-        read: 50%: 0.5 of 1.0 MiB, 2 of 4 chunks, 0.5 MiB/s, 0:01 left
+        read: 50%: 512.0 KiB of 1.0 MiB, 2 of 4 chunks, 512.0 KiB/s, 0:01 left
     """
 
     __slots__ = ("_began", "_drawn", "_last", "_shown", "_start", "_title")
@@ -352,12 +362,7 @@ class PlainLine:
     def line(self, progress: Progress, elapsed: float) -> str:
         """The line."""
         parts = [f"{self._title}: {progress}"]
-        rate = (progress.bytes_done - self._start) / elapsed if elapsed > 0 else 0.0
-        if rate > 0:
-            parts.append(f"{rate / 2**20:.1f} MiB/s")
-            left = progress.bytes_total - progress.bytes_done
-            parts.append(f"{_clock(left / rate)} left" if left else f"in {_clock(elapsed)}")
-        return ", ".join(parts)
+        return ", ".join([*parts, *_pace(progress, self._start, elapsed)])
 
     def _draw(self, progress: Progress, now: float, terminal: bool) -> None:
         self._drawn, self._shown = now, progress
@@ -399,10 +404,15 @@ class _Tqdm:
         self._bar.close()
 
 
-class _Rich:
-    """A bar of rich, drawn by the threads that report, and by none of its own."""
+class RichBar:
+    """A bar of rich on standard error, drawn by the threads that report, and by none of its own.
 
-    __slots__ = ("_drawn", "_progress", "_task")
+    It takes one line, however narrow the terminal is: what is said last is left out first.
+
+    Raises ImportError: rich is not installed.
+    """
+
+    __slots__ = ("_began", "_drawn", "_progress", "_room", "_start", "_task")
 
     def __init__(self, title: str, progress: Progress) -> None:
         rich = import_module("rich.progress")
@@ -411,41 +421,53 @@ class _Rich:
             "Console", (import_module("rich.console").Console,), {"on_broken_pipe": _broken}
         )
         self._progress = rich.Progress(
-            rich.TextColumn("{task.description}"),
-            rich.BarColumn(),
-            rich.TaskProgressColumn(),
-            rich.DownloadColumn(binary_units=True),
-            rich.TransferSpeedColumn(),
-            rich.TimeRemainingColumn(),
-            rich.TextColumn("{task.fields[counts]}"),
+            rich.TextColumn("{task.description}", markup=False),
+            rich.BarColumn(bar_width=_BAR),
+            rich.TextColumn("{task.fields[told]}", markup=False),
             console=quiet(stderr=True),
             auto_refresh=False,
         )
+        self._room = max(1, self._progress.console.width - len(title) - _BAR - 3)
         self._drawn = 0.0
+        self._start, self._began = progress.bytes_done, time.monotonic()
         self._progress.start()
         self._task = self._progress.add_task(
-            title, total=progress.bytes_total, completed=progress.bytes_done, counts=progress.counts
+            title, total=1.0, completed=progress.fraction, told=self._told(progress)
         )
 
     def show(self, progress: Progress) -> None:
-        self._progress.update(
-            self._task,
-            total=progress.bytes_total,
-            completed=progress.bytes_done,
-            counts=progress.counts,
-        )
+        """Draw it, if the last time is long enough ago."""
+        self._progress.update(self._task, completed=progress.fraction, told=self._told(progress))
         now = time.monotonic()
         if now - self._drawn >= _TERMINAL_S:
             self._drawn = now
             self._progress.refresh()
 
     def close(self) -> None:
+        """Draw the last state."""
         self._progress.refresh()
         self._progress.stop()
+
+    def _told(self, progress: Progress) -> str:
+        """The most important first."""
+        size = f" of {human_size(progress.bytes_total)}" if progress.bytes_total else ""
+        pace = _pace(progress, self._start, time.monotonic() - self._began)
+        told = ", ".join([f"{progress.fraction:.0%}{size}", *pace, progress.counts])
+        return told if len(told) <= self._room else f"{told[: self._room - 1]}…"
 
 
 def _broken(_console: object) -> None:
     raise BrokenPipeError
+
+
+def _pace(progress: Progress, start: int, elapsed: float) -> list[str]:
+    """The rate since there were `start` bytes, and how much longer it takes, or took."""
+    rate = (progress.bytes_done - start) / elapsed if elapsed > 0 else 0.0
+    if rate <= 0:
+        return []
+    left = progress.bytes_total - progress.bytes_done
+    ends = f"{_clock(left / rate)} left" if left else f"in {_clock(elapsed)}"
+    return [f"{human_size(int(rate))}/s", ends]
 
 
 def _clock(seconds: float) -> str:

@@ -89,7 +89,7 @@ class LocalServer:
         port: int = 0,
         token: str | bool = True,
         cors: str | Sequence[str] | None = None,
-    ) -> Future[LocalServer]:
+    ) -> Future[Self]:
         """Start one.
 
         Args:
@@ -132,15 +132,13 @@ class LocalServer:
             handler_cancellation=True,
         )
 
-        async def body() -> LocalServer:
+        async def body() -> Self:
             return await cls._started(guard, runner, host, port)
 
         return start(False, body)
 
     @classmethod
-    async def _started(
-        cls, guard: Guard, runner: web.AppRunner, host: str, port: int
-    ) -> LocalServer:
+    async def _started(cls, guard: Guard, runner: web.AppRunner, host: str, port: int) -> Self:
         listening = await _listen(host, port)
         try:
             await runner.setup()
@@ -190,7 +188,7 @@ class LocalServer:
     def __repr__(self) -> str:
         """Without the token."""
         closed = ", closed" if self.closed else ""
-        return f"LocalServer(http://{self.host}:{self.port}/{closed})"
+        return f"{type(self).__name__}(http://{self.host}:{self.port}/{closed})"
 
     def _stop(self) -> Future[None]:
         if self._stopping is None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tensorstore_py._display.info import columns, rows
 from tensorstore_py._display.page import page
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index import IndexDomain
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.arguments import check_names, spelled_out
@@ -334,6 +335,7 @@ def _given(
     return found
 
 
+@public
 class ChunkLayout(MemberType):
     """Constraints on the layout of chunks, or the layout of an open array.
 

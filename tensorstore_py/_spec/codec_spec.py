@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from tensorstore_py._display.codec_words import codec_list
+from tensorstore_py._display.public_name import public
 from tensorstore_py._spec.json_value import describe, freeze, same_json
 from tensorstore_py._spec.model import MemberType, Model
 from tensorstore_py._spec.pretty import json_page, pretty
@@ -78,6 +79,7 @@ def codec_spec(name: str, *, aliases: Iterable[str] = ()) -> Callable[[T], T]:
     return codec_specs.registering(name, aliases=aliases)
 
 
+@public
 class CodecSpec(MemberType):
     """How chunks are encoded, in the terms of one driver.
 

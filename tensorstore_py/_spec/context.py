@@ -21,6 +21,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._runtime.lifetime import Closable, Lifetime
 from tensorstore_py._spec.json_value import same_json
 from tensorstore_py._spec.model import Model
@@ -56,6 +57,7 @@ __all__ = [
 ]
 
 
+@public
 class Context(Closable):
     """Shared resources, such as caches and concurrency limits.
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._spec.json_value import describe, freeze, thaw
 from tensorstore_py._spec.model import MemberType
 from tensorstore_py.errors import SpecError, did_you_mean
@@ -201,6 +202,7 @@ class DataType:
         return self.array_dtype.itemsize
 
 
+@public
 class dtype(MemberType):  # noqa: N801 - the reference's name
     """A data type.
 

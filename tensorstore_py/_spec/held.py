@@ -87,6 +87,9 @@ def json_of_object(value: object) -> object:
 
 
 def _maker(value: object) -> Callable[[Any], object] | None:
+    exactly = _makers.get((type(value).__module__, type(value).__name__))
+    if exactly is not None:
+        return exactly
     kvstores.discover()
     best: Callable[[Any], object] | None = None
     depth = 0

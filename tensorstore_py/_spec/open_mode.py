@@ -5,6 +5,8 @@ A plain mutable record, as the reference has it; what the flags mean is the driv
 
 from __future__ import annotations
 
+from tensorstore_py._display.public_name import public
+
 __all__ = ["DELETE_NEEDS_CREATE", "FLAGS", "OpenMode"]
 
 DELETE_NEEDS_CREATE = (
@@ -16,6 +18,7 @@ DELETE_NEEDS_CREATE = (
 FLAGS = ("open", "create", "delete_existing", "assume_metadata", "assume_cached_metadata")
 
 
+@public
 class OpenMode:
     """How to open; all flags default to false.
 

@@ -1,9 +1,14 @@
 """Names to classes: how stores, drivers, codecs and the like are found.
 
-A decorator on a class registers it. A name that is not known yet makes the registry import its
-own built-in folders once, then the entry-point group `tensorstore_py.plugins` once; only then
-is it an error. What is imported depends on what is installed, never on the name asked for: no
-user's string ever becomes an import.
+A decorator on a class registers it. Each built-in folder has a table, `REGISTERED`, of what its
+modules register, so that names are known before anything is imported, and a built-in name makes the
+registry import that one module. A name that is in no table makes it import the entry-point group
+`tensorstore_py.plugins` once; only then is it an error. What can be imported is what these tables
+and the installed packages say: no user's string ever becomes an import.
+
+A table says for each module, by the kind of the registry, the names that it registers; and by the
+kind and one more word its `alias` names, its URL `scheme`s, its `resolver`s, and which of its names
+are of a `detecting` class, one that finds out by itself whether something is of its format.
 
 A guest is a plug-in of another package, or a class that stands for a codec of another library. To
 parse a spec may be enough to run its code, so within `only_built_in` it is refused where its name
@@ -15,10 +20,9 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from tensorstore_py._runtime.loading import load
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -104,7 +108,17 @@ ENTRY_POINT_GROUP = "tensorstore_py.plugins"
 C = TypeVar("C")
 T = TypeVar("T", bound=type[object])
 
-_guests_loaded: set[str] = set()
+
+class _Guests:
+    """The plug-ins of other packages."""
+
+    def __init__(self) -> None:
+        #: The entry points that were loaded, or tried to; those of a package that imports itself.
+        self.loaded: set[str] = set()
+        self.are_loaded = False
+
+
+_guests = _Guests()
 
 
 class Registry(Generic[C]):
@@ -112,7 +126,8 @@ class Registry(Generic[C]):
 
     Args:
         kind: what the classes are, for error messages, e.g. `"kvstore driver"`.
-        folders: packages whose modules register the built-in classes when imported.
+        folders: packages whose modules register the built-in classes when imported, as their
+            tables say.
         tag: class attribute (and JSON member) that carries a class's own name.
 
     Example:
@@ -135,7 +150,9 @@ class Registry(Generic[C]):
         self._resolvers: list[Callable[[str], type[C] | None]] = []
         #: What `parse_registered` remembers of its results, by serialised JSON.
         self.parsed: dict[bytes, object] = {}
-        self._discovered = False
+        #: The modules of the folders, by what their tables say, then by name.
+        self._homes: dict[str, dict[str, str]] = {}
+        self._imported: set[str] = set()
 
     def register(
         self,
@@ -156,7 +173,10 @@ class Registry(Generic[C]):
         Raises ValueError: another class has one of the names already.
         """
         for key in (name, *aliases):
-            taken = self._find(key)
+            taken = self._registered(key)
+            home = self._home(key)
+            if taken is None and home is not None and not cls.__module__.startswith(home):
+                taken = self._known(key)
             if taken is not None and taken is not cls:
                 raise ValueError(f'{self.kind} "{key}" is registered already, by {taken!r}')
         if self.tag not in cls.__dict__:
@@ -185,18 +205,19 @@ class Registry(Generic[C]):
         if found is None:
             if self._resolvers and not admits(name):
                 raise not_admitted(self.kind, name)
+            names = self.names()
             # A name is often remembered without what stands in front of it.
-            whole = next((each for each in self._classes if each.endswith(f".{name}")), None)
-            hint = f' (did you mean "{whole}"?)' if whole else did_you_mean(name, self._classes)
+            whole = next((each for each in names if each.endswith(f".{name}")), None)
+            hint = f' (did you mean "{whole}"?)' if whole else did_you_mean(name, names)
             raise SpecError(f'no {self.kind} is named "{name}"{hint}')
         return found
 
     def find(self, name: str) -> type[C] | None:
         """The class of that name, or None."""
-        found = self._find(name)
-        if found is None and not self._discovered:
-            self.discover()
-            found = self._find(name)
+        found = self._known(name)
+        if found is None:
+            _import_guests()
+            found = self._known(name)
         return self._admissible(found, name) or self._resolved(name)
 
     def add_resolver(self, resolver: Callable[[str], type[C] | None]) -> None:
@@ -208,33 +229,46 @@ class Registry(Generic[C]):
 
     def find_scheme(self, scheme: str) -> type[C] | None:
         """The class that understands a URL scheme, or None."""
-        if scheme not in self._schemes and not self._discovered:
-            self.discover()
+        home = self._located("scheme").get(scheme)
+        if home is not None:
+            self._import(home)
+        elif scheme not in self._schemes:
+            _import_guests()
         found = self._schemes.get(scheme)
         return self._admissible(found, getattr(found, self.tag, scheme))
 
-    def classes(self) -> list[type[C]]:
-        """Every registered class, in the order of their names."""
-        return [self._classes[name] for name in self.names()]
+    def has_scheme(self, scheme: str) -> bool:
+        """Whether a built-in class understands a URL scheme."""
+        return scheme in self._located("scheme")
 
     def names(self) -> list[str]:
-        """Every registered name, sorted; aliases left out."""
-        self.discover()
-        return sorted(self._classes)
+        """Every name, sorted; aliases left out."""
+        _import_guests()
+        return sorted({*self._classes, *self._located()})
 
     def schemes(self) -> list[str]:
-        """Every registered URL scheme, sorted."""
+        """Every URL scheme, sorted."""
+        _import_guests()
+        return sorted({*self._schemes, *self._located("scheme")})
+
+    def classes(self) -> list[type[C]]:
+        """Every class, in the order of their names."""
         self.discover()
-        return sorted(self._schemes)
+        return [self._classes[name] for name in sorted(self._classes)]
+
+    def detecting(self) -> list[type[C]]:
+        """Classes in the order of their names, all those among them that detect their format."""
+        _import_guests()
+        for home in self._located("detecting").values():
+            self._import(home)
+        return [self._classes[name] for name in sorted(self._classes)]
 
     def discover(self) -> None:
-        """Import the built-in folders and the installed plug-ins, if not done yet."""
-        if self._discovered:
-            return
+        """Import all modules of the built-in folders, and the installed plug-ins."""
         for folder in self._folders:
-            _import_folder(folder)
+            for module in _table(folder):
+                load(f"{folder}.{module}")
         _import_guests()
-        self._discovered = True
 
     def _admissible(self, found: type[C] | None, name: str) -> type[C] | None:
         if found is None or admits(name) or is_built_in(found):
@@ -244,6 +278,8 @@ class Registry(Generic[C]):
     def _resolved(self, name: str) -> type[C] | None:
         if not admits(name):
             return None
+        for home in self._located("resolver").values():
+            self._import(home)
         for resolver in self._resolvers:
             found = resolver(name)
             if found is not None:
@@ -253,8 +289,38 @@ class Registry(Generic[C]):
                 return found
         return None
 
-    def _find(self, name: str) -> type[C] | None:
+    def _known(self, name: str) -> type[C] | None:
+        """The class of that name, registered already or built in; None if it is neither."""
+        home = self._home(name)
+        if home is not None:
+            self._import(home)
+        return self._registered(name)
+
+    def _registered(self, name: str) -> type[C] | None:
         return self._classes.get(self._aliases.get(name, name))
+
+    def _home(self, name: str) -> str | None:
+        return self._located().get(name) or self._located("alias").get(name)
+
+    def _import(self, home: str) -> None:
+        # A class is registered before its module is at its end: another thread may be there yet.
+        if home not in self._imported:
+            load(home)
+            self._imported.add(home)
+
+    def _located(self, what: str = "") -> Mapping[str, str]:
+        """The modules of the folders by the names that their tables say, of one sort."""
+        found = self._homes.get(what)
+        if found is None:
+            kind = f"{self.kind} {what}".rstrip()
+            found = {
+                name: f"{folder}.{module}"
+                for folder in self._folders
+                for module, kinds in _table(folder).items()
+                for name in kinds.get(kind, ())
+            }
+            self._homes[what] = found
+        return found
 
 
 class CodecRegistry(Generic[C]):
@@ -294,19 +360,19 @@ class CodecRegistry(Generic[C]):
         return sorted(self._families)
 
 
-def _import_folder(folder: str) -> None:
-    package = import_module(folder)
-    for module in iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            import_module(f"{folder}.{module.name}")
+def _table(folder: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    table: Mapping[str, Mapping[str, tuple[str, ...]]] = load(folder).REGISTERED
+    return table
 
 
 def _import_guests() -> None:
+    if _guests.are_loaded:
+        return
     from importlib.metadata import entry_points  # noqa: PLC0415 - costs 15 ms, seldom needed
 
     for entry in entry_points(group=ENTRY_POINT_GROUP):
-        if entry.value not in _guests_loaded:
-            _guests_loaded.add(entry.value)
+        if entry.value not in _guests.loaded:
+            _guests.loaded.add(entry.value)
             try:
                 entry.load()
             except Exception as error:  # noqa: BLE001 - whatever it does when it is imported
@@ -316,11 +382,13 @@ def _import_guests() -> None:
                     RuntimeWarning,
                     stacklevel=2,
                 )
+    _guests.are_loaded = True
 
 
 _KVSTORES = "tensorstore_py.kvstores"
 _DRIVERS = "tensorstore_py.drivers"
 _CODECS = "tensorstore_py.codecs"
+_ENGINE = "tensorstore_py._chunked"
 
 kvstores: Registry[object] = Registry("kvstore driver", folders=(_KVSTORES,), tag="driver")
 drivers: Registry[object] = Registry("driver", folders=(_DRIVERS,), tag="driver")
@@ -333,7 +401,7 @@ hierarchy_formats: Registry[object] = Registry(
     "hierarchy format", folders=(_DRIVERS,), tag="format_id"
 )
 resources: Registry[object] = Registry(
-    "context resource", folders=(_KVSTORES, _DRIVERS), tag="resource_id"
+    "context resource", folders=(_ENGINE, _KVSTORES, _DRIVERS), tag="resource_id"
 )
 
 

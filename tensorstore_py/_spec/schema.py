@@ -20,10 +20,12 @@ from typing import (
 )
 
 from tensorstore_py._display.codec_words import codec_words
-from tensorstore_py._display.drawing import Axis, drawing
+from tensorstore_py._display.drawing import drawing
+from tensorstore_py._display.geometry import Axis
 from tensorstore_py._display.info import rows
 from tensorstore_py._display.markup import element
 from tensorstore_py._display.page import page
+from tensorstore_py._display.public_name import public
 from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
 from tensorstore_py._spec.arguments import ARGUMENTS, check_names, spelled_out
 from tensorstore_py._spec.chunk_layout import ChunkLayout, per_dimension
@@ -96,6 +98,7 @@ def _given(
     return found
 
 
+@public
 class Schema(Indexable, MemberType):
     """Constraints on an array's form, independent of any driver.
 

@@ -16,6 +16,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._spec.codec_spec import CodecSpec
 from tensorstore_py._spec.model import Model
 from tensorstore_py._spec.registered import parse_registered
@@ -40,6 +41,7 @@ _PARTS: Final = re.compile(r"[/\\]")
 _NAMES: Final = ("codec_id", "resource_id", "driver", "encoding_id", "grid_id")
 
 
+@public
 class Trust:
     """What a spec that somebody else wrote may do; by default nothing but name data in itself.
 

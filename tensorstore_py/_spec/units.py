@@ -9,6 +9,7 @@ import re
 from math import copysign, inf, nan
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, overload
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py._spec.json_value import describe, freeze
 from tensorstore_py._spec.model import MemberType
 from tensorstore_py._spec.pretty import escape
@@ -24,6 +25,7 @@ _NUMBER = re.compile(r"([-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)
 _SPACE = " \t\n\v\f\r"
 
 
+@public
 class Unit(MemberType):
     """A quantity per step along a dimension, such as 4 nanometres.
 

@@ -262,7 +262,10 @@ def _root(part: str, url: str) -> Json:
 
 
 def _adapter_store(part: str) -> type[object] | None:
-    cls = kvstores.find_scheme(_scheme(part))
+    scheme = _scheme(part)
+    if drivers.has_scheme(scheme):
+        return None  # so that no store has to be imported to know
+    cls = kvstores.find_scheme(scheme)
     return cls if cls is not None and _is_adapter(cls) else None
 
 

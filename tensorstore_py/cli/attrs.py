@@ -14,7 +14,7 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._spec.json_value import freeze, thaw
 from tensorstore_py.cli.confirm import add_confirmation, refusal
 from tensorstore_py.cli.exit_codes import DONE
-from tensorstore_py.cli.found import add_target, find
+from tensorstore_py.cli.found import add_trusted_target, find, trusted
 from tensorstore_py.cli.output import add_json, examples, printable, to_json, tried
 from tensorstore_py.errors import MismatchError, NotFoundError, did_you_mean
 
@@ -27,7 +27,7 @@ __all__ = ["add", "run"]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser, selects=False)
+    add_trusted_target(parser, selects=False)
     parser.add_argument("name", nargs="?", metavar="NAME", help="print only this one")
     parser.add_argument("--set", action="append", type=_assignment, default=[],
                         metavar="NAME=VALUE", help="set one: JSON, or else a text")  # fmt: skip
@@ -38,7 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     examples(
         parser,
         "  tspy attrs run.zarr\n  tspy attrs run.zarr title\n"
-        "  tspy attrs run.zarr --set title='Run 8' --set 'steps=[1, 2]'\n"
+        "  tspy attrs run.zarr --set unit=nm --set 'steps=[1, 2]'\n"
         "  tspy attrs run.zarr --delete title --yes\n",
     )
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Change attributes, or print them."""
 
     def work() -> int:
-        attributes = _attributes(options.target)
+        attributes = _attributes(trusted(options.target, options))
         known = attributes.read().result()
         if options.set or options.delete:
             return _change(attributes, known, options)

@@ -15,7 +15,7 @@ from tempfile import NamedTemporaryFile
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.cli.elements import BINARY, FORMATS, write_elements
 from tensorstore_py.cli.exit_codes import CALLED_WRONGLY, DONE
-from tensorstore_py.cli.found import add_target, one_array
+from tensorstore_py.cli.found import add_trusted_target, one_array, trusted
 from tensorstore_py.cli.output import add_json, examples, tried
 
 __all__ = ["add", "print_elements", "run"]
@@ -25,7 +25,7 @@ _MANY = 1_000_000
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser)
+    add_trusted_target(parser)
     parser.add_argument("-f", "--format", choices=tuple(FORMATS),
                         help="by default what the suffix of FILE says, or text")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         return CALLED_WRONGLY
 
     def work() -> int:
-        array = one_array(options.target, "tspy cat")
+        array = one_array(trusted(options.target, options), "tspy cat")
         if options.output is not None:
             _write(array, form, options.output)
             return DONE

@@ -11,8 +11,10 @@ import sys
 from tensorstore_py._compute.diff import diff
 from tensorstore_py._compute.difference import Difference
 from tensorstore_py.cli.exit_codes import DONE, FAILED
-from tensorstore_py.cli.found import Target, find, target
+from tensorstore_py.cli.found import Target, find, target, trusted
 from tensorstore_py.cli.output import add_json, examples, printable, to_json, tried
+from tensorstore_py.cli.places import add_trust
+from tensorstore_py.cli.progress import add_progress, drawn
 
 __all__ = ["add", "run"]
 
@@ -29,6 +31,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nan-differs", action="store_true", help="NaN does not equal NaN")
     parser.add_argument("--most", type=int, default=100, metavar="N",
                         help="of how many blocks of an array to tell (100)")  # fmt: skip
+    add_trust(parser)
+    add_progress(parser)
     add_json(parser)
     examples(
         parser,
@@ -41,15 +45,16 @@ def run(options: argparse.Namespace) -> int:
     """Print the differences; 1 if there are any."""
 
     def work() -> int:
-        found = diff(
-            _side(options.one),
-            _side(options.other),
-            equal_nan=not options.nan_differs,
-            rtol=options.rtol,
-            atol=options.atol,
-            max_blocks=options.most,
-            progress=sys.stderr.isatty(),
-        ).result()
+        with drawn(options, "diff") as progress:
+            found = diff(
+                _side(trusted(options.one, options)),
+                _side(trusted(options.other, options)),
+                equal_nan=not options.nan_differs,
+                rtol=options.rtol,
+                atol=options.atol,
+                max_blocks=options.most,
+                progress=progress,
+            ).result()
         text = to_json(_facts(found)) if options.json else printable(str(found), lines=True)
         sys.stdout.write(f"{text}\n")
         return FAILED if found else DONE

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from typing import TYPE_CHECKING
 
 from tensorstore_py._compute.digest import digest
-from tensorstore_py.cli.found import Target, add_target, find
+from tensorstore_py.cli.found import Target, add_trusted_target, find, trusted
 from tensorstore_py.cli.output import add_json, examples, printable, printed
+from tensorstore_py.cli.progress import add_progress, metered
+
+if TYPE_CHECKING:
+    from tensorstore_py._runtime.progress import ProgressLike
 
 __all__ = ["add", "run"]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser, several=True)
+    add_trusted_target(parser, several=True)
+    add_progress(parser)
     add_json(parser)
     examples(parser, "  tspy digest old.zarr s3://bucket/new.zarr\n  tspy digest 'a.zarr[0, :]'\n")
 
@@ -23,7 +28,13 @@ def run(options: argparse.Namespace) -> int:
     """Print a line for each."""
 
     def work() -> list[dict[str, str]]:
-        return [{"place": each.text, "digest": _digest(each)} for each in options.targets]
+        asked = [trusted(each, options) for each in options.targets]
+        found = []
+        with metered(options, "digest", [0] * len(asked)) as meter:
+            for number, each in enumerate(asked):
+                found.append({"place": each.text, "digest": _digest(each, meter.part(number))})
+                meter.finish(number)
+        return found
 
     return printed(
         options,
@@ -32,6 +43,6 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _digest(asked: Target) -> str:
+def _digest(asked: Target, progress: ProgressLike) -> str:
     source = asked.where if asked.selection is None else find(asked)
-    return str(digest(source, progress=sys.stderr.isatty()).result())
+    return str(digest(source, progress=progress).result())

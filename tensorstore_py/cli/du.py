@@ -6,17 +6,33 @@ Keys are listed with their sizes; nothing is read. Shards count as one chunk eac
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tensorstore_py._api.describe import array_facts
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._chunked.driver import ChunkedDriver
 from tensorstore_py._display.info import human_size
 from tensorstore_py.cli.exit_codes import DONE, FAILED
-from tensorstore_py.cli.found import add_target, arrays, find, sizes_below
+from tensorstore_py.cli.facts import problem_lines
+from tensorstore_py.cli.found import (
+    add_trusted_target,
+    arrays,
+    find,
+    sizes_below,
+    together,
+    trusted,
+)
 from tensorstore_py.cli.output import add_json, examples, printed, table
+from tensorstore_py.cli.progress import add_progress, metered
 from tensorstore_py.errors import MismatchError, TensorStoreError
+
+if TYPE_CHECKING:
+    from tensorstore_py._runtime.future import Future
+    from tensorstore_py.cli.found import Entry
+    from tensorstore_py.cli.progress import Meter
 
 __all__ = ["add", "run"]
 
@@ -25,26 +41,53 @@ _COLUMNS = ("stored", "logical", "ratio", "chunks", "missing", "stray", "array")
 Facts = dict[str, Any]  # Any: JSON, to be walked through
 
 
-class _Stored(NamedTuple):
-    """What is stored of one array.
+class _Stored:
+    """What is stored of one array, counted while its keys are listed.
 
     Attributes:
         size: bytes of all its keys; None: the store does not say.
         chunks: how many chunks there can be.
         present: how many of them are stored.
         stray: how many are stored outside the array's shape.
+
+    Raises MismatchError: it is not stored in chunks of its own.
     """
 
-    size: int | None
-    chunks: int
-    present: int
-    stray: int
+    def __init__(self, array: TensorStore) -> None:
+        driver, place = array._driver, array.kvstore
+        if not isinstance(driver, ChunkedDriver) or place is None:
+            raise MismatchError(
+                "it is not stored in chunks of its own; name the arrays that it is of"
+            )
+        self._driver, self._place = driver, place
+        self._counts = driver.chunk_counts()
+        self.size: int | None = 0
+        self.chunks = prod(self._counts)
+        self.present = self.stray = 0
+
+    def count(self) -> Future[None]:
+        """List the keys.
+
+        Raises UnsupportedError: (by the Future) the store cannot.
+        """
+        return sizes_below(self._place, self._take)
+
+    def _take(self, key: str, bytes_: int) -> None:
+        self.size = None if self.size is None or bytes_ < 0 else self.size + bytes_
+        cell = self._driver.cell_of(key)
+        if cell is None:
+            return
+        if all(at < count for at, count in zip(cell, self._counts, strict=False)):
+            self.present += 1
+        else:
+            self.stray += 1
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser, selects=False)
+    add_trusted_target(parser, selects=False)
     parser.add_argument("-b", "--bytes", action="store_true", help="print exact numbers of bytes")
+    add_progress(parser)
     add_json(parser)
     examples(parser, "  tspy du run.zarr\n  tspy du -b s3://bucket/image.zarr\n")
 
@@ -55,8 +98,9 @@ def run(options: argparse.Namespace) -> int:
     def work() -> Facts:
         if options.target.selection is not None:
             raise MismatchError("tspy du is of whole arrays; leave out the selection")
-        found = [_facts(each.name, each.found, each.problem)
-                 for each in arrays(find(options.target))]  # fmt: skip
+        asked = list(arrays(find(trusted(options.target, options))))
+        with metered(options, "du", [0] * len(asked)) as meter:
+            found = _measured(asked, meter)
         return {"arrays": found, "total": _total(found)}
 
     return printed(
@@ -67,50 +111,46 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _facts(name: str, found: object, problem: str) -> Facts:
-    if not isinstance(found, TensorStore):
-        return {"array": name, "problem": problem}
-    try:
-        stored = _stored(found)
-    except TensorStoreError as error:
-        return {"array": name, "problem": str(error)}
+def _measured(asked: Sequence[Entry], meter: Meter) -> list[Facts]:
+    """What is stored of each array; many are listed at a time."""
+    counted: list[_Stored | str] = []
+    for each in asked:
+        try:
+            array = each.found
+            counted.append(_Stored(array) if isinstance(array, TensorStore) else each.problem)
+        except MismatchError as error:
+            counted.append(str(error))
+    places = {at: each for at, each in enumerate(counted) if isinstance(each, _Stored)}
+
+    def count(number: int, stored: _Stored) -> Future[None]:
+        future = stored.count()
+        future.add_done_callback(lambda _: meter.finish(number))
+        return future
+
+    outcomes = together(partial(count, at, stored) for at, stored in places.items())
+    failed = {
+        at: str(outcome)
+        for at, outcome in zip(places, outcomes, strict=True)
+        if isinstance(outcome, TensorStoreError)
+    }
+    return [
+        {"array": each.name, "problem": failed.get(at, str(stored))}
+        if at in failed or isinstance(stored, str)
+        else _facts(each, stored)
+        for at, (each, stored) in enumerate(zip(asked, counted, strict=True))
+    ]
+
+
+def _facts(entry: Entry, stored: _Stored) -> Facts:
+    assert isinstance(entry.found, TensorStore)
     return {
-        "array": name,
+        "array": entry.name,
         "stored_bytes": stored.size,
-        "logical_bytes": array_facts(found).get("bytes"),
+        "logical_bytes": array_facts(entry.found).get("bytes"),
         "chunks": stored.chunks,
         "missing_chunks": stored.chunks - stored.present,
         "stray_chunks": stored.stray,
     }
-
-
-def _stored(array: TensorStore) -> _Stored:
-    """What is stored of an array.
-
-    Raises:
-        MismatchError: it is not stored in chunks of its own.
-        UnsupportedError: the store cannot list its keys.
-    """
-    driver, place = array._driver, array.kvstore
-    if not isinstance(driver, ChunkedDriver) or place is None:
-        raise MismatchError("it is not stored in chunks of its own; name the arrays that it is of")
-    counts = driver.chunk_counts()
-    size: int | None = 0
-    present = stray = 0
-
-    def take(key: str, bytes_: int) -> None:
-        nonlocal size, present, stray
-        size = None if size is None or bytes_ < 0 else size + bytes_
-        cell = driver.cell_of(key)
-        if cell is None:
-            return
-        if all(at < count for at, count in zip(cell, counts, strict=False)):
-            present += 1
-        else:
-            stray += 1
-
-    sizes_below(place, take)
-    return _Stored(size, prod(counts), present, stray)
 
 
 def _total(found: list[Facts]) -> Facts:
@@ -126,13 +166,9 @@ def _text(found: Facts, *, exact: bool) -> str:
     rows = [each for each in found["arrays"] if "problem" not in each]
     if len(found["arrays"]) != 1:
         rows.append(found["total"])
-    text = table(_COLUMNS, [_cells(each, exact) for each in rows], _COLUMNS[:-1])
-    problems = [
-        f"{each['array'] or '.'}: {each['problem']}"
-        for each in found["arrays"]
-        if "problem" in each
-    ]
-    return "\n".join(filter(None, [text, *problems]))
+    cells = [_cells(each, exact) for each in rows]
+    text = table(_COLUMNS, cells, _COLUMNS[:-1], {"array": "array"})
+    return "\n".join(filter(None, [text, *problem_lines(found["arrays"], "array")]))
 
 
 def _cells(row: Facts, exact: bool) -> list[str]:

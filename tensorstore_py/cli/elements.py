@@ -130,7 +130,7 @@ def _png(array: TensorStore, to: IO[bytes]) -> None:
     try:
         image = import_module("PIL.Image")
     except ImportError:
-        raise UnsupportedError("PNG is written by pillow; install tensorstore_py[demo]") from None
+        raise UnsupportedError("PNG is written by pillow; install tensorstore-py[demo]") from None
     image.fromarray(_grey(array.read().result(), array.dtype.name)).save(to, "png")
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from tensorstore_py._api.describe import array_facts
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._display.info import human_size
-from tensorstore_py.cli.output import table
+from tensorstore_py.cli.output import painted, printable, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tensorstore_py.cli.found import Entry
 
-__all__ = ["by_label", "entry_facts", "entry_table", "extents"]
+__all__ = ["by_label", "entry_facts", "entry_table", "extents", "problem_lines"]
 
 Facts = dict[str, Any]  # Any: JSON, to be walked through
 
@@ -40,9 +40,22 @@ def entry_table(found: Iterable[Facts], *, long: bool = False) -> str:
     """Entries as a table, and below it what is unreadable."""
     rows = list(found)
     columns = _LONG if long else _SHORT
-    text = table(columns, ([_cell(row, name) for name in columns] for row in rows), ["bytes"])
-    problems = [f"{row['name']}: {row['problem']}" for row in rows if "problem" in row]
-    return "\n".join([text, *problems]) if problems else text
+    text = table(
+        columns,
+        ([_cell(row, name) for name in columns] for row in rows),
+        ["bytes"],
+        {"dtype": "dtype", "kind": "muted"},
+    )
+    return "\n".join(filter(None, [text, *problem_lines(rows, "name")]))
+
+
+def problem_lines(rows: Iterable[Facts], name: str) -> list[str]:
+    """What is wrong with some rows, a line for each; `name`: the member that names them."""
+    return [
+        f"{painted(row[name] or '.', 'damage', sent=True)}: {printable(row['problem'], lines=True)}"
+        for row in rows
+        if "problem" in row
+    ]
 
 
 def _cell(row: Facts, name: str) -> str:
@@ -50,7 +63,10 @@ def _cell(row: Facts, name: str) -> str:
     if value is None:
         return ""
     if name == "name":
-        return f"{value}/" if row["kind"] in ("group", "directory") else str(value)
+        kind = row["kind"]
+        if kind in ("group", "directory"):
+            return painted(f"{value}/", kind)
+        return painted(str(value), {"key": "", "unreadable": "damage"}.get(kind) or str(kind))
     if name == "bytes":
         return human_size(value)
     if name == "labels":

@@ -9,20 +9,21 @@ from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.cli.cat import print_elements
 from tensorstore_py.cli.exit_codes import DONE
 from tensorstore_py.cli.facts import by_label
-from tensorstore_py.cli.found import add_target, one_array
+from tensorstore_py.cli.found import add_trusted_target, one_array, trusted
 from tensorstore_py.cli.output import add_json, examples, printable, tried
 
 __all__ = ["add", "run"]
 
-#: Of further dimensions so many positions are printed of each.
-_ACROSS = 10
+#: So many positions are printed of the last dimension, of the one before it, and of others; in
+#: arrays of two dimensions, or of one, so many rows.
+_ACROSS, _DOWN, _DEEP, _ROWS = 10, 5, 1, 10
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser)
-    parser.add_argument("-n", "--rows", type=_count, default=10, metavar="N",
-                        help="so many along the first dimension (10)")  # fmt: skip
+    add_trusted_target(parser)
+    parser.add_argument("-n", "--rows", type=_count, metavar="N",
+                        help="so many along the first dimension; a screenful if not")  # fmt: skip
     add_json(parser)
     examples(parser, "  tspy head table.zarr\n  tspy head -n 3 'image.zarr[t=0]'\n")
 
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Print them."""
 
     def work() -> int:
-        array = one_array(options.target, "tspy head")
+        array = one_array(trusted(options.target, options), "tspy head")
         part = _first(array, options.rows)
         print_elements(part, "json" if options.json else "text")
         if part.shape != array.shape and not options.json:
@@ -41,8 +42,12 @@ def run(options: argparse.Namespace) -> int:
     return tried(work)
 
 
-def _first(array: TensorStore, rows: int) -> TensorStore:
-    ends = [rows, *[_ACROSS] * (array.rank - 1)]
+def _first(array: TensorStore, rows: int | None) -> TensorStore:
+    ends = [_DEEP] * (array.rank - 2) + [_DOWN, _ACROSS]
+    if array.rank <= 2:
+        ends = [_ROWS, _ACROSS]
+    if rows is not None:
+        ends[0] = rows
     found = array
     if array.rank:
         found = array[

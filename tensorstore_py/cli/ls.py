@@ -10,7 +10,7 @@ import argparse
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.cli.exit_codes import DONE, FAILED
 from tensorstore_py.cli.facts import Facts, entry_facts, entry_table
-from tensorstore_py.cli.found import Entry, add_target, entries, find
+from tensorstore_py.cli.found import Entry, add_trusted_target, entries, find, trusted
 from tensorstore_py.cli.output import add_json, examples, printed
 
 __all__ = ["add", "run"]
@@ -18,7 +18,7 @@ __all__ = ["add", "run"]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser)
+    add_trusted_target(parser)
     parser.add_argument("-l", "--long", action="store_true",
                         help="chunks, drivers and bytes, too")  # fmt: skip
     add_json(parser)
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the listing; 1 if something in it is unreadable."""
 
     def work() -> list[Facts]:
-        found = find(options.target)
+        found = find(trusted(options.target, options))
         if isinstance(found, TensorStore):
             return [entry_facts(Entry(options.target.text, "array", found))]
         return [entry_facts(each) for each in entries(found, sizes=options.long)]

@@ -34,11 +34,19 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "digest": "print a hash of what arrays hold, however they are stored",
         "diff": "say where two arrays or trees differ",
         "verify": "read every chunk, and name those that are damaged",
+        "doctor": "say whether a store is healthy and fast, and what to do if not",
     },
     "copy and change": {
         "copy": "copy an array or a tree to any store, format and chunking",
         "rechunk": "copy with other chunks",
         "migrate": "turn Zarr 1 and 2 into 3",
+        "create": "make an empty array or a group, in any format",
+        "cp": "copy keys and trees of keys, encoded as they are",
+        "mv": "move keys and trees of keys",
+        "rm": "delete keys and trees of keys",
+    },
+    "share": {
+        "serve": "serve arrays over HTTP, for viewers, browsers and other programs",
     },
     "databases and checkpoints": {
         "ocdbt": "look after OCDBT databases",
@@ -50,6 +58,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "plan": "say what a job would do, or write a plan of it for many workers",
         "run": "do what a job or a plan says",
         "status": "say how far a plan is",
+        "completion": "print the script that completes tspy in a shell",
     },
 }
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from typing import TYPE_CHECKING
 
 from tensorstore_py._conversion.migrate import migrate
-from tensorstore_py.cli.places import add_trust, array_or_group, lasting_place, place, tried, trust
+from tensorstore_py.cli.output import add_json, examples, printed
+from tensorstore_py.cli.places import add_trust, array_or_group, lasting_place, place, trust
+from tensorstore_py.cli.progress import add_progress, drawn
+
+if TYPE_CHECKING:
+    from tensorstore_py._conversion.summary import Migration
 
 __all__ = ["add", "run"]
 
@@ -19,17 +24,27 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="keep the old documents")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     add_trust(parser)
+    add_progress(parser)
+    add_json(parser)
+    examples(
+        parser,
+        "  tspy migrate old.zarr --dry-run\n  tspy migrate old.zarr --dest s3://bucket/new.zarr\n"
+        "  tspy migrate old.zarr\n",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Migrate, and print what was done."""
-    return tried(
-        lambda: migrate(
-            array_or_group(options.where, trust(options)),
-            options.to,
-            dry_run=options.dry_run,
-            dest=array_or_group(options.dest, trust(options, write=True)),
-            keep=options.keep,
-            progress=sys.stderr.isatty(),
-        ).result()
-    )
+
+    def work() -> Migration:
+        with drawn(options, "migrate") as progress:
+            return migrate(
+                array_or_group(options.where, trust(options)),
+                options.to,
+                dry_run=options.dry_run,
+                dest=array_or_group(options.dest, trust(options, write=True)),
+                keep=options.keep,
+                progress=progress,
+            ).result()
+
+    return printed(options, work, str)

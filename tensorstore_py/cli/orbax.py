@@ -2,6 +2,7 @@
 
 ls              the tree of a checkpoint: shapes, types and sizes of its arrays
 info            what it is: its layout, steps, how many arrays and bytes
+check           reads all of it, and says what is damaged
 to-safetensors  its arrays as safetensors files
 from-safetensors  a checkpoint of safetensors files, which Orbax restores
 """
@@ -15,6 +16,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tensorstore_py import orbax
+from tensorstore_py._api.begin import begin
 from tensorstore_py._spec.context import Context
 from tensorstore_py.cli.places import lasting_place, place, store_place, tried
 from tensorstore_py.errors import NotFoundError
@@ -34,22 +36,26 @@ def add(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = commands.add_parser("ls", help="shapes, types and sizes of its arrays")
     info = commands.add_parser("info", help="what it is, in a few lines")
+    check = commands.add_parser("check", help="read all of it, and say what is damaged")
     export = commands.add_parser("to-safetensors", help="its arrays as safetensors files")
-    for sub in (listing, info, export):
+    for sub in (listing, info, check, export):
         sub.add_argument(
             "checkpoint", type=store_place, help="URL, JSON or local path of its directory"
         )
         sub.add_argument("--step", type=int, help="which step; the last one by default")
         sub.add_argument("--item", help="which item of several")
-    for sub in (listing, info):
+    for sub in (listing, info, check):
         sub.add_argument("--json", action="store_true", help="print JSON, for other programs")
-    export.add_argument("output", help="a local file, such as model.safetensors")
+    export.add_argument("output", type=lasting_place,
+                        help="local path or URL of a file, such as model.safetensors")  # fmt: skip
     export.add_argument("--shard-size", type=size, metavar="SIZE",
                         help="write several files of at most that size, such as 5GB")  # fmt: skip
     export.add_argument("--replace", action="store_true", help="replace files that are there")
     back = commands.add_parser("from-safetensors", help="a checkpoint that Orbax restores")
     back.add_argument("input", type=place, help="URL or local path of a file, or of an index")
     back.add_argument("checkpoint", type=lasting_place, help="URL or local path of a directory")
+    check.add_argument("--memory-limit", type=size, metavar="SIZE",
+                       help="of what is in memory, such as 256MiB")  # fmt: skip
     for sub in (export, back):
         sub.add_argument("--names", action="append", metavar="PATTERN",
                          help="only these: a name, a branch, or a pattern such as 'params.*'; "
@@ -76,6 +82,8 @@ def size(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Do what is asked for."""
+    if options.action == "check":
+        return _check(options)
     actions = {
         "ls": _ls,
         "info": _info,
@@ -108,17 +116,20 @@ def _facts(name: str, array: TensorStore) -> dict[str, Any]:
 
 def _ls(options: argparse.Namespace) -> str:
     checkpoint = _open(options)
-    arrays = checkpoint.arrays().result()
+    arrays, damaged = _surveyed(checkpoint)
     found = []
     for name in checkpoint.names():
         if name in arrays:
             found.append(_facts(name, arrays[name]))
+        elif name in damaged:
+            found.append({"name": name, "damaged": damaged[name]})
         else:
             found.append({"name": name, "value": checkpoint.leaf(name).value})
     if options.json:
         return json.dumps(found, indent=2, ensure_ascii=False, default=str)
     rows = [
         (each["name"], f"{each['value']!r:.60}", "", "") if "value" in each else
+        (each["name"], "damaged", "", "") if "damaged" in each else
         (each["name"], str(tuple(each["shape"])), each["dtype"], _human(each["bytes"]))
         for each in found
     ]  # fmt: skip
@@ -127,12 +138,42 @@ def _ls(options: argparse.Namespace) -> str:
         f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows
     ]
     total = sum(each.get("bytes", 0) for each in found)
-    return "\n".join([*lines, f"{len(arrays):,} array{'s' * (len(arrays) != 1)}, {_human(total)}"])
+    lines.append(f"{len(arrays):,} array{'s' * (len(arrays) != 1)}, {_human(total)}")
+    return "\n".join([*lines, *(f"damaged: {name}: {why}" for name, why in damaged.items())])
+
+
+def _surveyed(checkpoint: Checkpoint) -> tuple[dict[str, TensorStore], dict[str, str]]:
+    """Its arrays by name, and why others, or items, cannot be opened."""
+
+    async def body() -> dict[str, Any]:
+        return await checkpoint._survey(checkpoint._arrays(None))
+
+    found = begin(False, body, None).result()
+    errors = {name: each for name, each in found.items() if isinstance(each, Exception)}
+    arrays = {name: each for name, each in found.items() if name not in errors}
+    return arrays, {name: str(why) for name, why in {**checkpoint.damaged, **errors}.items()}
+
+
+def _check(options: argparse.Namespace) -> int:
+    """0: all of it can be read; 1: something is damaged."""
+    damaged: dict[str, Exception] = {}
+
+    def work() -> str:
+        context = _context(options)
+        checkpoint = _open(options, context)
+        damaged.update(orbax.check(checkpoint, context=context).result())
+        found = {name: str(error) for name, error in damaged.items()}
+        if options.json:
+            return json.dumps(found, indent=2, ensure_ascii=False)
+        return "\n".join(f"{name}: {why}" for name, why in found.items()) or "nothing is damaged"
+
+    return tried(work) or int(bool(damaged))
 
 
 def _info(options: argparse.Namespace) -> str:
     checkpoint = _open(options)
-    facts = [_facts(name, array) for name, array in checkpoint.arrays().result().items()]
+    arrays, damaged = _surveyed(checkpoint)
+    facts = [_facts(name, array) for name, array in arrays.items()]
     found: dict[str, Any] = {
         "kind": "orbax checkpoint",
         "place": checkpoint.url,
@@ -142,6 +183,7 @@ def _info(options: argparse.Namespace) -> str:
         "arrays": len(facts),
         "bytes": sum(each["bytes"] for each in facts),
         "dtypes": sorted({each["dtype"] for each in facts}),
+        "damaged": [f"{name}: {why}" for name, why in damaged.items()],
     }
     try:
         steps = orbax.steps(options.checkpoint).result()
@@ -153,6 +195,7 @@ def _info(options: argparse.Namespace) -> str:
     if options.json:
         return json.dumps(found, indent=2, ensure_ascii=False)
     found["bytes"] = _human(found["bytes"])
+    found["damaged"] = "\n".join(found["damaged"]) or None
     shown = {name: value for name, value in found.items() if value not in (None, [])}
     width = max(map(len, shown)) + 1
     return "\n".join(

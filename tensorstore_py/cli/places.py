@@ -17,10 +17,13 @@ from tensorstore_py._jobs.documents import in_memory
 from tensorstore_py._jobs.job import Allowed
 from tensorstore_py._spec.json_value import parse_json_text
 from tensorstore_py._spec.trust import Trust
+from tensorstore_py.cli.progress import add_progress
 from tensorstore_py.errors import SpecError, TensorStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tensorstore_py._runtime.progress import Bar
 
 __all__ = [
     "add_choice",
@@ -125,9 +128,10 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", type=lasting_place, metavar="FILE",
                         help="keeps what is done: the same command goes on from there")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_progress(parser)
 
 
-def copy_arguments(options: argparse.Namespace) -> dict[str, Any]:
+def copy_arguments(options: argparse.Namespace, progress: Bar | None) -> dict[str, Any]:
     """The arguments of `ts.copy` and `ts.rechunk` that `add_choice` declared."""
     return {
         "source": array_or_group(options.source, trust(options)),
@@ -139,7 +143,7 @@ def copy_arguments(options: argparse.Namespace) -> dict[str, Any]:
         "codec": options.codec,
         "manifest": document(options.manifest, trust(options)),
         "dry_run": options.dry_run,
-        "progress": sys.stderr.isatty(),
+        "progress": progress,
     }
 
 

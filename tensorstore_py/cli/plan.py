@@ -1,8 +1,6 @@
 """Say what a job file is going to do, and write that for workers: nothing is changed.
 
-tspy plan job.json
-tspy plan job.json -o s3://bucket/plan.json
-tspy run s3://bucket/plan.json --part 3/64
+A plan is JSON; what is printed without `--output` is for people.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import json
 
 from tensorstore_py._jobs.job_plan import plan_json, plan_text, planned
 from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job, lasting_document
+from tensorstore_py.cli.output import examples
 from tensorstore_py.cli.places import tried, trust
 
 __all__ = ["add", "run"]
@@ -24,7 +23,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_document(parser, "a job file")
     parser.add_argument("-o", "--output", metavar="FILE", type=_output,
                         help="write the plan there, for tspy run; -: to the terminal")  # fmt: skip
+    parser.add_argument("--json", action="store_const", const=_TERMINAL, dest="output",
+                        help="print the plan, as -o - does")  # fmt: skip
     add_engine(parser)
+    examples(
+        parser,
+        "  tspy plan job.json\n  tspy plan job.json -o s3://bucket/plan.json\n"
+        "  tspy run s3://bucket/plan.json --part 0/1\n",
+    )
 
 
 def _output(text: str) -> object:

@@ -1,9 +1,4 @@
-"""Run a job file, or a plan of one: all of it, or as one of many workers.
-
-tspy run job.json
-tspy run plan.json --part 3/64
-tspy run job.json --engine processes --workers 4 --report report.json
-"""
+"""Run a job file, or a plan of one: all of it, or as one of many workers."""
 
 from __future__ import annotations
 
@@ -18,6 +13,7 @@ from tensorstore_py._jobs.job_run import Part, run_job
 from tensorstore_py._jobs.report import time_text
 from tensorstore_py._plan.plan import size_text
 from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job, lasting_document
+from tensorstore_py.cli.output import examples
 from tensorstore_py.cli.places import trust
 from tensorstore_py.errors import SpecError, TensorStoreError
 
@@ -130,8 +126,12 @@ the run of what is done does nothing.
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _ENDS
+    examples(
+        parser,
+        "  tspy run job.json\n  tspy run job.json --workers 2 --report report.json\n"
+        "  tspy run s3://bucket/plan.json --part 0/1\n",
+        _ENDS,
+    )
     add_document(parser, "a job file or a plan; -: standard input")
     parser.add_argument("--part", type=_part, metavar="K/N",
                         help="of a plan: be worker K of N, numbered from 0 on: begin with that "

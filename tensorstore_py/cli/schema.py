@@ -12,12 +12,14 @@ import sys
 from pathlib import Path
 
 import tensorstore_py
+from tensorstore_py.cli.output import examples
 
 __all__ = ["add", "run"]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    examples(parser, "  tspy schema > tensorstore.schema.json\n  tspy schema --output specs.json\n")
     parser.add_argument("--output", type=Path, help="write to this file instead of the terminal")
 
 

@@ -10,8 +10,8 @@ import re
 from types import EllipsisType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tensorstore_py._index import d
-from tensorstore_py.errors import IndexingError
+from tensorstore_py._index import IndexDomain, d, propagate_bounds
+from tensorstore_py.errors import IndexingError, OutOfRangeError
 
 if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
@@ -42,12 +42,21 @@ class Selection(NamedTuple):
     def of(self, array: TensorStore) -> TensorStore:
         """The view of an array.
 
-        Raises IndexingError: there is no such dimension or position.
+        Raises:
+            IndexingError: there is no such dimension.
+            OutOfRangeError: there is no such position.
         """
         try:
-            return array[d[self.labels][self.terms]] if self.labels else array[self.terms]
+            found = array[d[self.labels][self.terms]] if self.labels else array[self.terms]
+            # bounds that may change are not looked at before something is read
+            now = array._driver.domain
+            known = IndexDomain(inclusive_min=now.inclusive_min, exclusive_max=now.exclusive_max)
+            propagate_bounds(known, found._transform)
         except IndexingError as error:
             raise IndexingError(f"{self.text}: {error}") from None
+        except OutOfRangeError as error:
+            raise OutOfRangeError(f"{self.text}: {error}") from None
+        return found
 
 
 def split_selection(text: str) -> tuple[str, str]:

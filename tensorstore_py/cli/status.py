@@ -9,6 +9,7 @@ import sys
 from tensorstore_py._jobs.job_plan import is_plan, planned_of_json
 from tensorstore_py._jobs.job_status import job_status
 from tensorstore_py.cli.jobs import add_document, document
+from tensorstore_py.cli.output import examples
 from tensorstore_py.errors import SpecError, TensorStoreError
 
 __all__ = ["add", "run"]
@@ -23,8 +24,7 @@ exit codes:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _ENDS
+    examples(parser, "  tspy status s3://bucket/plan.json\n", _ENDS)
     add_document(parser, "a plan, or the manifest of a job")
     parser.add_argument("--json", action="store_true", help="as JSON")
 

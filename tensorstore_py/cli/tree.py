@@ -6,16 +6,24 @@ Keys that belong to no array are left out unless they are asked for.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py.cli.exit_codes import DONE, FAILED
 from tensorstore_py.cli.facts import Facts, entry_facts, extents
-from tensorstore_py.cli.found import Entry, Found, add_target, entries, find, kind_of
-from tensorstore_py.cli.output import add_json, can_draw, examples, printable, printed
+from tensorstore_py.cli.found import (
+    Entry,
+    Found,
+    add_trusted_target,
+    find,
+    kind_of,
+    levels,
+    trusted,
+)
+from tensorstore_py.cli.output import add_json, can_draw, examples, painted, printable, printed
 
-__all__ = ["add", "run"]
+__all__ = ["add", "run", "tree_facts", "tree_lines"]
 
 
 class _Lines(NamedTuple):
@@ -33,7 +41,7 @@ _ASCII = _Lines("|-- ", "`-- ", "|   ")
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_target(parser, selects=False)
+    add_trusted_target(parser, selects=False)
     parser.add_argument("-L", "--depth", type=int, metavar="N", help="so many levels at most")
     parser.add_argument("--keys", action="store_true",
                         help="in directories, also keys that belong to no array")  # fmt: skip
@@ -47,25 +55,43 @@ def run(options: argparse.Namespace) -> int:
     """Print the tree; 1 if something in it is unreadable."""
 
     def work() -> Facts:
-        found = find(options.target)
-        root = Entry(options.target.text, kind_of(found), found)
-        return _node(root, options.depth, keys=options.keys)
+        found = find(trusted(options.target, options))
+        return tree_facts(found, options.target.text, options.depth, keys=options.keys)
 
     def text(node: Facts) -> str:
-        lines = _DRAWN if can_draw("├─│└") else _ASCII
-        return "\n".join([_label(node), *_drawn(node, lines)])
+        return "\n".join([_label(node), *tree_lines(node)])
 
     return printed(options, work, text, lambda node: FAILED if _unreadable(node) else DONE)
 
 
-def _node(entry: Entry, left: int | None, *, keys: bool) -> Facts:
+def tree_facts(found: Found, name: str, depth: int | None = None, *, keys: bool = False) -> Facts:
+    """Something with all below it as JSON: what an entry is, and its `members`.
+
+    Args:
+        found: it.
+        name: what it is called.
+        depth: so many levels below it at most.
+        keys: also keys that belong to no array.
+
+    Raises UnsupportedError: the store cannot list its keys.
+    """
+    inside = {} if isinstance(found, TensorStore) else levels(found, depth)
+    return _node(Entry(name, kind_of(found), found), "", inside, keys=keys)
+
+
+def tree_lines(node: Facts) -> list[str]:
+    """What is below a node of `tree_facts`, drawn."""
+    return [*_drawn(node, _DRAWN if can_draw("├─│└") else _ASCII)]
+
+
+def _node(entry: Entry, path: str, inside: Mapping[str, list[Entry]], *, keys: bool) -> Facts:
     told = entry_facts(entry)
-    found: Found | None = entry.found
-    if found is None or isinstance(found, TensorStore) or left == 0:
+    if path not in inside or entry.found is None or isinstance(entry.found, TensorStore):
         return told
-    below = None if left is None else left - 1
     told["members"] = [
-        _node(each, below, keys=keys) for each in entries(found) if keys or each.kind != "key"
+        _node(each, f"{path}/{each.name}" if path else each.name, inside, keys=keys)
+        for each in inside[path]
+        if keys or each.kind != "key"
     ]
     return told
 
@@ -84,9 +110,11 @@ def _drawn(node: Facts, lines: _Lines) -> Iterator[str]:
 
 
 def _label(node: Facts) -> str:
-    name = printable(str(node["name"]))
-    if node["kind"] == "array":
-        return f"{name}  {extents(node['shape'])} {printable(str(node['dtype']))}"
-    if node["kind"] == "unreadable":
-        return f"{name}  unreadable: {printable(node['problem'])}"
-    return name if node["kind"] == "key" else name.rstrip("/") + "/"
+    name, kind = str(node["name"]), node["kind"]
+    if kind == "array":
+        shown = painted(name, "array", sent=True)
+        dtype = painted(str(node["dtype"]), "dtype", sent=True)
+        return f"{shown}  {extents(node['shape'])} {dtype}"
+    if kind == "unreadable":
+        return f"{painted(name, 'damage', sent=True)}  unreadable: {printable(node['problem'])}"
+    return printable(name) if kind == "key" else painted(name.rstrip("/") + "/", kind, sent=True)

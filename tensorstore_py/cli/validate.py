@@ -20,6 +20,8 @@ from tensorstore_py._spec.context import Context
 from tensorstore_py._spec.json_value import parse_json_text
 from tensorstore_py._spec.registry import drivers, kvstores, resources
 from tensorstore_py._spec.trust import Trust
+from tensorstore_py.cli.exit_codes import DONE, FAILED
+from tensorstore_py.cli.output import add_json, examples, printed
 from tensorstore_py.cli.places import add_trust, allowed, trust
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
 
@@ -36,6 +38,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_trust(parser)
     parser.add_argument("--write", action="store_true",
                         help="with --untrusted: specs may create and delete arrays")  # fmt: skip
+    add_json(parser)
+    examples(
+        parser,
+        "  tspy validate spec.json 'jobs/*.json'\n"
+        "  tspy validate --untrusted --store s3://bucket/public/ spec.json\n",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,13 +57,22 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write("--env would tell files that are not trusted the environment; drop one\n")
         return 2
     check = partial(_parse, trusted=trusted, allowed=allowed(options))
-    wrong = 0
-    for file in _expanded(options.files):
-        problem = _problem(file, options.kind, check, env=options.env)
-        if problem is not None:
-            sys.stdout.write(f"{problem}\n")
-            wrong += 1
-    return 1 if wrong else 0
+
+    def work() -> list[dict[str, str | None]]:
+        return [
+            {"file": file, "problem": _problem(file, options.kind, check, env=options.env)}
+            for file in _expanded(options.files)
+        ]
+
+    def problems(found: list[dict[str, str | None]]) -> list[str]:
+        return [each["problem"] for each in found if each["problem"] is not None]
+
+    return printed(
+        options,
+        work,
+        lambda found: "\n".join(problems(found)),
+        lambda found: FAILED if problems(found) else DONE,
+    )
 
 
 def _expanded(patterns: Sequence[str]) -> Iterator[str]:

@@ -135,6 +135,6 @@ class Lz4Stream(BytesToBytes):
 
 @cache
 def _library() -> tuple[Callable[[Buffer, int], bytes], Callable[..., bytes]]:
-    from numcodecs.lz4 import compress, decompress  # noqa: PLC0415 - takes 60 ms
+    from numcodecs import lz4  # noqa: PLC0415 - takes 60 ms
 
-    return compress, decompress
+    return lz4.compress, lz4.decompress

@@ -71,9 +71,9 @@ class VLenUtf8Spec(_StringsSpec):
 
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
         self.check(chunk)
-        from numcodecs.vlen import VLenUTF8  # noqa: PLC0415 - takes 60 ms
+        from numcodecs import vlen  # noqa: PLC0415 - takes 60 ms
 
-        return CountedItems(self.codec_id, chunk, VLenUTF8())
+        return CountedItems(self.codec_id, chunk, vlen.VLenUTF8())
 
 
 @codec("vlen-bytes", family="zarr")
@@ -90,9 +90,9 @@ class VLenBytesSpec(_StringsSpec):
 
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
         self.check(chunk)
-        from numcodecs.vlen import VLenBytes  # noqa: PLC0415 - takes 60 ms
+        from numcodecs import vlen  # noqa: PLC0415 - takes 60 ms
 
-        return CountedItems(self.codec_id, chunk, VLenBytes())
+        return CountedItems(self.codec_id, chunk, vlen.VLenBytes())
 
 
 @codec("vlen-array", family="zarr")
@@ -116,9 +116,9 @@ class VLenArraySpec(ArrayToBytesSpec):
     def bind(self, chunk: ChunkType) -> ArrayToBytes:
         if not chunk.dtype.hasobject:
             raise SpecError(f'codec "vlen-array" stores arrays, but the chunk holds {chunk.dtype}')
-        from numcodecs.vlen import VLenArray  # noqa: PLC0415 - takes 60 ms
+        from numcodecs import vlen  # noqa: PLC0415 - takes 60 ms
 
-        return CountedItems("vlen-array", chunk, VLenArray(np.dtype(self.dtype)))
+        return CountedItems("vlen-array", chunk, vlen.VLenArray(np.dtype(self.dtype)))
 
 
 class _Library(Protocol):

@@ -191,6 +191,6 @@ def stated_size(data: Buffer) -> int | None:
 
 @cache
 def _library() -> tuple[Callable[[Buffer, int, bool], bytes], Callable[..., bytes]]:
-    from numcodecs.zstd import compress, decompress  # noqa: PLC0415 - takes 60 ms
+    from numcodecs import zstd  # noqa: PLC0415 - takes 60 ms
 
-    return compress, decompress
+    return zstd.compress, zstd.decompress

@@ -13,6 +13,7 @@ that needs a format.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Self
 
 from tensorstore_py.errors import (
@@ -98,8 +99,11 @@ class AutoSpec(DriverSpec):
                 hint = did_you_mean(name, members | {*known}, cls.words)
                 raise SpecError(f"no such member{hint}", (name,))
         rest: dict[str, object] = {name: json[name] for name in json if name in members}
-        # All of them, so that binding gives the format that is found whatever it needs.
-        rest["resources"] = {name: _resource(name, json.get(name, name)) for name in known}
+        # Binding has to give the format that is found whatever it needs, whichever it is.
+        given = [name for name in known if name in json]
+        rest["resources"] = {
+            name: _resource(name, json.get(name, name)) for name in sorted({*given, *_needed()})
+        }
         return super().parse_frozen(rest)
 
     @classmethod
@@ -254,6 +258,14 @@ class AutoSpec(DriverSpec):
             dtype=self.dtype, rank=self.rank, transform=self.transform, schema_=self.schema_
         )
         return spec.checked()
+
+
+def _needed() -> Iterator[str]:
+    """The kinds of resources that formats need that can be found."""
+    for cls in (*DriverSpec.detectable(), *KvStoreSpec.detectable()):
+        for field in cls.model_fields.values():
+            if isinstance(field.default, ResourceSpec):
+                yield field.default.provider
 
 
 def _resource(name: str, json: object) -> Resource[object] | ResourceSpec:

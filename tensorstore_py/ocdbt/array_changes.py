@@ -6,13 +6,18 @@ A key is that of a document of a node, of a chunk of the array that it is below,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
+from tensorstore_py._chunked.format import ArrayFormat
 from tensorstore_py._hierarchy.formats import formats
 from tensorstore_py._hierarchy.node import Hierarchy, read_node
 from tensorstore_py._interface.driver import DriverSpec
 from tensorstore_py._interface.hierarchy import NodeKind
 from tensorstore_py._interface.kvstore import KvStore
+from tensorstore_py._runtime.fan_out import within
+from tensorstore_py.errors import MismatchError, TensorStoreError
+from tensorstore_py.plugin.kvstore import fan_out
 
 __all__ = ["ArrayChange", "ArrayChanges"]
 
@@ -20,6 +25,8 @@ What = Literal["added", "removed", "changed"]
 
 _CHUNKS: Final = 100
 _DIRECTORIES: Final = 100_000
+#: How many paths are looked at, at a time.
+_TOGETHER: Final = 64
 _CELL: Final = re.compile(r"(?:c[./])?(\d+(?:[./]\d+)*)", re.ASCII)
 
 
@@ -89,12 +96,16 @@ class ArrayChanges:
         one: the store of the first side.
         other: of the second one.
         prefixes: what the keys of each begin with.
+        inline: the execution mode of the caller; inline, if both stores are.
 
     Attributes:
         others: how many keys were added that are of no array or group.
     """
 
-    def __init__(self, one: KvStore, other: KvStore, prefixes: tuple[str, str]) -> None:
+    def __init__(
+        self, one: KvStore, other: KvStore, prefixes: tuple[str, str], *, inline: bool
+    ) -> None:
+        self._inline = inline
         forms = formats()
         self._sides = [
             [Hierarchy(store, prefix, form) for form in forms]
@@ -106,12 +117,16 @@ class ArrayChanges:
             for key in (*form.node_keys, form.attributes_key, form.consolidated_key)
             if key is not None
         }
-        # Formats without groups: what tells an array is all that there is to look for.
-        self._lone = sorted(
-            {key for cls in DriverSpec.detectable() for key in cls.detected_by} - self._documents
-        )
+        # Formats whose groups are not known here: the document of an array says that it is one.
+        self._lone = {
+            key: cls
+            for cls in DriverSpec.detectable()
+            for key in cls.detected_by
+            if key not in self._documents
+        }
         self._documents |= {*self._lone}
-        self._owners: dict[str, str | None] = {}
+        # What is at a path, on each side; empty: nothing on either.
+        self._kinds: dict[str, tuple[NodeKind | None, ...]] = {}
         self._found: dict[str, _Gathered] = {}
         self.others = 0
 
@@ -130,22 +145,41 @@ class ArrayChanges:
         if len(found.chunks) < _CHUNKS:
             found.chunks.append(key[len(owner) + bool(owner) :])
 
+    async def look_up(self, keys: Sequence[str]) -> None:
+        """Find out what is at the directories of some keys, and above, for all at a time."""
+        if len(self._kinds) >= _DIRECTORIES:
+            self._kinds.clear()
+        split = [key.rpartition("/") for key in keys]
+        asked = {directory for directory, _, name in split if name not in self._documents}
+        while asked:
+            await self._find_kinds(asked)
+            asked = {each.rpartition("/")[0] for each in asked if each and not self._kinds[each]}
+
+    async def _find_kinds(self, paths: Iterable[str]) -> None:
+        unknown = sorted({each for each in paths if each not in self._kinds})
+        found: dict[tuple[str, int], NodeKind | None] = {}
+
+        async def find(asked: tuple[str, int]) -> None:
+            path, side = asked
+            there = self._sides[side][0].store.inline
+            found[asked] = await within(self._inline, there, lambda: self._kind(side, path))
+
+        steps = [(path, side) for path in unknown for side in (0, 1)]
+        await fan_out(self._inline, steps, find, count=len(steps), width=_TOGETHER)
+        for path in unknown:
+            kinds = (found[path, 0], found[path, 1])
+            self._kinds[path] = kinds if any(kinds) else ()
+
     async def _owner(self, directory: str) -> str | None:
         """The array that a key of a directory is a chunk of; None if there is none."""
-        if directory in self._owners:
-            return self._owners[directory]
-        kinds = [await self._kind(side, directory) for side in (0, 1)]
-        owner: str | None
-        if "array" in kinds:
-            owner = directory
-        elif "group" in kinds or not directory:
-            owner = None
-        else:
-            owner = await self._owner(directory.rpartition("/")[0])
-        if len(self._owners) >= _DIRECTORIES:
-            self._owners.clear()
-        self._owners[directory] = owner
-        return owner
+        while True:
+            await self._find_kinds([directory])
+            kinds = self._kinds[directory]
+            if "array" in kinds:
+                return directory
+            if kinds or not directory:
+                return None
+            directory = directory.rpartition("/")[0]
 
     async def _kind(self, side: int, path: str) -> NodeKind | None:
         """What is at a path of a side; None: nothing."""
@@ -154,19 +188,23 @@ class ArrayChanges:
             if node is not None:
                 return node.kind
         tree = self._sides[side][0]
-        for key in self._lone:
-            if (await tree.store.read(tree.below(path) + key)).state == "value":
-                return "array"
+        for key, cls in self._lone.items():
+            result = await tree.store.read(tree.below(path) + key)
+            if result.state == "value":
+                return _kind_of(cls, bytes(result.value))
         return None
 
     async def result(self) -> tuple[ArrayChange, ...]:
         """What changed, by path."""
         found: list[ArrayChange] = []
+        self._kinds.clear()
+        await self._find_kinds(self._found)
         for path, gathered in sorted(self._found.items()):
-            before, after = await self._kind(0, path), await self._kind(1, path)
-            kind = after or before
-            if kind is None:
+            if not self._kinds[path]:
                 continue
+            before, after = self._kinds[path]
+            kind = after or before
+            assert kind is not None
             what: What = "changed"
             if before is None or after is None:
                 what = "added" if before is None else "removed"
@@ -190,3 +228,15 @@ class ArrayChanges:
                 )
             )
         return tuple(found)
+
+
+def _kind_of(cls: type[DriverSpec], document: bytes) -> NodeKind:
+    """What has a document that arrays of a format have: also an array whose document is damaged."""
+    if issubclass(cls, ArrayFormat):
+        try:
+            cls.metadata_type.read(document)
+        except MismatchError:
+            return "group"
+        except TensorStoreError:
+            pass
+    return "array"

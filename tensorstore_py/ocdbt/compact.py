@@ -205,23 +205,20 @@ class _Compaction:
         assert manifest is not None
         reached, seen = Extents(), set[Reference]()
         most = manifest.config.max_decoded_node_bytes
-        for version in reversed(versions):
-            root = trunk(version)
-            if root is None:
-                continue
-            async with aclosing(walk(self._database, [root], most, seen)) as visits:
-                async for (branch, _, _), node, error in visits:
-                    if error is not None:
-                        raise DataLossError(
-                            f"{error}; nothing was changed: see ts.ocdbt.check"
-                        ) from error
-                    reached.add(branch.reference)
-                    if isinstance(node, Leaf):
-                        for value in node.values:
-                            if isinstance(value, Reference):
-                                reached.add(value)
-                    self._reporter.more(1)
-                    self._reporter.advance(0, 1)
+        roots = [root for each in reversed(versions) if (root := trunk(each)) is not None]
+        async with aclosing(walk(self._database, roots, most, seen)) as visits:
+            async for (branch, _, _), node, error in visits:
+                if error is not None:
+                    raise DataLossError(
+                        f"{error}; nothing was changed: see ts.ocdbt.check"
+                    ) from error
+                reached.add(branch.reference)
+                if isinstance(node, Leaf):
+                    for value in node.values:
+                        if isinstance(value, Reference):
+                            reached.add(value)
+                self._reporter.more(1)
+                self._reporter.advance(0, 1)
         if history:
             async with aclosing(older_version_nodes(self._database, manifest)) as nodes:
                 async for subtree, found in nodes:
@@ -246,7 +243,7 @@ class _Compaction:
         while True:
             manifest = snapshot.manifest
             assert manifest is not None
-            moved = [await mover.version(each) for each in plan.kept]
+            moved = await mover.versions(plan.kept)
             after = manifest_of(manifest.config, _ending(manifest, moved), mover.add_version_node)
             await mover.store()
             stored = await database.replace(snapshot, after)

@@ -1,13 +1,15 @@
 """What differs between two versions, or two databases: found by going through both trees at once.
 
 Where both have the same node in the same place, all below it is the same and is not read. So what
-a comparison reads follows from what changed, not from how much there is.
+a comparison reads follows from what changed, not from how much there is. Nodes that are sure to be
+needed are read ahead, many at a time, of both sides.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tensorstore_py._api.kvstore import KvStore
@@ -16,10 +18,11 @@ from tensorstore_py._compute.diff import diff as diff_arrays
 from tensorstore_py._display.info import human_size
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._runtime.execution import start
+from tensorstore_py._runtime.fan_out import within
 from tensorstore_py._runtime.future import Future
 from tensorstore_py._spec.context import Context
 from tensorstore_py.errors import SpecError
-from tensorstore_py.kvstores.ocdbt.btree import Leaf, Value
+from tensorstore_py.kvstores.ocdbt.btree import Leaf, Node, Value
 from tensorstore_py.kvstores.ocdbt.references import Reference
 from tensorstore_py.kvstores.ocdbt.spec import parse_version
 from tensorstore_py.kvstores.ocdbt.versions import Version
@@ -27,7 +30,7 @@ from tensorstore_py.ocdbt.array_changes import ArrayChange, ArrayChanges
 from tensorstore_py.ocdbt.place import FoundDatabase, found_database
 from tensorstore_py.ocdbt.report import counted
 from tensorstore_py.ocdbt.walk import Place, below, trunk
-from tensorstore_py.plugin.kvstore import fan_out
+from tensorstore_py.plugin.kvstore import WHOLE, Buffer, fan_out
 
 if TYPE_CHECKING:
     from tensorstore_py._compute.difference import Difference
@@ -38,6 +41,11 @@ _SHOWN: Final = 20
 #: How many pairs of values are compared at a time, and of how many bytes.
 _PAIRS: Final = 64
 _BYTES: Final = 16 << 20
+#: How many nodes of each side are read at a time, and of how many bytes.
+_NODES: Final = 32
+_NODE_BYTES: Final = 16 << 20
+#: How far ahead is looked for nodes that are needed.
+_LOOKED: Final = 4096
 
 What = Literal["added", "removed", "changed"]
 
@@ -202,8 +210,12 @@ class _Entry(NamedTuple):
 class _Side:
     """A tree that is gone through: what comes next is a subtree, or a key."""
 
-    def __init__(self, found: FoundDatabase, version: Version, prefix: str) -> None:
+    def __init__(
+        self, found: FoundDatabase, version: Version, prefix: str, *, inline: bool
+    ) -> None:
         self.database = found.database
+        self._inline = inline  # the mode of the comparison; inline, if both sides are
+        self._ahead: dict[Reference, Node] = {}
         self.first = encode_key(prefix)
         self._end = KeyRange.prefix(prefix).exclusive_max if prefix else b""
         root = trunk(version)
@@ -221,13 +233,61 @@ class _Side:
 
     def begins(self, head: Place | _Entry) -> bytes:
         """The first key that it may have, from where the comparison begins."""
-        key = head.branch.key if isinstance(head, Place) else head.key
-        return max(key, self.first)[len(self.first) :]
+        return max(_key_of(head), self.first)[len(self.first) :]
 
-    async def enter(self, place: Place) -> None:
-        """What is in the next subtree comes next."""
+    def needed(self, other: _Side) -> list[Reference]:
+        """The next nodes that are sure to be entered: the other side does not have them, too.
+
+        The other side may have a node that is lower than one of its own, somewhere in that. So of
+        those within such a one nothing is sure.
+        """
+        theirs = _coming(other) if self.first == other.first else []
+        known = [each for each in theirs if isinstance(each, Place)]
+        same = {(each.branch.reference, each.branch.prefix) for each in known}
+        last = _key_of(theirs[-1]) if len(theirs) == _LOOKED else None
+        room = _NODES - len(self._ahead)
+        found: list[Reference] = []
+        size = sum(reference.length for reference in self._ahead)
+        around = -1  # which of theirs a place may be in
+        for place in _coming(self):
+            if not isinstance(place, Place):
+                continue
+            key, reference = place.branch.key, place.branch.reference
+            while around + 1 < len(known) and known[around + 1].branch.key <= key:
+                around += 1
+            if around >= 0 and _may_hold(known[around], place):
+                break
+            if (last is not None and key > last) or len(found) >= room:
+                break
+            if (reference, place.branch.prefix) in same or reference in self._ahead:
+                continue
+            size += reference.length
+            if found and size > _NODE_BYTES:
+                break
+            found.append(reference)
+        return found
+
+    async def read_ahead(self, references: Sequence[Reference]) -> None:
+        """Read nodes that are entered soon."""
+        database, inline = self.database, self.database.inline
+        wanted = list(dict.fromkeys(references))
+        nodes = await within(self._inline, inline, lambda: database.nodes(wanted))
+        self._ahead.update(zip(wanted, nodes, strict=True))
+
+    def has(self, place: Place) -> bool:
+        """Whether a node was read ahead."""
+        return place.branch.reference in self._ahead
+
+    async def bytes_of(self, values: Sequence[Value]) -> list[Buffer]:
+        """Values."""
+        database, inline = self.database, self.database.inline
+        wanted = [(value, WHOLE) for value in values]
+        return await within(self._inline, inline, lambda: database.bytes_of_several(wanted))
+
+    def enter(self, place: Place) -> None:
+        """What is in the next subtree, which was read ahead, comes next."""
         self._waiting.pop()
-        node = await self.database.node(place.branch.reference)
+        node = self._ahead.pop(place.branch.reference)
         self.nodes += 1
         first, end = self.first, self._end
         if isinstance(node, Leaf):
@@ -261,42 +321,88 @@ class _Pair(NamedTuple):
         return _size(one) == _size(other)
 
 
+def _coming(side: _Side) -> list[Place | _Entry]:
+    """What comes next, as much as is looked at."""
+    return list(islice(reversed(side._waiting), _LOOKED))
+
+
+def _key_of(head: Place | _Entry) -> bytes:
+    return head.branch.key if isinstance(head, Place) else head.key
+
+
+def _may_hold(theirs: Place, place: Place) -> bool:
+    """Whether a subtree that does not begin behind a place may have that very place in it."""
+    inside = not theirs.end or place.branch.key < theirs.end
+    return theirs.height > place.height and inside
+
+
 def _size(value: Value | None) -> int | None:
     if value is None:
         return None
     return value.length if isinstance(value, Reference) else len(value)
 
 
-async def _pairs(one: _Side, other: _Side) -> AsyncGenerator[_Pair, None]:
+async def _pairs(one: _Side, other: _Side, *, inline: bool) -> AsyncGenerator[_Pair, None]:
     """The keys of which the two trees do not have the very same value, in order."""
     while True:
         here, there = one.head, other.head
         if here is None and there is None:
             return
-        if isinstance(here, Place) and isinstance(there, Place):
-            if _same(here, there) and one.first == other.first:
-                one.skip()
-                other.skip()
-                continue
-            begin, begin_there = one.begins(here), other.begins(there)
-            if begin < begin_there or (begin == begin_there and here.height >= there.height):
-                await one.enter(here)
-            if begin > begin_there or (begin == begin_there and there.height >= here.height):
-                await other.enter(there)
+        if one.first == other.first and _same(here, there):
+            one.skip()
+            other.skip()
             continue
-        if isinstance(here, Place) and (there is None or one.begins(here) <= other.begins(there)):
-            await one.enter(here)
-        elif isinstance(there, Place) and (here is None or other.begins(there) <= one.begins(here)):
-            await other.enter(there)
-        else:
+        entered = _next_entered(one, other)
+        if not entered:
             pair = _next_pair(one, other)
             if pair.before != pair.after:
                 yield pair
+            continue
+        if not all(side.has(place) for side, place in entered):
+            await _read_ahead(one, other, inline=inline)
+        for side, place in entered:
+            if not side.has(place):
+                await side.read_ahead([place.branch.reference])
+            side.enter(place)
 
 
-def _same(here: Place, there: Place) -> bool:
+def _next_entered(one: _Side, other: _Side) -> list[tuple[_Side, Place]]:
+    """Which of the subtrees that come next are entered; none, if a key comes next."""
+    here, there = one.head, other.head
+    begin = None if here is None else one.begins(here)
+    begin_there = None if there is None else other.begins(there)
+    found = []
+    # A higher one first: what is in it may be the other one.
+    for side, head, key, another, its in (
+        (one, here, begin, there, begin_there),
+        (other, there, begin_there, here, begin),
+    ):
+        if not isinstance(head, Place) or key is None:
+            continue
+        holds = key == its and isinstance(another, Place) and another.height > head.height
+        if (its is None or key <= its) and not holds:
+            found.append((side, head))
+    return found
+
+
+async def _read_ahead(one: _Side, other: _Side, *, inline: bool) -> None:
+    """Read what is needed next of both sides."""
+
+    async def read(pair: tuple[_Side, _Side]) -> None:
+        side, across = pair
+        wanted = side.needed(across)
+        if wanted:
+            await side.read_ahead(wanted)
+
+    await fan_out(inline, [(one, other), (other, one)], read, count=2)
+
+
+def _same(here: object, there: object) -> bool:
+    """Whether both are the same node in the same place."""
     return (
-        here.branch.reference == there.branch.reference
+        isinstance(here, Place)
+        and isinstance(there, Place)
+        and here.branch.reference == there.branch.reference
         and here.branch.prefix == there.branch.prefix
     )
 
@@ -338,12 +444,23 @@ class _Comparison:
 
     async def run(self) -> VersionDiff:
         (first, face), (second, other_face) = self._sides
-        one = _Side(first, await first.version(), face.path)
-        other = _Side(second, await second.version(), other_face.path)
-        arrays = ArrayChanges(face.store, other_face.store, (face.path, other_face.path))
+        inline = self._inline
+        versions = [
+            await within(inline, each.database.inline, each.version) for each, _ in self._sides
+        ]
+        one = _Side(first, versions[0], face.path, inline=inline)
+        other = _Side(second, versions[1], other_face.path, inline=inline)
+        # Of the versions that are compared, whatever is committed meanwhile.
+        stores = [
+            side.at(version.generation).store
+            for (side, _), version in zip(self._sides, versions, strict=True)
+        ]
+        arrays = ArrayChanges(
+            stores[0], stores[1], (face.path, other_face.path), inline=self._inline
+        )
         waiting: list[_Pair] = []
         size = 0
-        async with aclosing(_pairs(one, other)) as pairs:
+        async with aclosing(_pairs(one, other, inline=inline)) as pairs:
             async for pair in pairs:
                 waiting.append(pair)
                 size += 2 * (_size(pair.before) or 0) if pair.may_be_equal else 0
@@ -365,19 +482,10 @@ class _Comparison:
     async def _tell(
         self, one: _Side, other: _Side, pairs: list[_Pair], arrays: ArrayChanges
     ) -> None:
-        equal: set[bytes] = set()
-
-        async def compare(pair: _Pair) -> None:
-            left = await _bytes(one, pair.before)
-            right = await _bytes(other, pair.after)
-            if left == right:
-                equal.add(pair.key)
-
-        asked = [pair for pair in pairs if pair.may_be_equal] if self._values else []
-        await fan_out(self._inline, asked, compare, count=len(asked), width=_PAIRS)
-        for pair in pairs:
-            if pair.key in equal:
-                continue
+        equal = await self._equal(one, other, pairs) if self._values else set()
+        unequal = [pair for pair in pairs if pair.key not in equal]
+        await arrays.look_up([_text(pair.key) for pair in unequal])
+        for pair in unequal:
             what: What = "changed"
             if pair.before is None or pair.after is None:
                 what = "added" if pair.before is None else "removed"
@@ -385,13 +493,28 @@ class _Comparison:
             if len(self._keys) < self._max_keys:
                 sizes = _size(pair.before), _size(pair.after)
                 self._keys.append(KeyChange(pair.key, what, *sizes))
-            await arrays.add(pair.key.decode("utf-8", "surrogateescape"), what)
+            await arrays.add(_text(pair.key), what)
+
+    async def _equal(self, one: _Side, other: _Side, pairs: list[_Pair]) -> set[bytes]:
+        """The keys that have the same value on both sides, stored in two places."""
+        asked = [pair for pair in pairs if pair.may_be_equal]
+        if not asked:
+            return set()
+        found: dict[_Side, list[Buffer]] = {}
+
+        async def read(wanted: tuple[_Side, list[Value]]) -> None:
+            side, values = wanted
+            found[side] = await side.bytes_of(values)
+
+        before = [pair.before for pair in asked if pair.before is not None]
+        after = [pair.after for pair in asked if pair.after is not None]
+        await fan_out(self._inline, [(one, before), (other, after)], read, count=2)
+        values = zip(asked, found[one], found[other], strict=True)
+        return {pair.key for pair, left, right in values if bytes(left) == bytes(right)}
 
 
-async def _bytes(side: _Side, value: Value | None) -> bytes:
-    if isinstance(value, Reference):
-        return bytes(await side.database.bytes_of(value))
-    return value or b""
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "surrogateescape")
 
 
 def diff(

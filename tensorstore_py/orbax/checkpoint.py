@@ -7,7 +7,8 @@ its own methods, or many at a time by `read`. Calls return Futures; the dictiona
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tensorstore_py._api.array import array as in_memory
 from tensorstore_py._api.begin import begin
@@ -21,12 +22,18 @@ from tensorstore_py._display.info import rows
 from tensorstore_py._display.outline import outline
 from tensorstore_py._display.page import page
 from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py.errors import NotFoundError
+from tensorstore_py.errors import (
+    DataLossError,
+    NotFoundError,
+    TensorStoreError,
+    UnsupportedError,
+)
 from tensorstore_py.orbax.layout import Directory
 from tensorstore_py.orbax.leaves import (
     Keys,
     Leaf,
     Node,
+    branches,
     flat_name,
     leaves_of,
     mapped,
@@ -38,7 +45,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "raise_damaged"]
 
 #: So many arrays are opened or read at a time; `memory_limit` bounds what is in memory.
 _AT_A_TIME: Final = 16
@@ -47,8 +54,9 @@ _AT_A_TIME: Final = 16
 class Checkpoint:
     """A checkpoint, or a branch of its tree, made by `ts.orbax.open`.
 
-    As a dictionary, or a list where the tree has one, it gives branches, open arrays, and values
-    that are no arrays. Where nothing has the name itself, a flat name is one, too: `"dense.bias"`.
+    As a dictionary, or a list or tuple where the tree has one, it gives branches, open arrays, and
+    values that are no arrays. Where nothing has the name itself, a flat name is one, too:
+    `"dense.bias"`.
 
     Attributes:
         step: which step it is; None: it was not found among steps.
@@ -137,6 +145,19 @@ class Checkpoint:
         places = [leaf.place for _, leaf in leaves_of(self._node)]
         return sorted({f"{each.store.driver}, {each.driver}" for each in places if each})
 
+    @property
+    def damaged(self) -> dict[str, Exception]:
+        """What could not be opened with the rest, by flat name, and why: its error.
+
+        The error is raised when it is asked for. What is damaged inside an array is found by
+        reading it: see `check`.
+        """
+        return {
+            flat_name(keys): leaf.value
+            for keys, leaf in leaves_of(self._node)
+            if isinstance(leaf.value, Exception)
+        }
+
     def names(self) -> list[str]:
         """The flat names of everything below: of arrays and other values."""
         return sorted(flat_name(keys) for keys, _ in leaves_of(self._node))
@@ -178,13 +199,14 @@ class Checkpoint:
         Args:
             names: only these: flat names, branches or patterns such as `"*.kernel"`.
 
-        Raises as `open`.
+        Raises as `open`; (at once) the error of something damaged among them.
         """
         asked = None if names is None else list(names)
 
         async def body() -> dict[str, TensorStore]:
             return await self._open_all(self._arrays(asked))
 
+        self._refuse_damaged(asked)
         return begin(False, body, None)
 
     def read(self, names: Iterable[str] | None = None) -> Future[Any]:
@@ -194,7 +216,7 @@ class Checkpoint:
             names: only these, as for `arrays`; what has nothing else in it is left out.
 
         Returns:
-            A Future of nested dicts and lists of NumPy arrays, numbers and other values.
+            A Future of nested dicts, lists and tuples of NumPy arrays, numbers and other values.
 
         Raises as `open`.
         """
@@ -215,6 +237,11 @@ class Checkpoint:
 
         return begin(False, body, None)
 
+    def _refuse_damaged(self, names: list[str] | None) -> None:
+        for keys, leaf in leaves_of(self._node):
+            if leaf.kind == "damaged" and matching(flat_name(keys), names):
+                raise_damaged(leaf)
+
     def _arrays(self, names: list[str] | None) -> list[tuple[str, Leaf]]:
         found = [(flat_name(keys), leaf) for keys, leaf in leaves_of(self._node)]
         return [
@@ -232,12 +259,33 @@ class Checkpoint:
         await fan_out(False, leaves, look, count=len(leaves), width=_AT_A_TIME)
         return {name: found[name] for name, _ in sorted(leaves, key=lambda each: each[0])}
 
+    async def _survey(
+        self, leaves: list[tuple[str, Leaf]]
+    ) -> dict[str, TensorStore | TensorStoreError]:
+        """Each array, or why it cannot be opened."""
+        found: dict[str, TensorStore | TensorStoreError] = {}
+
+        async def look(each: tuple[str, Leaf]) -> None:
+            try:
+                found[each[0]] = await self._opened(each[1])
+            except (DataLossError, NotFoundError, UnsupportedError) as error:
+                found[each[0]] = error
+
+        await fan_out(False, leaves, look, count=len(leaves), width=_AT_A_TIME)
+        return {name: found[name] for name, _ in sorted(leaves, key=lambda each: each[0])}
+
     async def _opened(self, leaf: Leaf) -> Any:  # noqa: ANN401 - an array or a value
+        if leaf.kind == "damaged":
+            raise_damaged(leaf)
         if leaf.place is None:
             return in_memory(leaf.value) if _is_array(leaf.value) else leaf.value
         where = leaf.place.store
         path = f"{where.path}{leaf.param}/" if leaf.param else where.path
-        spec = parse_spec({"driver": leaf.place.driver, "kvstore": where.replace(path=path)})
+        spec = parse_spec({
+            "driver": leaf.place.driver,
+            "kvstore": where.replace(path=path),
+            "fill_missing_data_reads": not leaf.place.every_chunk,
+        })  # fmt: skip
         array = await open_array(Spec.of(spec), read=True, context=self._directory.context)
         floats = leaf.kind == "array" and array.dtype.name.lstrip("b").startswith("float")
         return array if self._dtype is None or not floats else array.astype(self._dtype)
@@ -251,11 +299,12 @@ class Checkpoint:
             KeyError, IndexError: there is no such key.
         """
         node = self._node
-        if isinstance(key, int) and isinstance(node, list):
-            return self._given(key, node[key])
+        if isinstance(key, int) and isinstance(node, list | tuple):
+            return self._given(self.keys()[key], node[key])
         if isinstance(key, str):
-            if isinstance(node, dict) and key in node:
-                return self._given(key, node[key])
+            known = self._children.get(key)
+            if known is not None:
+                return self._given(key, known)
             found: Checkpoint | None = self
             for part in key.split("."):
                 found = None if found is None else found._child(part)
@@ -264,12 +313,18 @@ class Checkpoint:
         raise KeyError(f"{key!r} is not in {self!r}")
 
     def _child(self, part: str) -> Checkpoint | None:
-        node = self._node
-        if isinstance(node, dict) and part in node:
-            return self._branch(part, node[part])
-        if isinstance(node, list) and part.isdecimal() and int(part) < len(node):
-            return self._branch(int(part), node[int(part)])
+        for key in (part, int(part)) if part.isdecimal() else (part,):
+            if key in self._children:
+                return self._branch(key, self._children[key])
         return None
+
+    @property
+    def _children(self) -> dict[str | int, Node]:
+        node = self._node
+        if isinstance(node, Leaf):
+            return {}
+        found: dict[str | int, Node] = node if isinstance(node, dict) else dict(branches(node))
+        return found
 
     def _given(self, key: str | int, node: Node) -> Any:  # noqa: ANN401
         return self._branch(key, node)._given_self()
@@ -300,8 +355,8 @@ class Checkpoint:
         return True  # an empty tree is one
 
     def keys(self) -> list[Any]:
-        """The keys of this branch; of a list its numbers."""
-        return list(self._node) if isinstance(self._node, dict) else list(range(len(self._node)))
+        """The keys of this branch; of a list or a tuple its numbers, of a named one its fields."""
+        return [key for key, _ in branches(self._node)]
 
     def _ipython_key_completions_(self) -> list[Any]:
         return [*self.keys(), *self.names()]
@@ -311,21 +366,24 @@ class Checkpoint:
     def tree(self) -> TreeFuture:
         """A picture of everything below, as text and, in notebooks, as HTML.
 
-        Costs as much as opening all arrays.
+        Costs as much as opening all arrays. What is damaged is named, and why.
         """
         leaves = [(keys, leaf) for keys, leaf in leaves_of(self._node)]
 
+        async def label(leaf: Leaf, array: TensorStore | TensorStoreError | None) -> str:
+            if isinstance(array, TensorStoreError):
+                return _damage(array)
+            if array is None:
+                return _label(leaf)
+            if leaf.kind == "scalar":
+                return str((await array.read()).item())
+            return f"{array.shape} {array.dtype.name}"
+
         async def body() -> Tree:
-            open_ = await self._open_all(self._arrays(None))
-            labels = {}
-            for keys, leaf in leaves:
-                array = open_.get(flat_name(keys))
-                if leaf.kind == "scalar" and array is not None:
-                    labels[_path(keys)] = str((await array.read()).item())
-                elif array is None:
-                    labels[_path(keys)] = f"{leaf.value!r:.60}"
-                else:
-                    labels[_path(keys)] = f"{array.shape} {array.dtype.name}"
+            open_ = await self._survey(self._arrays(None))
+            labels = {
+                _path(keys): await label(leaf, open_.get(flat_name(keys))) for keys, leaf in leaves
+            }
             return Tree("/" + _path(self._keys), _with_parents(labels))
 
         return TreeFuture.of(begin(False, body, None))
@@ -339,10 +397,7 @@ class Checkpoint:
     def _repr_html_(self) -> str:
         labels = {}
         for keys, leaf in leaves_of(self._node):
-            labels[_path(keys)] = (
-                f"{leaf.value!r:.60}" if leaf.kind == "value"
-                else leaf.kind if leaf.shape is None else str(leaf.shape)
-            )  # fmt: skip
+            labels[_path(keys)] = _label(leaf)
         children: dict[str, list[str]] = {}
         for path, _ in _with_parents(labels):
             children.setdefault(path.rpartition("/")[0], []).append(path)
@@ -351,6 +406,25 @@ class Checkpoint:
             lines.insert(0, ("Step", self.step))
         where = place_of(self._directory.model)
         return page("Checkpoint", where, rows(lines), outline(children, labels))
+
+
+def raise_damaged(leaf: Leaf) -> NoReturn:
+    """Raise the error of what is damaged: a new one each time, since raising it changes it."""
+    assert isinstance(leaf.value, TensorStoreError)
+    raise copy(leaf.value)
+
+
+def _label(leaf: Leaf) -> str:
+    """What a picture says of a leaf that is not opened."""
+    if isinstance(leaf.value, TensorStoreError):
+        return _damage(leaf.value)
+    if leaf.kind == "value":
+        return f"{leaf.value!r:.60}"
+    return leaf.kind if leaf.shape is None else str(leaf.shape)
+
+
+def _damage(error: TensorStoreError) -> str:
+    return f"damaged: {error}"
 
 
 def _is_array(value: object) -> bool:

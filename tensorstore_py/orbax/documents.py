@@ -7,24 +7,30 @@ are those of flax.serialization.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 from tensorstore_py.errors import DataLossError, UnsupportedError
-from tensorstore_py.orbax.leaves import Keys
+from tensorstore_py.orbax.leaves import Keys, Leaf, Node, branches, fields_of, named_tuple
 
-__all__ = ["AGGREGATE", "CHECKPOINT_METADATA", "COMMITTED", "MANIFEST", "METADATA", "PROCESS",
-           "STRINGS", "UNFINISHED", "Entry", "TreeDocument", "array_notes", "parse_aggregate",
-           "parse_json", "parse_tree", "placeholder", "text_of"]  # fmt: skip
+__all__ = ["AGGREGATE", "CHECKPOINT_METADATA", "COMMITTED", "MANIFEST", "MARK_OF_V1", "METADATA",
+           "NOTES", "PROCESS", "ROOT", "SHARDING", "STRINGS", "UNFINISHED", "Entry", "TreeDocument",
+           "array_notes", "container_said", "leaf_said", "parse_aggregate",
+           "parse_containers", "parse_json", "parse_tree", "placeholder", "text_of",
+           "tuples_said"]  # fmt: skip
 
 METADATA: Final = "_METADATA"
 CHECKPOINT_METADATA: Final = "_CHECKPOINT_METADATA"
 STRINGS: Final = "_strings.json"
 AGGREGATE: Final = "checkpoint"
 MANIFEST: Final = "manifest.ocdbt"
+SHARDING: Final = "_sharding"
+NOTES: Final = "array_metadatas"
+ROOT: Final = "_ROOT_METADATA"
+MARK_OF_V1: Final = "orbax.checkpoint"
 PROCESS: Final = "ocdbt.process_"
 COMMITTED: Final = "commit_success.txt"
 UNFINISHED: Final = ".orbax-checkpoint-tmp"
@@ -33,7 +39,7 @@ _SEQUENCE: Final = 1
 _PLACEHOLDER: Final = "PLACEHOLDER://"
 #: What `value_type` says of values that no array is stored of.
 _EMPTY: Final[Mapping[str, object]] = {
-    "None": None, "Dict": {}, "List": [], "Tuple": (), "NamedTuple": None,
+    "None": None, "Dict": {}, "List": [], "Tuple": (), "NamedTuple": (),
 }  # fmt: skip
 _NDARRAY, _COMPLEX, _SCALAR, _TUPLE = 1, 2, 3, 4
 
@@ -54,12 +60,22 @@ class Entry(NamedTuple):
 
 
 class TreeDocument(NamedTuple):
-    """`_METADATA`."""
+    """`_METADATA`.
+
+    Attributes:
+        entries: the leaves.
+        zarr3: which format the arrays have; else it is zarr.
+        ocdbt: whether they are in a database; None: it is not said.
+        every_chunk: whether chunks were stored whatever is in them.
+        pattern: which containers are tuples, and named ones: containers of the same keys. None: it
+            is not said, as where Orbax was not told to keep them; then it gives lists and dicts.
+    """
 
     entries: list[Entry]
     zarr3: bool
     ocdbt: bool | None
-    custom: object
+    every_chunk: bool
+    pattern: object
 
 
 def parse_json(text: bytes, where: str) -> Any:  # noqa: ANN401 - any JSON
@@ -86,8 +102,83 @@ def parse_tree(text: bytes, where: str) -> TreeDocument:
         [_entry(name, entry, where) for name, entry in entries.items()],
         bool(document.get("use_zarr3", False)),
         document.get("use_ocdbt"),
-        document.get("custom_metadata"),
+        bool(document.get("store_array_data_equal_to_fill_value", False)),
+        parse_containers(document.get("value_metadata_tree"), f'"value_metadata_tree" of {where}'),
     )
+
+
+def parse_containers(text: object, where: str) -> object:
+    """Containers as the text of `value_metadata_tree` describes them; None where there is none.
+
+    Raises:
+        DataLossError: it is damaged; names it.
+    """
+    if not isinstance(text, str):
+        return None
+    try:
+        return _containers(parse_json(text.encode(), where))
+    except RecursionError as error:
+        raise DataLossError(f"{where} is too deep: {error}") from None
+
+
+def _containers(said: object) -> object:
+    """Containers as the JSON of `value_metadata_tree` describes them; None for leaves."""
+    match said:
+        case {"category": "custom", "clazz": "tuple", "entries": [*values]}:
+            return tuple(map(_containers, values))
+        case {"category": "namedtuple", "clazz": str(name), "entries": [*fields]} if all(
+            isinstance(field, dict) and "key" in field for field in fields
+        ):
+            found = {str(field["key"]): _containers(field.get("value")) for field in fields}
+            try:
+                return named_tuple(name, tuple(found))(*found.values())
+            except ValueError:  # names that Python has not
+                return found
+        case {"category": "custom"}:
+            return None
+        case {**members}:
+            return {str(key): _containers(value) for key, value in members.items()}
+        case [*values]:
+            return list(map(_containers, values))
+    return None
+
+
+def leaf_said(value_metadata: Mapping[str, object]) -> dict[str, object]:
+    """What `value_metadata_tree` says of a leaf."""
+    return {"category": "custom", "clazz": "ValueMetadataEntry", "data": dict(value_metadata)}
+
+
+def tuples_said(node: Node) -> str | None:
+    """The containers of a tree as JSON, as in `value_metadata_tree`; None: it has no tuples."""
+    tuples = 0
+
+    def said(at: object) -> object:
+        nonlocal tuples
+        value = (at.value if at.kind == "value" else None) if isinstance(at, Leaf) else at
+        if not isinstance(value, dict | list | tuple):
+            return None
+        tuples += isinstance(value, tuple)
+        return container_said(value, [(key, said(below)) for key, below in branches(value)])
+
+    text = json.dumps(said(node), separators=(",", ":"))
+    return text if tuples else None
+
+
+def container_said(node: object, inside: Sequence[tuple[str | int, object]]) -> object:
+    """What it says of a container, whose keys and values are said already."""
+    values = [value for _, value in inside]
+    if isinstance(node, list):
+        return values
+    if not isinstance(node, tuple):
+        return dict(inside)
+    if fields_of(node) is None:
+        return {"category": "custom", "clazz": "tuple", "entries": values}
+    return {
+        "category": "namedtuple",
+        "module": type(node).__module__,
+        "clazz": type(node).__qualname__,
+        "entries": [{"key": key, "value": value} for key, value in inside],
+    }
 
 
 def _entry(name: str, entry: object, where: str) -> Entry:

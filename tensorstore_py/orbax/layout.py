@@ -3,10 +3,14 @@
 A directory is looked at by the names in it, and what it is follows from these alone:
 
 - a tree: `_METADATA`, an OCDBT database, databases of processes, or the legacy msgpack file;
-- JSON: a file `metadata` or `metrics`;
+- JSON: a file `data.json`, `metadata` or `metrics`, or the only one of an item that
+  `_CHECKPOINT_METADATA` calls JSON; a text: `proto.pbtxt`;
 - an array: its zarr document;
 - else what is in its directories: the items of a composite checkpoint, or arrays of a tree whose
-  `_METADATA` is gone.
+  `_METADATA` is gone. An item that is damaged is named, and does not hide the others.
+
+None of that makes a checkpoint of directories without anything that only Orbax stores, such as a
+hierarchy of zarr arrays.
 
 What CheckpointManager writes into is a directory of directories whose names end in numbers. Of a
 store that cannot list its keys, such as a web server, the names that Orbax gives are asked for.
@@ -28,7 +32,7 @@ from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._spec.context import Context, bind
 from tensorstore_py.errors import DataLossError, NotFoundError, OutOfRangeError, UnsupportedError
 from tensorstore_py.orbax import documents
-from tensorstore_py.orbax.leaves import Keys, Leaf, Node, Place, flat_name, leaves_of, nest
+from tensorstore_py.orbax.leaves import Keys, Leaf, Node, Place, flat_name, leaves_of, nest, shaped
 
 __all__ = ["Directory", "Step", "find_steps", "found_tree", "is_tree"]
 
@@ -40,8 +44,18 @@ _DIRECTORIES: Final = 20_000
 _AT_A_TIME: Final = 16
 #: What Orbax keeps B+tree nodes with, too.
 _CACHE: Final = {"total_bytes_limit": 100_000_000}
-#: Files that hold the JSON of an item.
-_JSON: Final = frozenset({"metadata", "metrics"})
+#: Files that hold the JSON of an item, the first of them goes before the others; and what the
+#: handlers are called that store it under another name.
+_JSON: Final = ("data.json", "metadata", "metrics")
+_JSON_HANDLERS: Final = ("JsonHandler", "JsonCheckpointHandler", "MetricsHandler")
+#: The file of an item that is a text.
+_TEXT: Final = "proto.pbtxt"
+#: What only Orbax stores, of what is in a directory.
+_OF_ORBAX: Final = frozenset({
+    documents.METADATA, documents.CHECKPOINT_METADATA, documents.STRINGS, documents.MANIFEST,
+    documents.AGGREGATE, documents.COMMITTED, documents.SHARDING, documents.ROOT,
+    documents.MARK_OF_V1, f"{documents.NOTES}/",
+})  # fmt: skip
 _ARRAYS: Final = {"zarr.json": "zarr3", ".zarray": "zarr"}
 #: Of a store that cannot list: the files that tell what a directory is, and the directories that
 #: items have unless users name them, each with files that one of a checkpoint has.
@@ -49,11 +63,11 @@ _FIRST_PROCESS: Final = f"{documents.PROCESS}0/{documents.MANIFEST}"
 _FILES: Final = (
     documents.METADATA, documents.CHECKPOINT_METADATA, documents.STRINGS, documents.AGGREGATE,
     documents.MANIFEST, documents.COMMITTED, "process_0", _FIRST_PROCESS,
-    "array_metadatas/process_0", *sorted(_JSON), *_ARRAYS,
+    f"{documents.NOTES}/process_0", *_JSON, _TEXT, *_ARRAYS,
 )  # fmt: skip
 _ITEMS: Final = ("default", "state", "params", "pytree", "items")
 _MARKS: Final = (
-    documents.METADATA, documents.MANIFEST, documents.AGGREGATE, _FIRST_PROCESS, *sorted(_JSON),
+    documents.METADATA, documents.MANIFEST, documents.AGGREGATE, _FIRST_PROCESS, *_JSON, _TEXT,
 )  # fmt: skip
 
 
@@ -71,21 +85,32 @@ class Step(NamedTuple):
     complete: bool
 
 
+class _Search:
+    """What is known of all directories that are looked at together.
+
+    Attributes:
+        left: how many may still be looked at.
+        of_orbax: whether something was found that only Orbax stores.
+    """
+
+    def __init__(self) -> None:
+        self.left = _DIRECTORIES
+        self.of_orbax = False
+
+
 class Directory:
     """A directory of a store, looked at.
 
     Args:
         model: the bound spec of the store at it; its path ends in `/`, or is empty.
         context: the resources that it shares.
-        budget: how many directories may still be looked at.
+        search: shared with those that are looked at together.
     """
 
-    def __init__(
-        self, model: KvStoreSpec, context: Context, budget: list[int] | None = None
-    ) -> None:
+    def __init__(self, model: KvStoreSpec, context: Context, search: _Search | None = None) -> None:
         self.model = model
         self.context = context
-        self._budget = [_DIRECTORIES] if budget is None else budget
+        self._search = _Search() if search is None else search
 
     @cached_property
     def _store(self) -> KvStore:
@@ -94,8 +119,17 @@ class Directory:
     def below(self, name: str) -> Directory:
         """A directory in it."""
         return Directory(
-            self.model.replace(path=f"{self.model.path}{name}/"), self.context, self._budget
+            self.model.replace(path=f"{self.model.path}{name}/"), self.context, self._search
         )
+
+    @property
+    def of_orbax(self) -> bool:
+        """Whether what only Orbax stores was found, in it or in those looked at with it."""
+        return self._search.of_orbax
+
+    def found(self) -> None:
+        """Something was found that only Orbax stores."""
+        self._search.of_orbax = True
 
     def describe(self, name: str = "") -> str:
         """How to name it, or a file in it, to a person."""
@@ -108,8 +142,8 @@ class Directory:
 
         Raises NotFoundError: too many directories were looked at.
         """
-        self._budget[0] -= 1
-        if self._budget[0] < 0:
+        self._search.left -= 1
+        if self._search.left < 0:
             raise NotFoundError(
                 f"no Orbax checkpoint was found in {_DIRECTORIES:,} directories up to "
                 f"{self.describe()}; name the directory of one checkpoint"
@@ -120,9 +154,12 @@ class Directory:
             return frozenset([name async for name in list_directory(store, path)])
 
         try:
-            return await within(False, store.inline, listed)
+            names = await within(False, store.inline, listed)
         except UnsupportedError:
-            return await self._likely_names()
+            names = await self._likely_names()
+        if names & _OF_ORBAX or is_tree(names):
+            self.found()
+        return names
 
     async def _likely_names(self) -> frozenset[str]:
         files = [*_FILES, *(f"{item}/{mark}" for item in _ITEMS for mark in _MARKS)]
@@ -208,13 +245,17 @@ async def _is_complete(directory: Directory) -> bool:
     """Whether a step was written to its end.
 
     Where a directory gets its name only then, that is all. Elsewhere, as on GCS, the end is marked
-    by a file; what began, and has no such mark and no time of its end, is incomplete.
+    by a file; what began, and has no such mark and no time of its end, is incomplete, and so is
+    what has a damaged document of both.
     """
     if await directory.read(documents.COMMITTED) is not None:
         return True
     if directory.model.driver in ("gcs", "gcs_grpc"):
         return False
-    said = await directory.json(documents.CHECKPOINT_METADATA)
+    try:
+        said = await directory.json(documents.CHECKPOINT_METADATA)
+    except DataLossError:
+        return False
     return not isinstance(said, dict) or said.get("commit_timestamp_nsecs", True) is not None
 
 
@@ -227,27 +268,65 @@ def is_tree(names: frozenset[str]) -> bool:
     return bool(names & marks) or any(name.startswith(documents.PROCESS) for name in names)
 
 
-async def found_tree(directory: Directory, names: frozenset[str], depth: int = 0) -> Node | None:
-    """What a directory holds, as a tree; None: nothing of a checkpoint."""
+async def found_tree(
+    directory: Directory, names: frozenset[str], handlers: object = None, depth: int = 0
+) -> Node | None:
+    """What a directory holds, as a tree; None: nothing of a checkpoint.
+
+    Args:
+        directory: with these `names` in it.
+        names: of what is in it.
+        handlers: what `_CHECKPOINT_METADATA` says of who stored it, or its items.
+        depth: how far below the one that a user names it is.
+
+    Raises:
+        DataLossError: it is a tree, or JSON, and damaged; names the file.
+        UnsupportedError: msgpack is not installed.
+    """
     if is_tree(names):
         return await _tree(directory, names)
-    for document in _JSON & names:
+    document = _json_name(names, handlers)
+    if document is not None:
+        directory.found()
         return Leaf("value", value=await directory.json(document))
+    if _TEXT in names:
+        directory.found()
+        text = await directory.read(_TEXT) or b""
+        return Leaf("value", value=text.decode("utf-8", "replace"))
     for document, driver in _ARRAYS.items():
         if document in names:
             return Leaf("array", Place(directory.model, driver))
-    return await _items(directory, names, depth)
+    return await _items(directory, names, handlers, depth)
 
 
-async def _items(directory: Directory, names: frozenset[str], depth: int) -> Node | None:
+def _json_name(names: frozenset[str], handler: object) -> str | None:
+    """The file that holds the JSON of an item; None: it is none."""
+    for known in _JSON:
+        if known in names:
+            return known
+    if not isinstance(handler, str) or handler.rpartition(".")[2] not in _JSON_HANDLERS:
+        return None
+    files = [name for name in names - _OF_ORBAX if not name.endswith("/")]
+    return files[0] if len(files) == 1 else None
+
+
+async def _items(
+    directory: Directory, names: frozenset[str], handlers: object, depth: int
+) -> Node | None:
     """What the directories in one hold."""
     if depth >= _DEPTH:
         return None
     found: dict[str, Node] = {}
+    of_each = handlers if isinstance(handlers, dict) else {}
 
     async def look(name: str) -> None:
         inner = directory.below(name)
-        node = await found_tree(inner, await inner.names(), depth + 1)
+        below = await inner.names()
+        node: Node | None
+        try:
+            node = await found_tree(inner, below, of_each.get(name), depth + 1)
+        except (DataLossError, UnsupportedError) as error:
+            node = Leaf("damaged", value=error)
         if node is not None:
             found[name] = node
 
@@ -298,7 +377,7 @@ async def _tree(directory: Directory, names: frozenset[str]) -> Node:
         if leaf is None or leaf.kind != "value":
             leaf = _leaf(entry, place, strings, notes)
         found.append((entry.keys, leaf))
-    return nest(found)
+    return shaped(nest(found), document.pattern)
 
 
 def _place(
@@ -309,25 +388,26 @@ def _place(
     Raises DataLossError: its database is gone.
     """
     driver = "zarr3" if document is not None and document.zarr3 else "zarr"
+    every = document is not None and document.every_chunk
     if documents.MANIFEST in names:
-        return _held(directory.database(), driver)
+        return _held(directory.database(), driver, every)
     processes = sorted(
         name[:-1] for name in names if name.startswith(documents.PROCESS) and name[-1] == "/"
     )
     if processes:
         stores = [directory.database(name) for name in processes]
-        return _held(stores[0] if len(stores) == 1 else directory.union(stores), driver)
+        return _held(stores[0] if len(stores) == 1 else directory.union(stores), driver, every)
     if document is not None and document.ocdbt and any(not each.empty for each in document.entries):
         raise DataLossError(
             f"{directory.describe(documents.METADATA)} says that the arrays are in an OCDBT "
             f"database, but {directory.describe(documents.MANIFEST)} is not there; "
             "copy the whole directory again"
         )
-    return Place(directory.model, driver)
+    return Place(directory.model, driver, every_chunk=every)
 
 
-def _held(store: KvStoreSpec, driver: str) -> Place:
-    return Place(store, driver, store.open())
+def _held(store: KvStoreSpec, driver: str, every_chunk: bool) -> Place:
+    return Place(store, driver, store.open(), every_chunk)
 
 
 def _leaf(
@@ -351,9 +431,9 @@ async def _notes(
     directory: Directory, names: frozenset[str]
 ) -> dict[str, tuple[tuple[int, ...] | None, object]]:
     """Metadata of arrays; every process writes that of all of them."""
-    if "array_metadatas/" not in names:
+    if f"{documents.NOTES}/" not in names:
         return {}
-    inner = directory.below("array_metadatas")
+    inner = directory.below(documents.NOTES)
     files = sorted(await inner.names())
     return documents.array_notes(await inner.json(files[0])) if files else {}
 
@@ -363,7 +443,7 @@ def _of_aggregate(value: object, place: Place) -> Node:
     if isinstance(value, dict) and value:
         return {str(key): _of_aggregate(below, place) for key, below in value.items()}
     if isinstance(value, list | tuple) and value:
-        return [_of_aggregate(below, place) for below in value]
+        return type(value)(_of_aggregate(below, place) for below in value)
     param = documents.placeholder(value)
     return Leaf("value", value=value) if param is None else Leaf("array", place, param)
 

@@ -12,9 +12,9 @@ from tensorstore_py._spec.context import bind
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 from tensorstore_py.errors import FailedPreconditionError, NotFoundError, SpecError
 from tensorstore_py.orbax import documents
-from tensorstore_py.orbax.checkpoint import Checkpoint
+from tensorstore_py.orbax.checkpoint import Checkpoint, raise_damaged
 from tensorstore_py.orbax.layout import Directory, Step, find_steps, found_tree, is_tree
-from tensorstore_py.orbax.leaves import Leaf, Node
+from tensorstore_py.orbax.leaves import Leaf, Node, branches, leaves_of
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import KvStoreSpec
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["directory_at", "open", "steps"]
 
 _DEFAULT: Final = "default"
-_MARK_OF_V1: Final = "orbax.checkpoint"
+#: What makes a directory a zarr array or group.
+_ZARR: Final = frozenset({"zarr.json", ".zarray", ".zgroup"})
 
 
 def open(
@@ -44,7 +45,9 @@ def open(
             the steps of a CheckpointManager.
         step: which step; the last complete one by default.
         item: which item; by default all of them, one key for each, or what Orbax itself would give
-            where there is but one.
+            where there is but one. Containers are those that Orbax restores without a target:
+            tuples are lists, and named ones dicts, unless it was told to keep them
+            (`support_rich_types`), or `save` made them.
         dtype: read floating-point arrays as this type; others stay as they are.
         context: shared resources; a fresh default `Context` if not given.
 
@@ -52,8 +55,8 @@ def open(
         SpecError: (at once) the place is wrong, or `dtype`.
         NotFoundError: (by the Future) there is no checkpoint, no such step or no such item.
         FailedPreconditionError: (by the Future) it was not written to its end.
-        DataLossError: (by the Future) a document is corrupt; names it.
-        UnsupportedError: (by the Future) the store cannot list its keys.
+        DataLossError: (by the Future) a document is corrupt; names it. Of several items only
+            those that are sound are opened; see `Checkpoint.damaged`.
 
     Example:
         >>> import numpy as np
@@ -138,34 +141,55 @@ async def _opened(
             f"the checkpoint {directory.describe()} was not written to its end; rename it to have "
             "what there is of it"
         )
-    names = await directory.names()
-    number = None
+    names = known = await directory.names()
+    number, top = None, directory
     chosen = await _chosen(directory, names, step)
     if chosen is not None:
         number, directory = chosen.number, directory.below(chosen.name)
         names = await directory.names()
-    node = await _looked_up(directory, names, item)
-    if node is None:
-        raise NotFoundError(
-            f"no Orbax checkpoint found at {directory.describe()}: neither {documents.METADATA} "
-            f"nor {documents.MANIFEST}, nor a directory that has them"
-        )
-    whole = node if isinstance(node, dict) else {last: node}
     said = None
     if documents.CHECKPOINT_METADATA in names:
         said = await directory.json(documents.CHECKPOINT_METADATA)
-    asked = _item(whole, item, directory, v1=_MARK_OF_V1 in names)
+    handlers = said.get("item_handlers") if isinstance(said, dict) else None
+    node = await _looked_up(directory, names, item, handlers)
+    if node is None or not directory.of_orbax:
+        raise NotFoundError(_nothing(top, names | known))
+    whole = {last: node} if isinstance(node, Leaf) else node
+    leaves = [leaf for _, leaf in leaves_of(whole)]
+    if leaves and all(leaf.kind == "damaged" for leaf in leaves):
+        raise_damaged(leaves[0])
+    composite = not is_tree(names)
+    asked = _item(whole, item, directory, composite, documents.MARK_OF_V1 in names)
     return Checkpoint._of(asked, directory, number, said, dtype)
 
 
-async def _looked_up(directory: Directory, names: frozenset[str], item: str | None) -> Node | None:
+def _nothing(directory: Directory, names: frozenset[str]) -> str:
+    """That there is no checkpoint, and what there is instead."""
+    where = directory.describe()
+    missing = f"neither {documents.METADATA} nor {documents.MANIFEST}"
+    known = sorted(names & _ZARR)
+    if known:
+        return (
+            f"{where} is no Orbax checkpoint: it has {known[0]}, as an array or a group of zarr, "
+            f"and {missing}; open it by ts.open or ts.Group.open, look at it by: tspy info"
+        )
+    return (
+        f"no Orbax checkpoint found at {where}: {missing}, nor a directory that has them; name the "
+        "directory of a checkpoint, or of its steps"
+    )
+
+
+async def _looked_up(
+    directory: Directory, names: frozenset[str], item: str | None, handlers: object
+) -> Node | None:
     """What is there; of an item that has a directory only that one is looked at."""
     if item is not None and not is_tree(names):
         inner = directory.below(item)
-        node = await found_tree(inner, await inner.names())
+        of_it = handlers.get(item) if isinstance(handlers, dict) else None
+        node = await found_tree(inner, await inner.names(), of_it)
         if node is not None:
             return {item: node}
-    return await found_tree(directory, names)
+    return await found_tree(directory, names, handlers)
 
 
 async def _chosen(directory: Directory, names: frozenset[str], step: int | None) -> Step | None:
@@ -196,17 +220,30 @@ async def _chosen(directory: Directory, names: frozenset[str], step: int | None)
     return next(each for each in right if each.complete)
 
 
-def _item(whole: dict[str, Node], item: str | None, directory: Directory, *, v1: bool) -> Node:
+def _item(whole: Node, item: str | None, directory: Directory, composite: bool, v1: bool) -> Node:
     """One item, or all of them.
 
-    Raises NotFoundError: there is no such item.
+    Raises:
+        NotFoundError: there is no such item.
+        DataLossError, UnsupportedError: it is damaged.
     """
-    if item is not None:
-        if item not in whole:
-            raise NotFoundError(
-                f'{directory.describe()} has no item "{item}"; it has {", ".join(whole)}'
-            )
-        return whole[item] if isinstance(whole[item], dict) else {item: whole[item]}
-    trees = [name for name, node in whole.items() if not isinstance(node, Leaf)]
-    alone = trees == [_DEFAULT] or (v1 and len(trees) == 1)
-    return whole[trees[0]] if alone and isinstance(whole[trees[0]], dict) else whole
+    if item is None:
+        trees = [name for name, node in branches(whole) if not _is_value(node)]
+        alone = composite and (trees == [_DEFAULT] or (v1 and len(trees) == 1))
+        if not alone:
+            return whole
+        item = str(trees[0])
+    if not isinstance(whole, dict) or item not in whole:
+        there = ", ".join(str(name) for name, _ in branches(whole))
+        raise NotFoundError(f'{directory.describe()} has no item "{item}"; it has {there}')
+    found = whole[item]
+    if not isinstance(found, Leaf):
+        return found
+    if found.kind == "damaged":
+        raise_damaged(found)
+    return {item: found}
+
+
+def _is_value(node: Node) -> bool:
+    """Whether an item is JSON, or a single array; what is damaged may have been a tree."""
+    return isinstance(node, Leaf) and node.kind != "damaged"

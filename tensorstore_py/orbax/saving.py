@@ -1,10 +1,10 @@
 """`save`: a tree of arrays as a checkpoint that Orbax restores.
 
 What is stored is what Orbax stores of NumPy arrays: an OCDBT database of zarr3 arrays, which are
-named by their keys, and the documents of the tree. Small arrays are stored many in a transaction,
-larger ones by themselves, so memory is bounded. The invariant: what is not finished is no
-checkpoint. A local directory gets its name when all is in it; elsewhere the documents that make
-it a checkpoint are stored last.
+named by their keys, and the documents of the tree. Small arrays are encoded in memory and stored
+many in a transaction, larger ones by themselves, so memory is bounded. The invariant: what is not
+finished is no checkpoint. A local directory gets its name when all is in it; elsewhere the
+documents that make it a checkpoint are stored last.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from tensorstore_py._spec.context import bind
 from tensorstore_py._spec.dtype import dtype as DType  # noqa: N812
 from tensorstore_py.errors import AlreadyExistsError, SpecError, UnsupportedError
 from tensorstore_py.orbax import documents
-from tensorstore_py.orbax.checkpoint import Checkpoint
-from tensorstore_py.orbax.leaves import Keys, Leaf, flat_name, leaves_of
+from tensorstore_py.orbax.blocks import block_bytes
+from tensorstore_py.orbax.checkpoint import Checkpoint, raise_damaged
+from tensorstore_py.orbax.leaves import Keys, Leaf, branches, fields_of, flat_name
 from tensorstore_py.orbax.opening import directory_at
 
 if TYPE_CHECKING:
@@ -44,13 +45,10 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.context import Context
     from tensorstore_py.orbax.layout import Directory
 
-__all__ = ["block_bytes", "row_chunks", "save"]
+__all__ = ["row_chunks", "save"]
 
 #: Chunks are that large at most; those of the store `safetensors` are the same.
 _CHUNK_BYTES: Final = 2**23
-#: Work in memory takes so large a part of `memory_limit` at a time, and that much at most.
-_SHARE: Final = 8
-_MOST_BYTES: Final = 2**26
 _AT_A_TIME: Final = 16
 _DATABASE: Final = {
     "config": {
@@ -64,7 +62,6 @@ _CODECS: Final = (
     {"name": "bytes", "configuration": {"endian": "little"}},
     {"name": "zstd", "configuration": {"level": 1, "checksum": False}},
 )
-_EMPTY: Final[Mapping[type, str]] = {list: "List", tuple: "Tuple"}
 _HANDLER: Final = "orbax.checkpoint._src.handlers.pytree_checkpoint_handler.PyTreeCheckpointHandler"
 
 
@@ -74,13 +71,19 @@ class _Entry(NamedTuple):
     Attributes:
         value_type: what Orbax calls it.
         array: what is stored of it as an array, if it is one.
-        value: an opened value, or the array itself.
+        text: what it is, if it is a text.
     """
 
     keys: Keys
     value_type: str
     array: object = None
     text: str | None = None
+
+    @property
+    def value_metadata(self) -> dict[str, object]:
+        """What `_METADATA` says of it besides its keys."""
+        stored = self.array is not None or self.text is not None
+        return {"value_type": self.value_type, "skip_deserialize": not stored}
 
 
 def save(
@@ -114,7 +117,7 @@ def save(
         {'w': array([0, 1, 2]), 'layers': [array([1., 1.]), None]}
     """
     shared = as_context(context)
-    entries = _entries(tree)
+    plan = _Plan(tree)
     directory = directory_at(where, shared)
     most = block_bytes(shared)
 
@@ -125,12 +128,12 @@ def save(
             )
         local = _local_path(directory.model)
         if local is None:
-            await _store(entries, directory, most, compress)
+            await _store(plan, directory, most, compress)
             return
         unfinished = f"{local}{documents.UNFINISHED}-{secrets.token_hex(6)}"
         model = directory.model.replace(path=f"{unfinished}/")
         try:
-            await _store(entries, type(directory)(model, shared), most, compress)
+            await _store(plan, type(directory)(model, shared), most, compress)
             await to_thread(lambda: os.rename(unfinished, local))  # noqa: PTH104 - a path is text
         except BaseException:
             with suppress(OSError):
@@ -144,12 +147,6 @@ def save(
 def _local_path(model: KvStoreSpec) -> str | None:
     """The directory of this machine that a store is; None: it is elsewhere."""
     return model.path.rstrip("/") if model.driver == "file" else None
-
-
-def block_bytes(context: Context) -> int:
-    """How many bytes are worked on at a time, by what may be in memory."""
-    limit: int = context["memory_limit"].value.limit
-    return max(1, min(_MOST_BYTES, limit // _SHARE))
 
 
 def row_chunks(shape: tuple[int, ...], item_size: int) -> tuple[int, ...]:
@@ -171,13 +168,73 @@ def row_chunks(shape: tuple[int, ...], item_size: int) -> tuple[int, ...]:
 # What there is to save.
 
 
-def _entries(tree: object) -> list[_Entry]:
-    """Raises SpecError: see `save`."""
-    if isinstance(tree, TensorStore) or hasattr(tree, "dtype"):
-        raise SpecError("a checkpoint is a tree: pass a dict with the array in it")
-    found = list(_flattened(tree, ()))
+class _Plan:
+    """The leaves of a tree in order, and which containers it has.
+
+    Args:
+        tree: what a user passes.
+
+    Raises SpecError: see `save`.
+    """
+
+    def __init__(self, tree: object) -> None:
+        if isinstance(tree, TensorStore) or hasattr(tree, "dtype"):
+            raise SpecError("a checkpoint is a tree: pass a dict with the array in it")
+        self.entries: list[_Entry] = []
+        self.has_tuples = False
+        self.said = self._add(tree, ())
+        _check_names(self.entries)
+
+    def _add(self, node: object, keys: Keys, source: Checkpoint | None = None) -> object:
+        """What is said of a node's containers; its leaves become entries."""
+        if isinstance(node, Checkpoint):
+            return self._add(node._node, keys, node)
+        if isinstance(node, Leaf) and source is not None:
+            if node.kind == "damaged":
+                raise_damaged(node)
+            if node.kind == "value":
+                return self._add(node.value, keys)
+            value_type = "scalar" if node.kind == "scalar" else "np.ndarray"
+            return self._add_leaf(_Entry(keys, value_type, _Later(source, node)))
+        if isinstance(node, Mapping | list | tuple) and not isinstance(node, Leaf):
+            return self._add_container(node, keys, source)
+        return self._add_leaf(_of_value(node, keys))
+
+    def _add_container(
+        self,
+        node: Mapping[object, object] | list[object] | tuple[object, ...],
+        keys: Keys,
+        source: Checkpoint | None,
+    ) -> object:
+        if not node:
+            return self._add_leaf(_Entry(keys, _empty_type(node)))
+        inside = []
+        pairs: list[tuple[Any, object]] = (
+            list(node.items()) if isinstance(node, Mapping) else branches(node)
+        )
+        for key, below in pairs:
+            if not isinstance(key, str | int) or key == "":
+                raise SpecError(f"keys of a checkpoint are texts, but found {key!r} at {keys}")
+            name = str(key) if isinstance(node, Mapping) else key
+            inside.append((name, self._add(below, (*keys, name), source)))
+        self.has_tuples |= isinstance(node, tuple)
+        return documents.container_said(node, inside)
+
+    def _add_leaf(self, entry: _Entry) -> object:
+        self.entries.append(entry)
+        return documents.leaf_said(entry.value_metadata)
+
+
+def _empty_type(node: object) -> str:
+    if isinstance(node, tuple):
+        return "Tuple" if fields_of(node) is None else "NamedTuple"
+    return "List" if isinstance(node, list) else "Dict"
+
+
+def _check_names(entries: list[_Entry]) -> None:
+    """Raises SpecError: two leaves have one name, or one cannot be named in a store."""
     seen: dict[str, Keys] = {}
-    for entry in found:
+    for entry in entries:
         name = flat_name(entry.keys)
         if name in seen:
             raise SpecError(
@@ -187,32 +244,6 @@ def _entries(tree: object) -> list[_Entry]:
         if "" in name.split("/") or not {".", ".."}.isdisjoint(name.split("/")):
             raise SpecError(f"{entry.keys} cannot be named in a store: {name!r}; rename it")
         seen[name] = entry.keys
-    return found
-
-
-def _flattened(node: object, keys: Keys) -> Iterator[_Entry]:
-    if isinstance(node, Checkpoint):
-        for further, leaf in leaves_of(node._node):
-            yield _of_leaf(node, leaf, (*keys, *further))
-    elif isinstance(node, Mapping | list | tuple) and not node:
-        yield _Entry(keys, _EMPTY.get(type(node), "Dict"))
-    elif isinstance(node, Mapping):
-        for key, below in node.items():
-            if not isinstance(key, str | int) or key == "":
-                raise SpecError(f"keys of a checkpoint are texts, but found {key!r} at {keys}")
-            yield from _flattened(below, (*keys, str(key)))
-    elif isinstance(node, list | tuple):
-        for number, below in enumerate(node):
-            yield from _flattened(below, (*keys, number))
-    else:
-        yield _of_value(node, keys)
-
-
-def _of_leaf(checkpoint: Checkpoint, leaf: Leaf, keys: Keys) -> _Entry:
-    if leaf.kind == "value":
-        return next(_flattened(leaf.value, keys))
-    value_type = "scalar" if leaf.kind == "scalar" else "np.ndarray"
-    return _Entry(keys, value_type, _Later(checkpoint, leaf))
 
 
 class _Later(NamedTuple):
@@ -244,32 +275,33 @@ def _of_value(value: object, keys: Keys) -> _Entry:
 # Storing it.
 
 
-async def _store(entries: list[_Entry], directory: Directory, most: int, compress: bool) -> None:
+async def _store(plan: _Plan, directory: Directory, most: int, compress: bool) -> None:
     started = time.time_ns()
     database = bind(
         parse_kvstore_spec({"driver": "ocdbt", "base": directory.model, **_DATABASE}),
         directory.context,
     )
-    batch: list[tuple[str, TensorStore | np.ndarray[Any, Any]]] = []
-    kept, held = database.open(), 0  # all arrays share what is known of an open store
-    for entry in entries:
+    store = KvStore.of(database, database.open())
+    batch: dict[str, Any] = {}
+    held = 0
+    for entry in plan.entries:
         if entry.array is None:
             continue
         array = await _opened(entry.array)
         name = flat_name(entry.keys)
         size = prod(array.shape) * array.dtype.itemsize
         if size > most:
-            await _store_array(database, directory, name, array, compress, None)
+            await _store_array(database, directory, name, array, compress)
             continue
         if held + size > most:
-            await _store_batch(database, directory, batch, compress)
-            batch, held = [], 0
-        batch.append((name, array))
+            await _store_batch(store, batch, compress)
+            batch, held = {}, 0
+        batch[name] = array
         held += size
-    await _store_batch(database, directory, batch, compress)
-    await kept.aclose()
+    await _store_batch(store, batch, compress)
+    await store.store.aclose()
     files = KvStore.of(directory.model, directory.model.open())
-    for name, text in _documents(entries, started):
+    for name, text in _documents(plan, started):
         await files.write(name, text.encode())
 
 
@@ -279,26 +311,63 @@ async def _opened(array: object) -> Any:  # noqa: ANN401 - an array of either ki
     return array
 
 
-async def _store_batch(
-    database: KvStoreSpec,
-    directory: Directory,
-    batch: list[tuple[str, TensorStore | np.ndarray[Any, Any]]],
-    compress: bool,
-) -> None:
-    """Store small arrays together."""
-    if not batch:
+async def _store_batch(store: KvStore, batch: dict[str, Any], compress: bool) -> None:
+    """Store small arrays together, in one transaction."""
+    arrays = dict(batch)
+
+    async def load(name: str) -> None:
+        if isinstance(arrays[name], TensorStore):
+            arrays[name] = await arrays[name].read()
+
+    await fan_out(False, list(arrays), load, count=len(arrays), width=_AT_A_TIME)
+    values = await to_thread(lambda: _Encoder(compress).values(arrays))
+    if not values:
         return
     transaction = Transaction()
-
-    async def store(each: tuple[str, TensorStore | np.ndarray[Any, Any]]) -> None:
-        await _store_array(database, directory, *each, compress, transaction)
-
+    within = store.with_transaction(transaction)
     try:
-        await fan_out(False, batch, store, count=len(batch), width=_AT_A_TIME)
+        for key, value in values.items():
+            await within.write(key, value)
     except BaseException:
         transaction.abort()
         raise
     await transaction.commit_async()
+
+
+class _Encoder:
+    """Makes of small arrays what is stored of them.
+
+    Arrays of one type and one shape have one document, and chunks of the same names: so one array
+    in memory is made for all of them, each is written to it, and what it then has is theirs.
+    Nothing is looked up in the database, which is new.
+
+    Args:
+        compress: with zstd.
+    """
+
+    def __init__(self, compress: bool) -> None:
+        self._compress = compress
+        self._targets: dict[tuple[DType, tuple[int, ...]], TensorStore] = {}
+        self._keys: dict[tuple[DType, tuple[int, ...]], list[bytes]] = {}
+
+    def values(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, bytes]:
+        """The values of arrays, by name, by key."""
+        found: dict[str, bytes] = {}
+        for name, array in arrays.items():
+            kind = DType(array.dtype), array.shape
+            target = self._targets.get(kind)
+            if target is None:
+                spec = {**_array_spec(name, array, self._compress), "kvstore": "memory://"}
+                target = self._targets[kind] = open_array(spec, create=True, dtype=kind[0]).result()
+            target.write(array).result()
+            stored = target.kvstore
+            assert stored is not None  # it is a zarr3 array
+            keys = self._keys.get(kind)
+            if keys is None:
+                keys = self._keys[kind] = stored.list().result()
+            for key in keys:
+                found[f"{name}/{key.decode()}"] = bytes(stored.read(key).result().value)
+        return found
 
 
 async def _store_array(
@@ -307,35 +376,44 @@ async def _store_array(
     name: str,
     array: TensorStore | np.ndarray[Any, Any],
     compress: bool,
-    transaction: Transaction | None,
 ) -> None:
+    """Store a large array by itself."""
+    json_spec = _array_spec(name, array, compress)
+    spec = parse_spec({**json_spec, "kvstore": database.replace(path=f"{name}/")})
+    target = await open_array(
+        Spec.of(spec), create=True, dtype=DType(array.dtype), context=directory.context
+    )
+    await target.write(array)
+
+
+def _array_spec(
+    name: str, array: TensorStore | np.ndarray[Any, Any], compress: bool
+) -> dict[str, Any]:
+    """How an array is stored.
+
+    Raises UnsupportedError: a checkpoint has none of its type; names it.
+    """
     data_type = DType(array.dtype)
     if data_type.numpy_dtype.hasobject or data_type.numpy_dtype.names is not None:
         raise UnsupportedError(f"{name} is of type {data_type.name}: a checkpoint has numbers only")
     shape = tuple(array.shape)
     grid = {"chunk_shape": row_chunks(shape, data_type.numpy_dtype.itemsize)}
-    spec = parse_spec({
+    return {
         "driver": "zarr3",
-        "kvstore": database.replace(path=f"{name}/"),
         "metadata": {
             "shape": shape,
             "chunk_grid": {"name": "regular", "configuration": grid},
-            "codecs": _CODECS[: 1 + compress],
+            "codecs": list(_CODECS[: 1 + compress]),
         },
         # Orbax takes a chunk that is not there for one that was lost.
         "store_data_equal_to_fill_value": True,
-    })  # fmt: skip
-    target = await open_array(
-        Spec.of(spec), create=True, dtype=data_type, context=directory.context,
-        transaction=transaction,
-    )  # fmt: skip
-    await target.write(array)
+    }
 
 
-def _documents(entries: list[_Entry], started: int) -> Iterator[tuple[str, str]]:
+def _documents(plan: _Plan, started: int) -> Iterator[tuple[str, str]]:
     """The documents of a tree; what makes it a checkpoint comes last."""
     dumps: Callable[[object], str] = json.dumps
-    texts = {flat_name(entry.keys): entry.text for entry in entries if entry.text is not None}
+    texts = {flat_name(entry.keys): entry.text for entry in plan.entries if entry.text is not None}
     if texts:
         strings: dict[str, Any] = {}
         for name, text in texts.items():
@@ -352,17 +430,16 @@ def _documents(entries: list[_Entry], started: int) -> Iterator[tuple[str, str]]
                     {"key": str(key), "key_type": 1 if isinstance(key, int) else 2}
                     for key in entry.keys
                 ],
-                "value_metadata": {
-                    "value_type": entry.value_type,
-                    "skip_deserialize": entry.array is None and entry.text is None,
-                },
+                "value_metadata": entry.value_metadata,
             }
-            for entry in entries
+            for entry in plan.entries
         },
         "use_ocdbt": True,
         "use_zarr3": True,
         "store_array_data_equal_to_fill_value": True,
         "custom_metadata": None,
+        # Without it, Orbax takes tuples for lists, and named ones for dicts.
+        **({"value_metadata_tree": dumps(plan.said)} if plan.has_tuples else {}),
     })  # fmt: skip
     yield documents.CHECKPOINT_METADATA, dumps({
         "item_handlers": _HANDLER,

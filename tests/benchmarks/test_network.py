@@ -1,5 +1,5 @@
 from benchmarks.network import BEGIN, END, PAGE, latency_rows, put_into, rows
-from benchmarks.over_http import Result
+from benchmarks.requests_by_rounds import Result
 
 
 def test_a_row_tells_how_we_stand_to_another():
@@ -15,8 +15,8 @@ def test_a_row_tells_how_we_stand_to_another():
 
 def test_latency_is_compared_with_the_ideal():
     found = {
-        ("values", "tensorstore_py"): [Result(9.0, 9.0, 2000)],
-        ("values", "minimum"): [Result(1.25, 0.1, 2000)],
+        ("read", "tensorstore_py"): [Result(9.0, 9.0, 2000)],
+        ("read", "minimum"): [Result(1.25, 0.1, 2000)],
         ("array", "tensorstore_py"): [Result(1.5, 0.2, 2000)],
     }
 

@@ -1,4 +1,5 @@
-from benchmarks.over_http import LIBRARIES, WORKLOADS, Result, measure, table
+from benchmarks.over_http import LIBRARIES, WORKLOADS, contest
+from benchmarks.requests_by_rounds import Result, table
 
 
 def test_a_result_is_counted_by_the_request() -> None:
@@ -9,19 +10,19 @@ def test_a_result_is_counted_by_the_request() -> None:
 
 def test_a_ratio_is_ours_over_the_peers() -> None:
     found = {
-        ("values", "tensorstore_py"): [Result(1.0, 0.1, 100), Result(2.0, 0.1, 100)],
-        ("values", "tensorstore"): [Result(0.5, 0.1, 100), Result(1.0, 0.1, 100)],
+        ("read", "tensorstore_py"): [Result(1.0, 0.1, 100), Result(2.0, 0.1, 100)],
+        ("read", "tensorstore"): [Result(0.5, 0.1, 100), Result(1.0, 0.1, 100)],
     }
 
-    _, ours, theirs = table(found, ideal_s=1.0)
+    _, ours, theirs = table(found, "tensorstore_py", ideal_s=1.0)
 
-    assert ours.split()[:5] == ["values", "tensorstore_py", "75", "1.000", "1.00"]
+    assert ours.split()[:5] == ["read", "tensorstore_py", "75", "1.000", "1.00"]
     assert theirs.split()[4] == "0.50"
     assert theirs.endswith("0.750 s, 0.75 of the ideal")
 
 
 def test_every_library_reads_all_of_it() -> None:
-    found = measure(LIBRARIES, rounds=1, count=5)
+    found = contest().measure(rounds=1, count=5)
 
     assert {workload for workload, _ in found} == set(WORKLOADS)
     assert {library for _, library in found} == set(LIBRARIES)

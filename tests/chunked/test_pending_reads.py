@@ -315,10 +315,20 @@ class TestFailure:
             future.result()
 
 
+def test_a_few_small_chunks_are_shared(decoded):
+    array = filled(counting())
+    first, second = asked(array, slice(None), slice(6, 12))
+
+    assert result(array, first) == VALUES.tolist()
+    assert result(array, second) == VALUES[6:].tolist()
+
+    assert decoded == [2]
+
+
 class TestOthersGoAlone:
     def test_large_ones(self, store):
-        array = filled(store)
-        reading = array._driver.prepare_read(array[:4]._get_transform(), "C")
+        array = filled(store, chunks=2)
+        reading = array._driver.prepare_read(array[:10]._get_transform(), "C")
         assert not isinstance(reading, ReadRequest)
 
     def test_in_a_transaction_and_a_batch(self, store):

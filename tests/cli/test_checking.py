@@ -53,16 +53,97 @@ class TestVerify:
             assert str(chunk) in problem["problem"]
             assert len(problem["bounds"]) == 2
 
-    def test_of_a_shard_the_inner_chunk_is_named(self, tmp_path, told):
+    @pytest.fixture
+    def shard(self, tmp_path):
+        """The first of two shards, of 4 chunks of 8 bytes and a checksum each."""
         shards = {"write_chunk_shape": [4, 4], "read_chunk_shape": [2, 2]}
-        made(tmp_path / "a", np.arange(16, dtype="int32").reshape(4, 4), chunk=shards)
-        file = tmp_path / "a/c/0/0"
-        data = bytearray(file.read_bytes())
-        data[-1] ^= 1  # of the checksum of the index
-        file.write_bytes(data)
+        codec = {
+            "driver": "zarr3",
+            "codecs": [
+                {
+                    "name": "sharding_indexed",
+                    "configuration": {
+                        "chunk_shape": [2, 2],
+                        "codecs": [{"name": "bytes"}, {"name": "crc32c"}],
+                        "index_codecs": [{"name": "bytes"}, {"name": "crc32c"}],
+                    },
+                }
+            ],
+        }
+        data = np.arange(1, 33, dtype="int16").reshape(4, 8)
+        made(tmp_path / "a", data, chunk=shards, codec=codec)
+        return tmp_path / "a/c/0/0"
+
+    def test_of_a_shard_the_inner_chunks_are_named(self, shard, tmp_path, told):
+        data = bytearray(shard.read_bytes())
+        for number in (0, 2):
+            data[12 * number] ^= 1
+        shard.write_bytes(data)
         code, found = told("verify", tmp_path / "a")
-        assert (code, len(found["arrays"][0]["problems"])) == (1, 1)
-        assert "c/0/0" in found["arrays"][0]["problems"][0]["problem"]
+        assert code == 1
+        problems = found["arrays"][0]["problems"]
+        assert [each["bounds"] for each in problems] == [[[0, 2], [0, 2]], [[2, 4], [0, 2]]]
+        assert {each["key"] for each in problems} == {str(shard)}
+        assert all("c/0/0" in each["problem"] for each in problems)
+
+    def test_a_damaged_index_is_one_problem_of_the_whole_shard(self, shard, tmp_path, told):
+        data = bytearray(shard.read_bytes())
+        data[-1] ^= 1  # of the checksum of the index
+        shard.write_bytes(data)
+        code, found = told("verify", tmp_path / "a")
+        (problem,) = found["arrays"][0]["problems"]
+        assert (code, problem["key"], problem["bounds"]) == (1, str(shard), [[0, 4], [0, 4]])
+
+    def test_a_shard_that_is_cut_short(self, shard, tmp_path, told):
+        shard.write_bytes(shard.read_bytes()[:20])
+        code, found = told("verify", tmp_path / "a")
+        (problem,) = found["arrays"][0]["problems"]
+        assert (code, problem["bounds"]) == (1, [[0, 4], [0, 4]])
+
+    def test_views_name_positions_of_the_view(self, shard, tmp_path, told):
+        data = bytearray(shard.read_bytes())
+        data[24] ^= 1  # of the chunk at [2:4, 0:2]
+        shard.write_bytes(data)
+        _, found = told("verify", f"{tmp_path / 'a'}[3]")
+        (problem,) = found["arrays"][0]["problems"]
+        assert (problem["key"], problem["bounds"]) == (str(shard), [[0, 2]])
+
+    @pytest.mark.parametrize(
+        ("driver", "key"), [("zarr", "1.0"), ("zarr3", "c/1/0"), ("n5", "1/0")]
+    )
+    def test_what_is_missing_is_a_problem_if_that_is_said(self, driver, key, tmp_path, told):
+        made(tmp_path / "a", np.ones((4, 2), "int16"), driver, {"chunk_shape": [2, 2]})
+        (tmp_path / "a" / key).unlink()
+        before = told("verify", tmp_path / "a")
+        code, found = told("verify", tmp_path / "a", "--complete")
+        assert before[0] == 0
+        assert code == 1
+        (problem,) = found["arrays"][0]["problems"]
+        assert problem["bounds"] == [[2, 4], [0, 2]]
+        assert problem["key"] == str(tmp_path / "a" / key)
+        assert "is missing" in problem["problem"]
+
+    def test_many_arrays_are_read_and_each_is_told(self, tmp_path, told):
+        group = ts.Group.open(tmp_path / "g", create=True).result()
+        for number in range(40):
+            array = group.create_array(f"a{number:02}", dtype="int8", shape=[2]).result()
+            array[...] = 1
+        for number in (7, 31):
+            (tmp_path / f"g/a{number:02}/c/0").write_bytes(b"")
+        code, found = told("verify", tmp_path / "g")
+        assert (code, len(found["arrays"])) == (1, 40)
+        damaged = [each["array"] for each in found["arrays"] if each["problems"]]
+        assert damaged == ["a07", "a31"]
+
+    @pytest.mark.parametrize("command", ["digest", "diff", "stats", "hist", "cat"])
+    def test_other_readers_say_which_chunk_it_is(self, command, tmp_path, capsys):
+        made(tmp_path / "a", np.ones(4, "int32"), chunk={"chunk_shape": [2]}, codec="gzip")
+        (tmp_path / "a/c/1").write_bytes(b"")
+        places = [str(tmp_path / "a")] * (2 if command == "diff" else 1)
+        assert main([command, *places]) == 1
+        out, err = capsys.readouterr()
+        assert str(tmp_path / "a/c/1") in out + err
+        assert "Traceback" not in err
 
     def test_damaged_metadata_is_damage(self, tmp_path, told):
         group = ts.Group.open(tmp_path / "g", create=True).result()
@@ -80,6 +161,44 @@ class TestVerify:
             0,
             {"damaged": False, "arrays": [{"array": "", "chunks": 1, "problems": []}]},
         )
+
+
+class TestUntrusted:
+    @pytest.mark.parametrize(
+        "command",
+        ["info", "ls", "tree", "head", "cat", "attrs", "du", "stats", "hist", "digest", "verify"],
+    )
+    def test_only_named_stores_are_read(self, command, tmp_path, capsys):
+        made(tmp_path / "mine/a", np.ones(4, "int8"))
+        made(tmp_path / "other/a", np.ones(4, "int8"))
+        may = ["--untrusted", "--store", f"{tmp_path / 'mine'}/"]
+        assert main([command, str(tmp_path / "mine/a"), *may]) == 0
+        capsys.readouterr()
+        other = (tmp_path / "other/a").as_uri()
+        for where in (
+            str(tmp_path / "other/a"),
+            other,
+            f'{{"driver": "zarr3", "kvstore": "{other}"}}',
+        ):
+            assert main([command, where, *may]) == 1
+            assert "in none of the stores" in capsys.readouterr().err
+        (tmp_path / "mine/spec.json").write_text(f'{{"driver": "zarr3", "kvstore": "{other}"}}')
+        assert main([command, str(tmp_path / "mine/spec.json"), *may]) == 1
+        assert "in none of the stores" in capsys.readouterr().err
+
+    def test_diff_checks_both_sides(self, tmp_path, capsys):
+        made(tmp_path / "mine/a", np.ones(4, "int8"))
+        made(tmp_path / "other/a", np.ones(4, "int8"))
+        may = ["--untrusted", "--store", f"{tmp_path / 'mine'}/"]
+        mine, other = str(tmp_path / "mine/a"), str(tmp_path / "other/a")
+        assert main(["diff", mine, mine, *may]) == 0
+        assert main(["diff", mine, other, *may]) == 1
+        assert main(["diff", other, mine, *may]) == 1
+        assert "in none of the stores" in capsys.readouterr().err
+
+    def test_stores_without_untrusted_restrict_nothing_which_is_said(self, tmp_path, capsys):
+        assert main(["ls", str(tmp_path), "--store", str(tmp_path)]) == 1
+        assert "without --untrusted" in capsys.readouterr().err
 
 
 class TestStats:

@@ -38,6 +38,9 @@ HEAVY = {
     "zarr",
 }
 
+#: How many modules `import tensorstore_py` may import, those of Python among them.
+MOST_TO_COME_IN = 60
+
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 def test_a_door_names_what_leaves_by_it_once(door: ModuleType) -> None:
@@ -118,20 +121,54 @@ def test_every_public_name_is_explained_with_an_example() -> None:
     assert unexplained == [], "\n".join(unexplained)
 
 
-def test_coming_in_starts_no_thread_and_loads_nothing_heavy() -> None:
-    code = (
-        "import json, sys, threading, tensorstore_py\n"
+def modules_after(code: str) -> tuple[set[str], int]:
+    """What a fresh process has imported after some code, and how many threads it has."""
+    report = (
+        "import json, sys, threading\n"
         "print(json.dumps([sorted(sys.modules), threading.active_count()]))"
     )
+    code = f"{code}\n{report}"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
     )
+    modules, threads = json.loads(done.stdout.splitlines()[-1])
+    return set(modules), threads
 
-    modules, threads = json.loads(done.stdout)
 
-    assert HEAVY & set(modules) == set()
-    when_asked_for = {"_net", "ocdbt", "orbax", "zarr"}
-    assert {f"tensorstore_py.{room}" for room in when_asked_for} & set(modules) == set()
+def rooms_of(modules: set[str]) -> set[str]:
+    """The rooms of the package that modules are in."""
+    return {name.split(".")[1] for name in modules if name.startswith("tensorstore_py.")}
+
+
+def test_coming_in_imports_next_to_nothing() -> None:
+    before, _ = modules_after("")
+
+    modules, threads = modules_after("import tensorstore_py")
+
+    assert rooms_of(modules) == {"_runtime", "errors"}
+    assert {"asyncio", "ml_dtypes", "numpy", "pydantic", "ssl"} & modules == set()
+    assert len(modules - before) < MOST_TO_COME_IN
+    assert threads == 1
+
+
+def test_the_version_is_known_at_once() -> None:
+    before, _ = modules_after("")
+
+    modules, _ = modules_after(
+        "from tensorstore_py.cli.main import main\n"
+        "try: main(['--version'])\n"
+        "except SystemExit: pass"
+    )
+
+    assert rooms_of(modules) == {"_runtime", "cli", "errors"}
+    assert {"asyncio", "numpy", "pydantic"} & modules == set()
+    assert len(modules - before) < MOST_TO_COME_IN
+
+
+def test_all_names_start_no_thread_and_load_nothing_heavy() -> None:
+    modules, threads = modules_after("from tensorstore_py import *")
+
+    assert HEAVY & modules == set()
     assert threads == 1
 
 

@@ -562,3 +562,14 @@ def test_waiting_for_a_turn_holds_no_slot(serve, client, run):
         return answer.body
 
     assert run(body) == b"x"
+
+
+def test_what_is_waited_for_is_logged_without_secrets(serve, client, get, web, caplog):
+    server = serve(web.handle, [status(503)] * 4)
+
+    answer = get(client(max_retries=9), f"{server.url}/a?token=secret")
+
+    assert answer.body == VALUE
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith('still waiting: cannot read "there/a": the server')
+    assert "secret" not in caplog.text

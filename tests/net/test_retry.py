@@ -135,3 +135,40 @@ def test_the_delays_are_the_resources():
 
     assert delay is not None
     assert 5.0 <= delay <= 6.0
+
+
+class TestWarnings:
+    """What is waited for is told after a few seconds, once for all requests to a server."""
+
+    @staticmethod
+    def warn(caplog, requests, *times):
+        """The moments at which there was a warning."""
+        told = []
+        for now in times:
+            for each in requests:
+                caplog.clear()
+                each.delay_after(lost(), now)
+                each.warn(1.0, now, lambda: "cannot read it: refused")
+                told += [now] * len(caplog.records)
+        return told
+
+    def test_after_a_few_seconds_and_now_and_then(self, caplog):
+        request = state(max_retries=100)
+
+        times = (100, 101, 102, 103, 110, 131, 132, 133, 170)
+        assert self.warn(caplog, [request], *times) == [102, 132, 170]
+
+    def test_once_for_all_requests(self, caplog):
+        budget = RetryBudget()
+        retries = RetriesModel(max_retries=100)
+        requests = [RetryState(retries, budget) for _ in range(20)]
+
+        assert self.warn(caplog, requests, 100, 105, 106) == [105]
+
+    def test_what_it_says(self, caplog):
+        request = state(max_retries=9)
+        request.delay_after(lost(), 0)
+        request.warn(4.0, 0, lambda: "cannot read it: refused")
+
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        assert caplog.messages == ["still waiting: cannot read it: refused (attempt 2 in 4 s)"]

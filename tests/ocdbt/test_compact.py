@@ -8,6 +8,7 @@ import tensorstore_py as ts
 from tensorstore_py.kvstores.ocdbt.database import Database
 from tests.conversion.breaking_memory import BrokenError, store_of
 from tests.ocdbt.databases import LIBRARIES, contents, generations, new, random_changes
+from tests.ocdbt.rounds import far_away
 
 HOURS = 3600.0
 
@@ -258,3 +259,25 @@ def test_a_database_within_another_one_and_damaged_ones_are_left_alone(tmp_path)
 def test_arguments_are_refused_at_once(wrong):
     with pytest.raises(ts.SpecError, match=next(iter(wrong))):
         ts.ocdbt.compact("memory://|ocdbt:", **wrong)
+
+
+def test_nodes_and_values_are_moved_many_at_a_time(tmp_path, monkeypatch):
+    db = new(tmp_path, max_decoded_node_bytes=2000, max_inline_value_bytes=4)
+    model = {}
+    for step in range(3):
+        with ts.Transaction() as transaction:
+            staged = db.with_transaction(transaction)
+            for number in range(0, 4000, step + 1):
+                staged[f"k{number:05}"] = model[b"k%05d" % number] = b"value %d" % (number + step)
+    nodes = ts.ocdbt.check(tmp_path).result().nodes
+    stores = far_away(monkeypatch)
+
+    report = ts.ocdbt.compact(tmp_path, keep_last=1, live_below=1, grace=0).result()
+
+    assert report.left_files
+    assert nodes > 150
+    assert sum(store.rounds for store in stores) < nodes / 3
+    monkeypatch.undo()
+    assert contents(tmp_path) == model
+    assert contents(tmp_path, library=LIBRARIES["reference"]) == model
+    assert ts.ocdbt.check(tmp_path, read_values=True).result().ok

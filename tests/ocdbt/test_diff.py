@@ -1,12 +1,17 @@
 """Differences of versions and databases: by keys and arrays, reading only what changed."""
 
 import random
+import threading
 
 import numpy as np
 import pytest
 
 import tensorstore_py as ts
+from tensorstore_py.kvstores.file.reading import FileReads
+from tensorstore_py.kvstores.ocdbt import database as databases
+from tensorstore_py.kvstores.ocdbt.btree import decode_node
 from tests.ocdbt.databases import contents, new, random_changes
+from tests.ocdbt.rounds import far_away
 
 
 @pytest.mark.parametrize("config", [
@@ -122,6 +127,103 @@ def test_new_removed_and_resized_nodes(tmp_path):
     assert found.arrays[1].chunks == ("c/0",)
 
 
+@pytest.mark.parametrize("attributes", [b'{"n5":"2.0.0"}', b"{}", b'{"axes":["x"],"a":1}'])
+def test_groups_of_n5_are_groups_and_keys_beside_their_arrays_are_of_none(tmp_path, attributes):
+    db = new(tmp_path)
+    db["g/attributes.json"] = attributes
+    spec = {"driver": "n5", "kvstore": db / "g/a/"}
+    ts.open(spec, create=True, dtype="int8", shape=[4]).result()[...] = 1
+    before = ts.ocdbt.versions(db).result()[0].generation
+    db["g/attributes.json"] = b'{"n5":"2.5.1"}'
+    db["g/0/0"] = b"no chunk"
+    db["broken/attributes.json"] = b'{"dimensions":'
+
+    found = ts.ocdbt.diff(before, db).result()
+
+    assert [(each.path, each.kind, each.what) for each in found.arrays] == [
+        ("broken", "array", "added"),
+        ("g", "group", "changed"),
+    ]
+    assert found.others == 1
+    assert str(found.arrays[1]) == "changed group /g: metadata"
+
+
 def test_two_versions_need_a_database():
     with pytest.raises(ts.SpecError, match="of which database"):
         ts.ocdbt.diff(1, 2)
+
+
+def deep(path, count=3000):
+    """A database whose tree has some hundred nodes."""
+    db = new(path, max_decoded_node_bytes=2000, max_inline_value_bytes=4)
+    store_all(db, {f"k{number:05}": b"value %d" % number for number in range(count)})
+    return db
+
+
+def store_all(db, values):
+    with ts.Transaction() as transaction:
+        staged = db.with_transaction(transaction)
+        for key, value in values.items():
+            staged[key] = value
+
+
+class TestFarAway:
+    def test_nodes_and_values_are_asked_for_many_at_a_time(self, tmp_path, monkeypatch):
+        db = deep(tmp_path)
+        changed = {f"k{number:05}": b"value %d" % (number & ~1) for number in range(0, 3000, 3)}
+        store_all(db, changed)
+        stores = far_away(monkeypatch)
+
+        found = ts.ocdbt.diff(2, tmp_path).result()
+
+        assert found.changed == 500
+        assert found.nodes > 300
+        assert sum(store.rounds for store in stores) < found.nodes / 6
+
+    @pytest.mark.parametrize("grown", [0, 6000])
+    @pytest.mark.parametrize("count", [1, 50])
+    def test_nothing_is_read_ahead_in_vain(self, tmp_path, monkeypatch, count, grown):
+        db = deep(tmp_path)
+        with ts.Transaction() as transaction:
+            staged = db.with_transaction(transaction)
+            for number in range(count):
+                staged[f"k{number * 7:05}"] = b"new"
+            for number in range(grown):  # by another level
+                staged[f"l{number:05}"] = b"value %d" % number
+        far_away(monkeypatch)
+        decoded = []
+
+        def counted(data, base, most):
+            decoded.append(data)
+            return decode_node(data, base, most)
+
+        monkeypatch.setattr(databases, "decode_node", counted)
+
+        found = ts.ocdbt.diff(2, tmp_path).result()
+
+        assert (found.changed, found.added) == (count, grown)
+        # Beside these, what is looked up to tell that there is no array.
+        assert len(decoded) <= found.nodes + 8
+
+    def test_a_side_that_is_near_does_not_hold_up_the_loop(self, tmp_path, monkeypatch):
+        deep(tmp_path / "near", 1000)
+        db = deep(tmp_path / "far", 1000)
+        db["k00500"] = b"value 5oo"
+        group = ts.Group.open(db / "g/", create=True).result()
+        group.create_array("a", dtype="int8", shape=[4]).result()[...] = 1
+        far_away(monkeypatch, "/far/")
+        threads = set()
+        read = FileReads.read
+
+        async def noted(self, key, *arguments, **options):
+            if "/near/" in key:
+                threads.add(threading.current_thread().name)
+            return await read(self, key, *arguments, **options)
+
+        monkeypatch.setattr(FileReads, "read", noted)
+
+        found = ts.ocdbt.diff(tmp_path / "near", tmp_path / "far").result()
+
+        assert (found.changed, [each.path for each in found.arrays]) == (1, ["g", "g/a"])
+        assert threads
+        assert not [name for name in threads if "loop" in name]

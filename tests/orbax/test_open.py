@@ -61,10 +61,34 @@ def test_processes_that_were_not_merged_have_each_but_a_part(tmp_path):
     root = write_tree(tmp_path / "ckpt", LAYOUTS["not merged"])
     (root / "ocdbt.process_1").rename(tmp_path / "away")
 
-    kernel = opened(root)["params"]["dense"]["kernel"].read().result()
+    found = opened(root)
 
-    assert opened(root).layout == ["union, zarr3"]
-    assert not np.array_equal(kernel, TREE["params"]["dense"]["kernel"])
+    assert found.layout == ["union, zarr3"]
+    np.testing.assert_array_equal(
+        found["params.dense.kernel"][:2].read().result(), TREE["params"]["dense"]["kernel"][:2]
+    )
+    with pytest.raises(ts.NotFoundError, match=r"params\.dense\..*/c/1"):
+        found.read().result()
+
+
+@pytest.mark.parametrize("layout", ["zarr", "zarr3", "ocdbt-zarr3"])
+@pytest.mark.parametrize("every_chunk", [True, False])
+def test_a_chunk_that_is_gone_was_lost_if_orbax_stored_all_of_them(tmp_path, layout, every_chunk):
+    root = write_tree(tmp_path / "ckpt", LAYOUTS[layout], SMALL)
+    said = json.loads((root / "_METADATA").read_text())
+    said["store_array_data_equal_to_fill_value"] = every_chunk
+    (root / "_METADATA").write_text(json.dumps(said))
+    array = opened(root)["w"]
+    store = array.kvstore
+    for key in store.list().result():
+        if not key.endswith((b"zarr.json", b".zarray")):
+            store.delete_range(ts.KvStore.KeyRange(key, key + b"\0")).result()
+
+    if every_chunk:
+        with pytest.raises(ts.NotFoundError, match="w/"):
+            opened(root).read().result()
+    else:
+        assert opened(root).read().result()["w"].tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("layout", ["zarr", "zarr3", "ocdbt-zarr", "ocdbt-zarr3", "not merged"])
@@ -183,7 +207,45 @@ class TestComposite:
         assert opened(root, item="state").names() == ["w"]
         assert opened(root, item="extra").read().result() == {"extra": {"a": [1, None]}}
         with pytest.raises(ts.DataLossError, match=r"params/_METADATA.* is no JSON"):
+            opened(root, item="params")
+
+    def test_what_is_damaged_does_not_hide_the_others(self, root):
+        (root / "params/_METADATA").write_text("damaged")
+        (root / "extra/metadata").write_text("{")
+
+        found = opened(root)
+
+        assert sorted(found.damaged) == ["extra", "params"]
+        assert found["state"]["w"].read().result().tolist() == [0, 1, 2]
+        assert_same(found.read(["state"]).result(), {"state": SMALL})
+        assert list(found.arrays(["state"]).result()) == ["state.w"]
+        for _ in range(2):
+            with pytest.raises(ts.DataLossError, match=r"params/_METADATA.* is no JSON"):
+                found["params"]
+        for refused in (found.read, found.arrays):
+            with pytest.raises(ts.DataLossError, match="is no JSON"):
+                refused().result()
+        with pytest.raises(ts.DataLossError, match="is no JSON"):
+            ts.orbax.save(found, "memory://copy/")
+        assert "params damaged: " in str(found.tree().result())
+        assert "damaged: " in found._repr_html_()
+
+    def test_nothing_is_sound(self, tmp_path):
+        root = mark(tmp_path / "ckpt")
+        write_tree(root / "state", tree=SMALL)
+        (root / "state/_METADATA").write_text("damaged")
+
+        with pytest.raises(ts.DataLossError, match=r"state/_METADATA"):
             opened(root)
+
+    def test_an_array_that_is_gone_is_named_in_the_picture(self, tmp_path):
+        root = write_tree(tmp_path / "ckpt", LAYOUTS["zarr3"], {**SMALL, "v": np.ones(2)})
+        (root / "w/zarr.json").unlink()
+
+        picture = str(opened(root).tree().result())
+
+        assert "v (2,) float64" in picture
+        assert "w damaged: " in picture
 
     def test_an_item_that_is_not_there(self, root):
         with pytest.raises(ts.NotFoundError, match='no item "weights"; it has extra, metadata'):
@@ -208,6 +270,84 @@ class TestComposite:
         assert opened(root).keys() == ["w"]
 
 
+class TestOwnFiles:
+    """What is stored of an item that is no tree: the files that Orbax's handlers give it."""
+
+    @staticmethod
+    def stored(root, files, **handlers):
+        mark(
+            root, item_handlers={name: f"orbax.handlers.{each}" for name, each in handlers.items()}
+        )
+        write_tree(root / "state", tree=SMALL)
+        for name, text in files.items():
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text(text)
+        return root
+
+    @pytest.mark.parametrize("name", ["data.json", "metadata", "metrics"])
+    def test_json(self, tmp_path, name):
+        root = self.stored(tmp_path / "ckpt", {f"metadata/{name}": '{"a": 1}'})
+        (root / "metadata/commit_success.txt").write_text("ok")
+
+        assert opened(root)["metadata"] == {"a": 1}
+        assert opened(root, item="metadata").read().result() == {"metadata": {"a": 1}}
+
+    def test_data_goes_before_older_names(self, tmp_path):
+        files = {"a/metadata": "1", "a/data.json": "2"}
+
+        assert opened(self.stored(tmp_path / "ckpt", files))["a"] == 2
+
+    def test_json_of_another_name(self, tmp_path):
+        files = {"a/mine.json": "[1]", "b/metrics.txt": "[2]", "c/notes.json": "[3]"}
+        root = self.stored(
+            tmp_path / "ckpt", files, a="JsonHandler", b="JsonCheckpointHandler", c="Notes"
+        )
+
+        found = opened(root)
+
+        assert (found.keys(), found["a"], found["b"]) == (["a", "b", "state"], [1], [2])
+        assert opened(root, item="a")["a"] == [1]
+
+    def test_json_alone(self, tmp_path):
+        mark(tmp_path / "ckpt", item_handlers="orbax.JsonCheckpointHandler")
+        (tmp_path / "ckpt/mine.json").write_text("[1]")
+
+        assert opened(tmp_path / "ckpt").read().result() == {"ckpt": [1]}
+
+    def test_a_text(self, tmp_path):
+        root = self.stored(tmp_path / "ckpt", {"config/proto.pbtxt": "rate: 0.5"})
+
+        assert opened(root)["config"] == "rate: 0.5"
+
+    def test_a_tree_whose_only_key_is_that_of_an_item(self, tmp_path):
+        root = write_tree(tmp_path / "ckpt", tree={"default": SMALL})
+
+        assert opened(root).names() == ["default.w"]
+
+
+class TestNoCheckpoints:
+    def test_arrays_and_groups_of_zarr(self, tmp_path):
+        group = ts.Group.open(tmp_path / "image", create=True).result()
+        for level in range(2):
+            group.create_array(f"{level}", dtype="int8", shape=[4]).result()
+        names = {"image": "zarr.json", "image/0": "zarr.json"}
+
+        for name, document in names.items():
+            with pytest.raises(ts.NotFoundError, match=rf"no Orbax checkpoint: it has {document}"):
+                opened(tmp_path / name)
+        with pytest.raises(ts.NotFoundError, match="no Orbax checkpoint found"):
+            opened(tmp_path)
+
+    def test_older_zarr(self, tmp_path):
+        ts.open(
+            {"driver": "zarr", "kvstore": (tmp_path / "a").as_uri()},
+            create=True, dtype="int8", shape=[4],
+        ).result()  # fmt: skip
+
+        with pytest.raises(ts.NotFoundError, match=r"it has \.zarray.*tspy info"):
+            opened(tmp_path / "a")
+
+
 class TestSteps:
     @pytest.fixture
     def root(self, tmp_path):
@@ -227,6 +367,12 @@ class TestSteps:
         ]  # fmt: skip
         (root / "20/commit_success.txt").write_text("ok")
         assert ts.orbax.steps(root).result()[-1].complete
+
+    def test_a_step_whose_own_document_is_damaged_is_incomplete(self, root):
+        (root / "10/_CHECKPOINT_METADATA").write_text("{")
+
+        assert opened(root).step == 5
+        assert not ts.orbax.steps(root).result()[2].complete
 
     def test_the_last_complete_one_is_opened(self, root):
         found = opened(root)

@@ -491,6 +491,48 @@ def test_a_body_elsewhere_stops_with_its_waiter():
     assert done == [0]
 
 
+def test_a_body_elsewhere_is_over_when_what_it_is_part_of_has_failed():
+    begun, go_on = threading.Event(), threading.Event()
+    over: list[int] = []
+
+    async def write():
+        begun.set()
+        go_on.wait()
+        over.append(1)
+
+    async def step(number):
+        if number == 0:
+            await within(False, True, write)
+        await asyncio.to_thread(begun.wait)
+        asyncio.get_running_loop().call_later(0.1, go_on.set)
+        raise KeyError(number)
+
+    with pytest.raises(KeyError):
+        start(False, lambda: fan_out(False, range(2), step, count=2, width=2)).result(60)
+    assert over == [1]
+
+
+def test_a_body_elsewhere_that_has_not_begun_never_does(monkeypatch):
+    waiting = []
+    monkeypatch.setattr(parts, "submit", waiting.append)
+    begun: list[int] = []
+
+    async def body():
+        begun.append(1)
+
+    async def both():
+        task = asyncio.ensure_future(within(False, True, body))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return task.cancelled()
+
+    assert start(False, both).result(60)
+    for run in waiting:
+        run()
+    assert not begun
+
+
 def test_what_is_set_aside_may_wait_for_computations():
     def wait():
         return [start(False, lambda: offload(False, on_worker)).result(60) for _ in range(3)]

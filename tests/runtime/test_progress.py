@@ -16,7 +16,7 @@ from tensorstore_py._runtime.progress import Bar, PlainLine, Progress, Reporter
 def test_a_fraction_and_a_line_of_it():
     progress = Progress(2**20, 4 * 2**20, 1, 4)
     assert progress.fraction == 0.25
-    assert str(progress) == "25%: 1.0 of 4.0 MiB, 1 of 4 chunks"
+    assert str(progress) == "25%: 1.0 MiB of 4.0 MiB, 1 of 4 chunks"
 
 
 def test_nothing_to_do_is_done():
@@ -244,15 +244,15 @@ def test_a_file_gets_a_line_and_no_escapes(monkeypatch):
     bar.close()
 
     (line,) = file.getvalue().splitlines()
-    assert line.startswith("copy: 100%: 10.0 of 10.0 MiB, 10 of 10 chunks, ")
-    assert "MiB/s" in line
+    assert line.startswith("copy: 100%: 10.0 MiB of 10.0 MiB, 10 of 10 chunks, ")
+    assert "B/s, in " in line
 
 
 def test_rate_and_time_left():
     line = PlainLine("copy", ts.Progress(0, 2**32, 0, 4))
 
     half = line.line(ts.Progress(2**31, 2**32, 2, 4), elapsed=3600 + 2)
-    assert half.endswith("2 of 4 chunks, 0.6 MiB/s, 1:00:02 left")
+    assert half.endswith("2 of 4 chunks, 582.2 KiB/s, 1:00:02 left")
     whole = line.line(ts.Progress(2**32, 2**32, 4, 4), elapsed=64)
     assert whole.endswith("4 of 4 chunks, 64.0 MiB/s, in 1:04")
 

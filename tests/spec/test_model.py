@@ -402,15 +402,24 @@ def shapes() -> Registry[object]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A package with one registering module and one that must not be imported."""
+    """A package with two registering modules, and one that its table does not have."""
     name = "sample_builtin_folder"
     package = tmp_path / name
     package.mkdir()
-    (package / "__init__.py").write_text("imports = []\nclasses = {}\n")
-    (package / "square.py").write_text(
-        f"import {name} as p\np.imports.append('square')\nclass Square: pass\n"
-        "p.registry.register('square', Square)\n"
+    (package / "__init__.py").write_text(
+        "imports = []\n"
+        "REGISTERED = {\n"
+        "    'square': {\n"
+        "        'shape': ('square',), 'shape alias': ('quad',), 'shape scheme': ('edged',),\n"
+        "    },\n"
+        "    'oval': {'shape': ('oval',), 'shape detecting': ('oval',), 'form': ('square',)},\n"
+        "}\n"
     )
+    for shape, others in (("square", "aliases=['quad'], schemes=['edged']"), ("oval", "")):
+        (package / f"{shape}.py").write_text(
+            f"import {name} as p\np.imports.append('{shape}')\nclass Shape: pass\n"
+            f"p.registry.register('{shape}', Shape, {others})\n"
+        )
     (package / "_private.py").write_text("raise AssertionError('imported')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield name
@@ -455,7 +464,7 @@ class TestRegistry:
         with pytest.raises(ValueError, match="registered already"):
             shapes.register("disc", second)
 
-    def test_the_folder_is_walked_once_and_only_when_needed(self, folder):
+    def test_a_module_of_a_folder_is_imported_when_its_name_is_asked_for(self, folder):
         registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
         registry.register("circle", type("Circle", (), {}))
         package = vars(import_module(folder))
@@ -463,12 +472,47 @@ class TestRegistry:
 
         registry.get("circle")
 
+        assert registry.has_scheme("edged")
         assert package["imports"] == []
 
-        registry.get("square")
-        assert registry.find("cube") is None
+        assert registry.get("quad") is registry.get("square") is registry.find_scheme("edged")
 
         assert package["imports"] == ["square"]
+
+        assert registry.find("cube") is None
+        assert registry.names() == ["circle", "oval", "square"]
+        assert registry.schemes() == ["edged"]
+        with pytest.raises(SpecError, match=r'did you mean "oval"\?'):
+            registry.get("ovel")
+
+        assert package["imports"] == ["square"]
+
+        assert [each.shape for each in registry.classes()] == ["circle", "oval", "square"]
+
+    def test_what_detects_its_format_is_imported_to_find_out(self, folder):
+        registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
+        package = vars(import_module(folder))
+        package["registry"] = registry
+
+        assert [each.shape for each in registry.detecting()] == ["oval"]
+        assert package["imports"] == ["oval"]
+
+    def test_a_scheme_imports_its_module(self, folder):
+        registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
+        package = vars(import_module(folder))
+        package["registry"] = registry
+
+        found = registry.find_scheme("edged")
+
+        assert found is registry.get("square")
+        assert package["imports"] == ["square"]
+
+    def test_nobody_takes_a_built_in_name_first(self, folder):
+        registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
+        vars(import_module(folder))["registry"] = registry
+
+        with pytest.raises(ValueError, match='shape "quad" is registered already'):
+            registry.register("round", type("Round", (), {}), aliases=["quad"])
 
     def test_guests_come_by_the_entry_point_group(self, monkeypatch, shapes, tmp_path):
         (tmp_path / "sample_guest.py").write_text(
@@ -483,13 +527,14 @@ class TestRegistry:
             return EntryPoints([entry])
 
         monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+        monkeypatch.setattr(module._guests, "are_loaded", False)
 
         shapes.find("anything")
         shapes.find("anything else")
 
         assert asked == ["tensorstore_py.plugins"]
         assert sys.modules.pop("sample_guest").loads == 1
-        module._guests_loaded.discard("sample_guest")
+        module._guests.loaded.discard("sample_guest")
 
     def test_codecs_are_apart_by_family(self):
         families: CodecRegistry[object] = CodecRegistry(folders=())

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from tensorstore_py.errors import SpecError
-from tensorstore_py.plugin.http import RetriesModel
 from tensorstore_py.plugin.kvstore import (
     ConcurrencyModel,
     Duration,
     NonNegativeInt,
     ResourceModel,
+    RetriesModel,
     context_resource,
     describe,
 )

@@ -122,6 +122,15 @@ class Grant:
                     await self._fetch()
         return None if self._token is None else self._token.text
 
+    async def described(self) -> str | None:
+        """Where the token comes from, in words; None: there is none. Errors as by `token`."""
+        if await self.token() is None:
+            return None
+        for name in ("GOOGLE_AUTH_TOKEN_FOR_TESTING", "GOOGLE_APPLICATION_CREDENTIALS"):
+            if os.environ.get(name):
+                return f"the environment ({name})"
+        return "google-auth (gcloud, or the machine's own service)"
+
     async def renew(self, refused_at: float) -> bool:
         """Get another token after one was refused.
 

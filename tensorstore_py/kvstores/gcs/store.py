@@ -69,6 +69,8 @@ from tensorstore_py.plugin.kvstore import (
     RetryPolicy,
     Semaphore,
     ServerCopy,
+    ServiceReport,
+    ServiceState,
     TimestampedStorageGeneration,
     encode_path,
     fan_out,
@@ -94,7 +96,7 @@ _LARGE: Final = 2**24
 _AT_ONCE: Final = 2**20
 
 
-class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore):
+class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, ServiceReport, KvStore):
     """Values in a bucket.
 
     Args:
@@ -126,6 +128,7 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
         self._now = (HttpTiming() if timing is None else timing).now
         self.identity = f"gcs:{bucket.service.address}/{bucket.name}"
         self._own_writes = OwnConditionalWrites(self.identity)
+        self._grant = grant
         signer = None if grant is None else GcsSigner(grant)
         self._client = HttpClient(
             slots=slots,
@@ -217,6 +220,16 @@ class GcsStore(CoalescedReads, PagedListing[dict[str, str]], ServerCopy, KvStore
         request = HttpRequest("GET", url, {}, action=action, key=prefix)
         response = await self._client.send(request, {200}, parse=_page)
         return cast(Page, response.parsed)
+
+    async def service_state(self, prefix: str) -> ServiceState:
+        """What the service says of itself; see the function `service_state`."""
+        grant = self._grant
+        credentials = None if grant is None else await grant.described()
+        url = self.bucket.listing({"maxResults": "1", "prefix": prefix})
+        request = HttpRequest("GET", url, {}, action="list", key=prefix)
+        response = await self._client.send(request, {200, 403})
+        date = response.date()
+        return ServiceState(credentials, None if date is None else date - response.time)
 
     # Writing.
 

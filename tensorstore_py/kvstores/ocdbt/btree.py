@@ -21,6 +21,7 @@ import numpy as np
 from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.ocdbt.columns import (
     LONGEST_KEY,
+    KeyColumn,
     Value,
     ValueColumn,
     read_few_keys,
@@ -116,8 +117,9 @@ class Leaf(NamedTuple):
 
     def find(self, key: bytes) -> Value | None:
         """The value of a key, or None."""
-        place = bisect_left(self.keys, key)
-        if place == len(self.keys) or self.keys[place] != key:
+        keys = self.keys
+        place = keys.locate(key) if isinstance(keys, KeyColumn) else bisect_left(keys, key)
+        if place == len(keys) or keys[place] != key:
             return None
         return self.values[place]
 

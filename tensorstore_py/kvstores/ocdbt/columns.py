@@ -8,6 +8,7 @@ Of a small node plain objects are made, since every use of an array costs as muc
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import add, lt
@@ -45,6 +46,8 @@ _INDIRECT: Final = 1
 #: all of them.
 _FEW: Final = 1000
 _LONG: Final = 64
+#: Of so many keys one is an object, once they are searched.
+_STEP: Final = 16
 
 
 class KeyColumn(Sequence[bytes]):
@@ -55,12 +58,13 @@ class KeyColumn(Sequence[bytes]):
         ends: where each ends, and before them where the first begins.
     """
 
-    __slots__ = ("_at", "_data", "_ends")
+    __slots__ = ("_at", "_data", "_ends", "_every")
 
     def __init__(self, data: bytes, ends: Column) -> None:
         self._data = data
         self._ends = ends
         self._at = ends.data  # gives plain numbers, and sooner
+        self._every: list[bytes] | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -96,6 +100,27 @@ class KeyColumn(Sequence[bytes]):
         starts = (ends[first:stop] + skipped).tolist() if skipped else ends[first:stop].tolist()
         stops = ends[first + 1 : stop + 1].tolist()
         return [data[start:end] for start, end in zip(starts, stops)]  # noqa: B905 - of one length
+
+    def locate(self, key: bytes) -> int:
+        """How many keys, which are ascending, are below that one."""
+        every = self._every
+        if every is None:
+            # Every so many keys as objects, made for the first search, which compares in C.
+            starts, stops = self._ends[:-1:_STEP].tolist(), self._ends[1::_STEP].tolist()
+            data = self._data
+            every = [data[start:end] for start, end in zip(starts, stops, strict=True)]
+            self._every = every
+        high = bisect_left(every, key) * _STEP
+        low = max(0, high - _STEP + 1)
+        high = min(high, len(self))
+        data, at = self._data, self._at
+        while low < high:
+            middle = (low + high) >> 1
+            if data[at[middle] : at[middle + 1]] < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

@@ -1,8 +1,9 @@
 """Reads of data files: parts that are wanted together and lie close together are one request.
 
 What many readers on the event loop ask for in the same moment, or within an interval, is gathered
-first; a reader that blocks its thread says by itself what it wants together. Each request answers
-its readers as soon as it is done. Data files never change, so all answers are of one version.
+first; a reader that blocks its thread says by itself what it wants together, and small values that
+are read one after the other are read ahead. Each request answers its readers as soon as it is done.
+Data files never change, so all answers are of one version.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from tensorstore_py.errors import DataLossError, OutOfRangeError, SpecError
+from tensorstore_py.errors import (
+    DataLossError,
+    OutOfRangeError,
+    SpecError,
+    TensorStoreError,
+)
+from tensorstore_py.kvstores.ocdbt.read_ahead import SMALL_BYTES, Block, ReadAhead, block_of
 from tensorstore_py.plugin.http import RangeGroup, coalesce
 from tensorstore_py.plugin.kvstore import (
     Buffer,
@@ -77,6 +84,7 @@ class DataReads(Forkable):
     def __init__(self, store: KvStore, coalescing: Coalescing = AS_USUAL) -> None:
         self._store = store
         self._coalescing = coalescing
+        self._ahead = ReadAhead()
         self.after_fork()
         super().__init__()
 
@@ -104,6 +112,27 @@ class DataReads(Forkable):
             loop.call_later(self._coalescing.interval_s, self._ask)
         self._asked.append(waiting)
         return await waiting.found
+
+    async def read_value(self, extent: Extent) -> Buffer:
+        """A part of a file, which may have been read ahead: the file itself may be gone since.
+
+        Raises:
+            DataLossError: as for `read`.
+        """
+        if not self._store.inline or extent.stop - extent.start > SMALL_BYTES:
+            return await self.read(extent)
+        ahead = self._ahead
+        block = block_of(extent.key, extent.start)
+        data = ahead.get(block)
+        if data is not None and extent.stop - block.start <= len(data):
+            return _copied(data, block, extent)
+        if not ahead.touch(block):
+            return await self._fetch(extent)
+        data = await self._fetch_block(block, extent.stop)
+        if data is None or extent.stop - block.start > len(data):
+            return await self._fetch(extent)  # which says what is wrong
+        ahead.keep(block, data)
+        return _copied(data, block, extent)
 
     async def read_several(self, extents: Sequence[Extent]) -> list[Buffer]:
         """Several parts of files.
@@ -177,6 +206,23 @@ class DataReads(Forkable):
             raise DataLossError(f"{self.describe(extent)}: {error}") from error
         return self._value(extent, result)
 
+    async def _fetch_block(self, block: Block, least: int) -> Buffer | None:
+        """A block, up to its end and to `least`, or to that of the file; None for any error."""
+        stop = max(block.stop, least)
+        try:
+            result = await self._store.read(block.key, ByteRange(block.start, stop))
+        except OutOfRangeError:
+            pass  # the file ends in this block
+        except (TensorStoreError, OSError):
+            return None
+        else:
+            return result.value if result.state == "value" else None
+        try:
+            result = await self._store.read(block.key, ByteRange(block.start))
+        except (TensorStoreError, OSError):
+            return None
+        return result.value if result.state == "value" else None
+
     async def _fetch_all(self, key: str, groups: Sequence[RangeGroup]) -> list[Buffer]:
         try:
             results = await read_ranges(self._store, key, [group.byte_range for group in groups])
@@ -210,6 +256,12 @@ def _part(value: Buffer, start: int, extent: Extent) -> Buffer:
     if extent.stop - extent.start == len(value):
         return value
     return memoryview(value)[extent.start - start : extent.stop - start]
+
+
+def _copied(data: Buffer, block: Block, extent: Extent) -> Buffer:
+    """A small part of a block, which stays no longer because of it."""
+    part = data[extent.start - block.start : extent.stop - block.start]
+    return part if isinstance(part, bytes) else bytes(part)
 
 
 def _share_out(

@@ -82,6 +82,9 @@ class Snapshot:
         generation: of the value that a commit replaces.
         time: when that was last known to be current, in s since 1970.
         numbers: of the numbered manifests that are there.
+
+    Attributes:
+        tree: the keys of the latest version.
     """
 
     def __init__(
@@ -95,6 +98,8 @@ class Snapshot:
         self.generation = generation
         self.time = time
         self.numbers = numbers
+        latest = None if manifest is None else manifest.latest
+        self.tree: Tree = EMPTY if latest is None else tree_of(latest)
 
     def follows(self, other: Snapshot) -> bool:
         """Whether it has later versions of the same database."""
@@ -102,12 +107,6 @@ class Snapshot:
         if mine is None or its is None or mine.config.uuid != its.config.uuid:
             return False
         return mine.latest is not None and (its.latest is None or mine.latest[:2] > its.latest[:2])
-
-    @property
-    def tree(self) -> Tree:
-        """Of the latest version."""
-        latest = None if self.manifest is None else self.manifest.latest
-        return EMPTY if latest is None else tree_of(latest)
 
 
 def tree_of(version: Version) -> Tree:
@@ -424,6 +423,20 @@ class Database:
             for number, part in zip(extents, values, strict=True):
                 found[number] = part
         return found
+
+    async def value_part(self, value: Value, byte_range: ByteRange) -> Buffer:
+        """A value, or a part of it; small ones in data files may be read ahead.
+
+        Raises:
+            OutOfRangeError, DataLossError: as for `bytes_of`.
+        """
+        if not isinstance(value, Reference):
+            start, stop = byte_range.resolve(len(value))
+            return value[start:stop]
+        start, stop = byte_range.resolve(value.length)
+        if start == stop:
+            return b""
+        return await self._reads.read_value(self._extent(value, start, stop))
 
     # ----------------------------------------------------------------------------------- versions
 

@@ -155,14 +155,19 @@ class OcdbtStore(
         tree, now = await self._tree(staleness_bound)
         value = await self._reader.find(tree, encode_key(key))
         generation = generation_of(value)
-        stamp = TimestampedStorageGeneration(generation, now)
+
+        def stamp() -> TimestampedStorageGeneration:
+            return TimestampedStorageGeneration(generation, now)
+
         if value is None:
-            return [ReadResult("missing", b"", stamp.copy()) for _ in ranges]
+            return [ReadResult("missing", b"", stamp()) for _ in ranges]
         if generation == if_not_equal or not holds(if_equal, generation):
-            return [ReadResult("unspecified", b"", stamp.copy()) for _ in ranges]
+            return [ReadResult("unspecified", b"", stamp()) for _ in ranges]
+        if len(ranges) == 1:
+            return [ReadResult("value", await self._database.value_part(value, ranges[0]), stamp())]
         wanted = [(value, byte_range) for byte_range in ranges]
         parts = await self._database.bytes_of_several(wanted)
-        return [ReadResult("value", part, stamp.copy()) for part in parts]
+        return [ReadResult("value", part, stamp()) for part in parts]
 
     async def read_values(self, keys: Sequence[str], room: memoryview) -> list[Buffer | None]:
         tree, _ = await self._tree(time.time())

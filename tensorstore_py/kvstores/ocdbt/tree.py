@@ -131,7 +131,7 @@ class TreeReader:
             wrong = f"has the height {node.height}, its parent says {height}"
         elif branch.shared > LONGEST_KEY:
             wrong = f"is about keys of more than {LONGEST_KEY} bytes"
-        elif branch.prefix + node.keys[0] < branch.key:
+        elif branch.key and branch.prefix + node.keys[0] < branch.key:
             wrong = "begins before its parent says"
         elif end and branch.prefix + node.keys[-1] >= end:
             wrong = "ends behind the beginning of the next one"

@@ -109,6 +109,14 @@ class S3Bucket:
         """How to name a key to a person."""
         return f'"{self._shown}/{key}"'
 
+    async def credentials_described(self) -> str | None:
+        """Where credentials come from, in words; None: requests are not signed.
+
+        Raises PermissionDeniedError: there are none where they should be.
+        """
+        await self.address()  # which knows the region that a role is asked for in
+        return await self._signer.described()
+
     async def address(self) -> Address:
         """Where the bucket is."""
         return self._address or await self._find()

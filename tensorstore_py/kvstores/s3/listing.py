@@ -33,6 +33,7 @@ __all__ = [
     "first_query",
     "next_query",
     "parse_page",
+    "parse_uploads",
 ]
 
 _ROOT: Final = "ListBucketResult"
@@ -106,6 +107,18 @@ def parse_page(body: Buffer) -> Page:
     if not token:
         raise DataLossError("the server listed a part and did not say how to go on")
     return Page(entries, token, prefixes)
+
+
+def parse_uploads(body: Buffer) -> list[str]:
+    """The keys of uploads in parts that were begun and not ended, of the first page.
+
+    Raises:
+        DataLossError: it is no listing of uploads.
+    """
+    root = parse_xml(body, "ListMultipartUploadsResult")
+    is_encoded = (root.findtext(named(root, "EncodingType")) or "").strip() == "url"
+    keys = [item.findtext(named(root, "Key")) for item in root.findall(named(root, "Upload"))]
+    return [_text(key, is_encoded) for key in keys if key is not None]
 
 
 def _text(text: str, is_encoded: bool) -> str:

@@ -299,6 +299,20 @@ class KeySource:
             self._keys = AwsKeys(frozen.access_key, frozen.secret_key, frozen.token)
         return self._keys
 
+    async def described(self) -> str | None:
+        """Where the keys come from, in words; None: requests are not signed. Errors as by `keys`.
+
+        What AWS's library found is told by its method, such as `shared-credentials-file`.
+        """
+        if await self.keys() is None:
+            return None
+        method = getattr(self._held, "method", None)
+        if isinstance(method, str):
+            return f"AWS's library ({method})"
+        if self._model.type == "static":
+            return 'the spec (type "static")'
+        return "the environment (AWS_ACCESS_KEY_ID)"
+
     async def renew(self, refused: AwsKeys | None) -> bool:
         """Look again, after `refused` was refused. Returns whether there are others now."""
         if self._model.type in ("anonymous", "static"):
@@ -400,6 +414,10 @@ class S3Signer(HttpSigner):
         self._used: AwsKeys | None = None
         self._renewed = 0.0
         self.region = region
+
+    async def described(self) -> str | None:
+        """Where the keys come from, see `KeySource.described`."""
+        return await shared_source(self._credentials, self.region).described()
 
     async def sign(self, request: HttpRequest, now: float) -> Mapping[str, str]:
         if self._source is None:

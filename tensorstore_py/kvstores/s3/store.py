@@ -7,10 +7,11 @@ are read together. What writes is in `writes`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Final, cast
 
-from tensorstore_py.errors import OutOfRangeError, SpecError
+from tensorstore_py.errors import DataLossError, OutOfRangeError, SpecError
 from tensorstore_py.kvstores.s3.address import encode
 from tensorstore_py.kvstores.s3.bucket import S3Bucket
 from tensorstore_py.kvstores.s3.dialect import XmlElement, error_code, etag_of, parse_xml
@@ -20,6 +21,7 @@ from tensorstore_py.kvstores.s3.listing import (
     first_query,
     next_query,
     parse_page,
+    parse_uploads,
 )
 from tensorstore_py.kvstores.s3.writes import S3Writes, stored_generation
 from tensorstore_py.plugin.http import (
@@ -34,7 +36,10 @@ from tensorstore_py.plugin.kvstore import (
     ByteRange,
     KeyRange,
     KvStore,
+    PartedWrite,
     ServerCopy,
+    ServiceReport,
+    ServiceState,
     TimestampedStorageGeneration,
 )
 
@@ -45,10 +50,12 @@ Keys = list[str]
 _LISTED: Final = frozenset({200})
 #: What a copy may be answered with.
 _COPIED: Final = frozenset({200, 400, 403, 404, 405, 501})
+#: What a question about uploads may be answered with, by servers that do not tell.
+_REPORTED: Final = frozenset({200, 400, 403, 405, 501})
 _LONGEST_KEY: Final = 1024
 
 
-class S3Store(EtagReads, PagedListing[str], ServerCopy, KvStore):
+class S3Store(EtagReads, PagedListing[str], ServerCopy, PartedWrite, ServiceReport, KvStore):
     """Values in a bucket.
 
     Args:
@@ -125,6 +132,17 @@ class S3Store(EtagReads, PagedListing[str], ServerCopy, KvStore):
             return await writes.put_if(key, value, if_equal)
         return await writes.delete(key) if value is None else await writes.put(key, value)
 
+    async def write_parts(
+        self,
+        key: str,
+        size: int,
+        load: Callable[[int, int], Awaitable[Buffer]],
+        part_bytes: int,
+    ) -> TimestampedStorageGeneration:
+        """In a multipart upload; see the function `write_parts`."""
+        _check_key(key)
+        return await self._writes.put_loaded(key, size, load, part_bytes)
+
     async def delete_range(self, key_range: KeyRange = ALL) -> None:
         """Delete the keys of a range, page by page while the next one is listed."""
         batches = BatchDeletes(self._bucket, self._writes.delete, self.width)
@@ -143,6 +161,21 @@ class S3Store(EtagReads, PagedListing[str], ServerCopy, KvStore):
         finally:
             if running is not None:
                 running.cancel()
+
+    async def service_state(self, prefix: str) -> ServiceState:
+        """What the service says of itself; see the function `service_state`."""
+        credentials = await self._bucket.credentials_described()
+        asked = f"encoding-type=url&max-uploads=1000&prefix={encode(prefix, '')}&uploads="
+        response = await self._bucket.send(
+            "GET", "", {}, _REPORTED, action="list unfinished uploads of", query=asked
+        )
+        date = response.date()
+        ahead = None if date is None else date - response.time
+        unfinished = None
+        if response.status == 200:
+            with suppress(DataLossError):  # a server that does not know the question
+                unfinished = parse_uploads(response.body)
+        return ServiceState(credentials, ahead, unfinished)
 
     async def copy_to(self, key: str, target: KvStore, target_key: str) -> bool:
         """Copy within the service; see the function `copy_value`."""

@@ -16,7 +16,7 @@ import enum
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
 from tensorstore_py.errors import (
@@ -134,16 +134,43 @@ LARGE_BYTES: Final = 2**27
 PART_BYTES: Final = 2**25
 #: S3's.
 _MOST_PARTS: Final = 10_000
+_LEAST_PART_BYTES: Final = 5 * 2**20
 _WIDTH: Final = 8
+#: Of parts that are made when they are sent, so that one is sent while the next one is made.
+_LOADED_WIDTH: Final = 2
 _DONE: Final = frozenset({200})
 _DISCARDED: Final = frozenset({200, 204, 404})
 _ABORT_S: Final = 10.0
 
 
+class Content(NamedTuple):
+    """What is sent in parts.
+
+    Attributes:
+        size: of all of it, in bytes.
+        load: gives the bytes from the first up to the second number.
+        width: how many parts may be in memory at a time.
+    """
+
+    size: int
+    load: Callable[[int, int], Awaitable[Buffer]]
+    width: int
+
+    @classmethod
+    def of(cls, body: Buffer) -> Content:
+        """A value that is in memory, of which parts are views."""
+        view = memoryview(body)
+
+        async def load(start: int, stop: int) -> Buffer:
+            return view[start:stop]
+
+        return cls(len(view), load, _WIDTH)
+
+
 async def put_parts(
     bucket: S3Bucket,
     key: str,
-    body: Buffer,
+    content: Content,
     headers: Mapping[str, str],
     conditions: Mapping[str, str],
     expected: frozenset[int],
@@ -155,16 +182,15 @@ async def put_parts(
     The first request has the value's `headers`, the last one the `conditions`; `expected` are the
     statuses of that which the caller deals with.
     """
-    size = max(part_bytes, -(-len(body) // _MOST_PARTS))
+    size = max(part_bytes, -(-content.size // _MOST_PARTS))
     response = await bucket.send(
         "POST", key, headers, _DONE, action="write", query="uploads=", parse=_begun
     )
     upload = f"uploadId={encode(str(response.parsed), '')}"
-    view = memoryview(body)
-    etags = [""] * -(-len(body) // size)
+    etags = [""] * -(-content.size // size)
 
     async def send(number: int) -> None:
-        part = view[number * size : (number + 1) * size]
+        part = await content.load(number * size, min((number + 1) * size, content.size))
         query = f"partNumber={number + 1}&{upload}"
         sent = await bucket.send(
             "PUT", key, {}, _DONE, action="write", query=query, body=part, parse=_part_etag
@@ -172,7 +198,7 @@ async def put_parts(
         etags[number] = str(sent.parsed)
 
     try:
-        await fan_out(False, range(len(etags)), send, count=len(etags), width=_WIDTH)
+        await fan_out(False, range(len(etags)), send, count=len(etags), width=content.width)
         response = await bucket.send(
             "POST",
             key,
@@ -309,6 +335,30 @@ class S3Writes:
         response = await self._send(key, _flat(value), {})
         return await self._stored(key, response)
 
+    async def put_loaded(
+        self, key: str, size: int, load: Callable[[int, int], Awaitable[Buffer]], part_bytes: int
+    ) -> TimestampedStorageGeneration:
+        """Write a value whose parts are made when they are sent, whatever is there."""
+        if size <= part_bytes:
+            return await self.put(key, await load(0, size))
+
+        async def resolve_ambiguous() -> HttpResponse | None:
+            found = await self.look(key)
+            return found if found.headers.get(_MARK) == mark.text else None
+
+        mark = _Mark({})
+        response = await put_parts(
+            self._bucket,
+            key,
+            Content(size, load, _LOADED_WIDTH),
+            {_MARK: mark.text},
+            {},
+            _WRITTEN,
+            resolve_ambiguous,
+            max(part_bytes, _LEAST_PART_BYTES),
+        )
+        return await self._stored(key, response)
+
     async def delete(self, key: str) -> TimestampedStorageGeneration:
         """Delete a key, whatever is there."""
         response = await self._bucket.send("DELETE", key, {}, _DELETED, action="delete")
@@ -400,7 +450,7 @@ class S3Writes:
             response = await put_parts(
                 self._bucket,
                 key,
-                body,
+                Content.of(body),
                 {_MARK: mark.text},
                 conditions,
                 expected,

@@ -338,6 +338,91 @@ class TestCoalescing:
             assert name in str(raised.value)
 
 
+class TestReadAhead:
+    """Small values that are read one after the other by who blocks a thread."""
+
+    def test_neighbours_come_by_blocks(self, base):
+        values = filled(count=2000, size=100)
+        kv = database()
+        kv.list().result()
+        base.reset()
+
+        for key, value in values.items():
+            assert kv.read(key, staleness_bound=0).result().value == value
+
+        assert data_reads(base) <= 10
+
+    def test_in_any_order_each_block_is_read_once(self, base):
+        values = filled(count=4000, size=100)
+        kv = database()
+        kv.list().result()
+        (name,) = [key for key in base.writes if "/d/" in key]
+        blocks = -(-len(drive(base, lambda: base.read(name)).value) // 65536)
+        base.reset()
+        keys = list(values)
+        random.Random(1).shuffle(keys)
+
+        found = {key: kv.read(key, staleness_bound=0).result().value for key in keys}
+
+        assert found == values
+        assert data_reads(base) <= 3 * blocks
+
+    def test_values_here_and_there_are_read_as_they_are(self, base):
+        # 100 kB lie between two of them.
+        values = filled(count=40, size=100_000)
+        kv = database()
+        kv.list().result()
+        base.reset()
+
+        for key in list(values)[::2]:
+            part = kv.read(key, byte_range=slice(5, 25), staleness_bound=0).result().value
+            assert part == values[key][5:25]
+
+        assert base.bytes_read.total() == 20 * 20
+
+    def test_what_many_small_values_and_large_ones_are_made_of(self, base):
+        # Values that reach over the end of a block, into the next one and to the end of a file.
+        source = random.Random(2)
+        sizes = [source.choice([4, 700, 8000, 8192, 8193, 70_000]) for _ in range(300)]
+        kv = database(config={"max_inline_value_bytes": 0})
+        values = {f"{number:03d}": source.randbytes(size) for number, size in enumerate(sizes)}
+        with ts.Transaction() as transaction:
+            staged = kv.with_transaction(transaction)
+            for key, value in values.items():
+                staged[key] = value
+        kv = database()
+
+        for _ in range(2):
+            for key, value in values.items():
+                assert kv.read(key).result().value == value
+
+    def test_a_new_version_is_seen(self, base):
+        values = filled(count=100, size=100)
+        kv = database()
+        for key in values:
+            assert kv[key] == values[key]
+
+        database()["k00050"] = b"another value"
+
+        assert kv["k00050"] == b"another value"
+        assert kv["k00051"] == values["k00051"]
+
+    def test_a_file_that_ends_too_early_is_named(self, base):
+        values = filled(count=100, size=100)
+        kv = database()
+        kv.list().result()
+        (name,) = [key for key in base.writes if "/d/" in key]
+        whole = drive(base, lambda: base.read(name)).value
+        drive(base, lambda: base.write(name, bytes(whole)[:5000]))
+
+        there = list(values)[:40]
+        assert [kv[key] for key in there] == [values[key] for key in there]
+        for key in list(values)[60:]:
+            with pytest.raises(DataLossError, match=f"{name}.*the file is shorter"):
+                kv[key]
+        assert [kv[key] for key in there] == [values[key] for key in there]
+
+
 @both_modes
 def test_a_listing_loads_each_node_once_and_keeps_to_its_range(monkeypatch):
     values = filled()
