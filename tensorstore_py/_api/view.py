@@ -10,6 +10,7 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from tensorstore_py._display.public_name import public
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Server(Protocol):
     def wait(self) -> None: ...
 
 
+@public
 class View:
     """A page in a browser that shows an array or a group, made by `store.view()`.
 
