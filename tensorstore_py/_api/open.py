@@ -123,7 +123,7 @@ class _Opening(Paced):
         able: tuple[bool, bool],
         life: Lifetime,
     ) -> None:
-        super().__init__(_pace(type(model)))
+        super().__init__(_pace(type(model), model.open_mode().create))
         self._model = model
         self._transaction = transaction
         self._asked = asked
@@ -141,8 +141,8 @@ class _Opening(Paced):
 
 
 @cache
-def _pace(_: type[DriverSpec]) -> GrainEstimate:
-    """How long it takes to open what has such a spec."""
+def _pace(*_: object) -> GrainEstimate:
+    """How long it takes to open arrays of one kind: specs of one class that may create or not."""
     return GrainEstimate()
 
 
