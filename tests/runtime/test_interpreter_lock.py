@@ -126,7 +126,7 @@ class TestGrainEstimate:
 
     @pytest.mark.parametrize("waited", [0.0, 1.0])
     def test_of_operations_of_a_kind_one_of_eight_is_measured(self, clock, grain, waited):
-        class Operation(Paced):
+        class Operation(Paced[int]):
             async def work(self):
                 clock.spend(1e-6, waited)
                 return 7
