@@ -7,6 +7,7 @@ The floors of the house, each importing only from those below (see docs/design.m
 
     cli | testing                          the command line; door 3, for test authors
     _jobs                                  job files: their schema, plans and runs
+    _viewer                                the page that shows arrays
     _serving                               HTTP servers of this process
     multiscale | ocdbt | orbax             OME-Zarr images; databases; checkpoints
     zarr | typing                          zarr-python's names; specs' types

@@ -8,7 +8,7 @@ const KEYS: [keys: string, what: string][] = [
   ["1", "a pixel of the screen for each element"],
   ["[ ]", "back and on along the slider that is marked; { } ten at once"],
   ["d", "mark the next slider"],
-  ["x", "change rows and columns"],
+  ["x", "swap rows and columns"],
   ["c", "next colour map"],
   ["i", "invert colours"],
   ["a", "contrast from what is seen"],
@@ -16,13 +16,18 @@ const KEYS: [keys: string, what: string][] = [
   ["m", "which chunks are stored, and how large"],
   ["t", "values as a table"],
   ["r", "try again what could not be read"],
-  ["b, p", "show or hide the tree; the settings"],
+  ["b", "show or hide the tree"],
+  ["p", "show or hide the settings"],
   ["?", "this"],
 ];
 
 export function Help({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const closer = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+    closer.current?.focus();
+  }, []);
   return (
     <dialog ref={dialog} class="help" aria-label="Keys" onClose={close} onClick={(event) => event.target === dialog.current && close()}>
       <h2>Keys</h2>
@@ -32,7 +37,7 @@ export function Help({ close }: { close: () => void }) {
         in another tab. What is no number is pink, infinities are orange and blue.
       </p>
       <p class="small faint"><a href="LICENSES.txt" target="_blank" rel="noopener">Licences of what this page is built of</a></p>
-      <button type="button" onClick={close}>Close</button>
+      <button type="button" ref={closer} onClick={close}>Close</button>
     </dialog>
   );
 }
