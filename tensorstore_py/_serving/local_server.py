@@ -11,16 +11,17 @@ shows the token; a handler whose client has gone away is cancelled.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import logging
 import secrets
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fork import epoch, on_fork
 from tensorstore_py._runtime.future import Promise
-from tensorstore_py._runtime.loop import on_loop_end
 from tensorstore_py._serving.guard import Guard, is_loopback
 from tensorstore_py.errors import (
     NotFoundError,
@@ -270,10 +271,16 @@ def failure(status: int, reason: str) -> web.Response:
     return web.json_response(document, status=status, dumps=json.dumps)
 
 
-async def _stop_all() -> None:
-    for server in list(_running):
-        await server._cleanup()
+def _close_all() -> None:
+    """Close what still runs when the process ends, while the loop runs that it needs for that."""
+
+    async def body() -> None:
+        await asyncio.gather(*(server._cleanup() for server in list(_running)))
+
+    if _running:
+        with suppress(Exception):  # there is nobody left to tell
+            start(False, body).result(timeout=2 * _GRACE_S)
 
 
-on_loop_end(_stop_all)
+atexit.register(_close_all)  # what was registered before, as the end of the loop, comes after it
 on_fork(_running.clear)

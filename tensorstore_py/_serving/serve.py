@@ -69,6 +69,7 @@ def serve(
         array([1, 2, 3], dtype=uint8)
         >>> server.close()
     """
+    import_module("tensorstore_py._serving.local_server")  # which says what to install
     server: Any = import_module("tensorstore_py._serving.server")
     started: Future[Server] = server.start_server(
         source,

@@ -120,7 +120,7 @@ async def find_tree(given: object, context: Context) -> ServedTree:
     """
     if isinstance(given, Checkpoint):
         given = await given.arrays()
-    if not isinstance(given, Mapping) or "driver" in given:
+    if not isinstance(given, Mapping) or isinstance(given.get("driver"), str):
         return await _found(given, context)
     trees = {normalised(str(path)): await find_tree(each, context) for path, each in given.items()}
     if not trees:
@@ -158,11 +158,14 @@ async def _found(given: object, context: Context) -> ServedTree:
     try:
         array = await open_array(given, read=True, context=context)
     except NotFoundError:
-        with suppress(NotFoundError, SpecError, UnsupportedError):
-            return await find_tree(await open_checkpoint(given, context=context), context)
-        if not isinstance(given, KvStore):
+        tree = ServedTree({}, {}, None, {})
+        with suppress(TensorStoreError):  # it is none, or not only
+            tree = await find_tree(await open_checkpoint(given, context=context), context)
+        if isinstance(given, KvStore):
+            return tree._replace(stored=StoredKeys.of((given.spec().model, given.store)))
+        if not tree.arrays:
             raise
-        return ServedTree({}, {}, StoredKeys.of((given.spec().model, given.store)), {})
+        return tree
     return await _at_end(source_end(array, context))
 
 

@@ -15,7 +15,7 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._serving.serve import serve
 from tensorstore_py._spec.context import Context
 from tensorstore_py.cli.exit_codes import DONE
-from tensorstore_py.cli.found import Target, add_target, arrays, find
+from tensorstore_py.cli.found import Target, add_target, entries, find
 from tensorstore_py.cli.output import add_json, examples, printable, to_json, tried
 from tensorstore_py.errors import UnsupportedError
 
@@ -95,8 +95,19 @@ def _open(asked: Target, context: Context, *, keys: bool) -> object:
     found = find(asked, context)
     if keys or not isinstance(found, KvStore):
         return found
-    inside = {each.name: each.found for each in arrays(found) if each.kind == "array"}
-    return inside or found
+    return _inside(found) or found
+
+
+def _inside(directory: KvStore) -> dict[str, object]:
+    """The arrays and groups in a directory that is no group, and in those in it."""
+    found: dict[str, object] = {}
+    for each in entries(directory):
+        if isinstance(each.found, KvStore):
+            below = _inside(each.found)
+            found.update({each.name: below} if below else {})
+        elif each.found is not None:
+            found[each.name] = each.found
+    return found
 
 
 def _problems(server: Server, asked: Sequence[str]) -> Iterator[str]:

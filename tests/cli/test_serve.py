@@ -78,10 +78,15 @@ def test_a_selection_is_served_until_it_is_interrupted(place):
     assert told["problems"] == ""
 
 
-def test_several_places_and_a_directory_of_arrays(place):
-    with serving(place, place.parent, "--as", "zarr2") as told:
+def test_several_places_and_a_directory_of_arrays_and_groups(place):
+    folder = place.parent
+    group = ts.Group.open(folder / "more" / "g.zarr", create=True, attributes={"k": 1}).result()
+    group.create_array("b", dtype="uint16", shape=DATA.shape).result().write(DATA).result()
+    with serving(place, folder, "--as", "zarr2") as told:
         assert list(told["urls"]) == ["zarr2"]
-        assert told["arrays"] == ["a.n5", f"{place.parent.name}/a.n5"]
+        assert told["arrays"] == ["a.n5", f"{folder.name}/a.n5", f"{folder.name}/more/g.zarr/b"]
+        found = zarr.open_group(told["urls"]["zarr2"] + f"{folder.name}/more/g.zarr", mode="r")
+        assert found.attrs["k"] == 1
         for path in told["arrays"]:
             np.testing.assert_array_equal(read(told["urls"]["zarr2"] + path), DATA)
 

@@ -265,10 +265,10 @@ def test_that_aiohttp_is_missing_is_said():
     out = run_script("""
         import sys
         sys.modules["aiohttp"] = None
-        from tests.internals import local_server
+        import tensorstore_py as ts
         try:
-            local_server()
-        except NotImplementedError as error:
+            ts.serve("memory://")
+        except ts.UnsupportedError as error:
             print(error)
     """)
 

@@ -271,8 +271,13 @@ def test_a_checkpoint_is_served_by_the_names_of_its_arrays(tmp_path):
     for given in (tmp_path / "checkpoint", ts.orbax.open(tmp_path / "checkpoint").result()):
         with ts.serve(given).result() as server:
             assert server.arrays == ["params.w"]
+            assert list(server.urls) == ["zarr3", "zarr2", "precomputed"]
             found = by_zarr(server.urls["zarr2"] + "params.w")
             np.testing.assert_array_equal(found, tree["params"]["w"])
+    keys = ts.KvStore.open(f"{(tmp_path / 'checkpoint').as_uri()}/").result()
+    with ts.serve(keys).result() as server:
+        assert server.arrays == ["params.w"]
+        assert get(server.urls["stored"] + "_METADATA")[2] == keys["_METADATA"]
 
 
 def test_keys_alone_are_served():
