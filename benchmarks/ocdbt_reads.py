@@ -16,6 +16,7 @@ Linux only, where the kernel says what is resident.
 import argparse
 import importlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -406,6 +407,7 @@ def print_restores(directory: Path, sizes: Sizes, only: str) -> None:
         if only not in name:
             continue
         make_restored(directory, sizes, kind)
+        os.sync()  # or the first one would be read while all that was made is still being written
         pairs = []
         for number in range(1 + max(2, sizes.rounds // 3)):
             order = MODULES if number % 2 else MODULES[::-1]

@@ -12,9 +12,10 @@ from tensorstore_py._api import blockwise, transfer
 from tensorstore_py._chunked import modify, read
 from tensorstore_py._interface import overlay
 from tensorstore_py._net.pool import close_pool
+from tensorstore_py._plan import call, homes, steps
 from tensorstore_py._runtime import executors, fan_out
 from tensorstore_py._runtime.limiters import RateLimiter, _Ledger
-from tensorstore_py._spec import registry
+from tensorstore_py._spec import codec_spec, registry
 
 __all__ = [
     "RateLimiter",
@@ -24,6 +25,8 @@ __all__ = [
     "leave_to_callers",
     "local_server",
     "looks_for_packages_again",
+    "operations",
+    "registries",
     "set_block_bytes",
     "set_group_bytes",
     "set_transfer_piece_bytes",
@@ -114,3 +117,33 @@ def looks_for_packages_again(monkeypatch, family):
     monkeypatch.setattr(registry._guests, "are_loaded", False)
     found = (registry.codecs[family], registry.chunk_key_encodings, registry.chunk_grids)
     return [each._classes for each in found]
+
+
+def registries():
+    """Every registry of what plug-ins are, with all that is built in."""
+    found = [
+        registry.chunk_grids,
+        registry.chunk_key_encodings,
+        registry.drivers,
+        registry.hierarchy_formats,
+        registry.kvstores,
+        registry.resources,
+        codec_spec.codec_specs,
+        *(registry.codecs[family] for family in ("n5", "zarr", "zarr3")),
+    ]
+    for each in found:
+        each.discover()
+    return found
+
+
+def operations():
+    """Two pairs, of calls and of kinds of steps.
+
+    Returns:
+        For each, the modules that register them, and the modules that a table says.
+    """
+    functions = call.registered_functions()
+    homes.load(homes.STEPS, *homes.STEPS)
+    calls = {name: function.__module__ for name, function in functions.items()}
+    kinds = {kind: opener.__module__ for kind, (opener, _) in steps._openers.items()}
+    return (calls, homes.CALLS), (kinds, homes.STEPS)

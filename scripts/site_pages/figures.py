@@ -50,7 +50,7 @@ def inlined(markdown: str, folder: Path) -> str:
 
     def replaced(image: re.Match[str]) -> str:
         picture = _STYLE.sub("", (folder / image[2]).read_text(encoding="utf-8")).strip()
-        named = picture.replace('role="img"', f'role="img" aria-label="{html.escape(image[1])}"', 1)
+        named = picture.replace("<svg", f'<svg role="img" aria-label="{html.escape(image[1])}"', 1)
         return f'<div class="figure">{named}</div>'
 
     return _IMAGE.sub(replaced, markdown)

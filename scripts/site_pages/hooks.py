@@ -29,6 +29,8 @@ __all__ = ["on_config", "on_files", "on_page_markdown"]
 _PROMPTS: Final = re.compile(r"^( *```)python( *\n *>>> )", re.MULTILINE)
 #: Stands where the site shows a table of another page: what is measured is written down once.
 _TABLE: Final = re.compile(r"<!-- the table below \"(.+)\" of (\S+) -->")
+#: How doctest writes a line without anything on it.
+_BLANK: Final = re.compile(r"(?<=\n)<BLANKLINE>(?=\n)")
 _ROW: Final = re.compile(r"^ *\|.*\|$", re.MULTILINE)
 _CODE: Final = re.compile(r"(`+)(.+?)\1")
 _CHOICES: Final = re.compile(r"^\[[^]]*\]\([^)]*\) · .*$", re.MULTILINE)
@@ -111,6 +113,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     markdown = _TABLE.sub(lambda mark: _table(mark[2], mark[1], path), markdown)
     markdown = inlined(markdown, ROOT / "docs" / Path(path).parent)
     markdown = outside_of_code(markdown, lambda text: with_references(_ROW.sub(_unescaped, text)))
+    markdown = _BLANK.sub("", markdown)
     return drawn(_PROMPTS.sub(r"\1pycon\2", markdown))
 
 

@@ -57,6 +57,6 @@ def picture(width: float, height: float, parts: list[str]) -> str:
         'markerHeight="8" orient="auto"><polygon points="0,0.5 8,4 0,7.5"/></marker></defs>'
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:g} {height:g}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}">{head}{"".join(parts)}</svg>'
     )

@@ -109,7 +109,7 @@ def open(  # TensorStore's name
     return begin(model.inline, body, within, changes=True, batch=batch)
 
 
-class _Opening(Paced):
+class _Opening(Paced[TensorStore]):
     """One `open`; thousands of them may wait to be begun."""
 
     __slots__ = ("_able", "_asked", "_life", "_model", "_transaction")
@@ -122,7 +122,7 @@ class _Opening(Paced):
         able: tuple[bool, bool],
         life: Lifetime,
     ) -> None:
-        super().__init__(_pace(type(model)))
+        super().__init__(_pace(type(model), model.open_mode().create, model.inline))
         self._model = model
         self._transaction = transaction
         self._asked = asked
@@ -140,8 +140,8 @@ class _Opening(Paced):
 
 
 @cache
-def _pace(_: type[DriverSpec]) -> GrainEstimate:
-    """How long it takes to open what has such a spec."""
+def _pace(*_: object) -> GrainEstimate:
+    """How long it takes to open arrays of a kind: a class of specs, whether they create, a mode."""
     return GrainEstimate()
 
 

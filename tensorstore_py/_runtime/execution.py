@@ -126,7 +126,7 @@ class PendingBody(ABC):
         """It will never begin: its Future was cancelled before."""
 
 
-class Paced(PendingBody):
+class Paced(PendingBody, Generic[T]):
     """A body of a kind of which the last ones tell whether it is short.
 
     Args:
@@ -142,7 +142,7 @@ class Paced(PendingBody):
     def short(self) -> bool:
         return self._pace.short
 
-    async def __call__(self) -> object:
+    async def __call__(self) -> T:
         pace = self._pace
         if not pace.samples():
             return await self.work()
@@ -152,7 +152,7 @@ class Paced(PendingBody):
         return result
 
     @abstractmethod
-    async def work(self) -> object:
+    async def work(self) -> T:
         """What it does."""
 
     def withdraw(self) -> None:

@@ -63,7 +63,8 @@ _SWITCHES = 8.0
 _FIRST_PIECES = 2
 _MORE_PIECES = 8
 
-#: One of so many operations is measured: the clocks of threads are slow.
+#: Once it is known how long they take, one of so many operations is measured: clocks of threads
+#: are slow.
 _SAMPLE = 8
 
 _BOUTS = 6
@@ -133,11 +134,12 @@ class GrainEstimate:
         short: whether they are better done by one thread, which also finds out.
     """
 
-    __slots__ = ("_computed", "_left", "_passed", "_skipped", "short")
+    __slots__ = ("_computed", "_every", "_left", "_passed", "_skipped", "short")
 
     def __init__(self) -> None:
         self.short = interpreter_lock()
-        self._skipped = _SAMPLE
+        self._skipped = 0
+        self._every = 1
         self._forget(_FIRST_PIECES)
 
     def _forget(self, until: int) -> None:
@@ -147,7 +149,7 @@ class GrainEstimate:
     def samples(self) -> bool:
         """Whether the next piece is to be measured, where each is an operation of its own."""
         self._skipped += 1  # about
-        if self._skipped < _SAMPLE:
+        if self._skipped < self._every:
             return False
         self._skipped = 0
         return True
@@ -163,6 +165,7 @@ class GrainEstimate:
         self._left -= 1  # about
         if self._left <= 0:
             switches_s = _SWITCHES * switch_cost_s()
+            self._every = _SAMPLE
             self.short = self._computed < switches_s and self._passed < 2 * switches_s
             self._forget(_MORE_PIECES)
 

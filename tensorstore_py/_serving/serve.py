@@ -36,9 +36,9 @@ def serve(
     It serves until it is closed, or the process ends.
 
     Args:
-        source: an open array or a view of one, a group, an image of `ts.multiscale`, a `KvStore`,
-            whatever `ts.open` or `ts.Group.open` opens; or a dict of such by path, which are served
-            together.
+        source: an open array or a view of one, a group, an image of `ts.multiscale`, a
+            checkpoint of `ts.orbax`, a `KvStore`, or whatever one of these is opened from; or a
+            dict of such by path, which are served together.
         formats: some of `"zarr3"`, `"zarr2"`, `"precomputed"` and `"stored"` (the keys of the store
             as they are); by default all that can express it.
         host: the address to listen on; by default only programs of this machine reach it.

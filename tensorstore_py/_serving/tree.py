@@ -8,6 +8,7 @@ its own unless they are too large for an answer. What cannot be opened is left o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -39,6 +40,8 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 from tensorstore_py.multiscale.image import Multiscale
+from tensorstore_py.orbax.checkpoint import Checkpoint
+from tensorstore_py.orbax.opening import open as open_checkpoint
 
 if TYPE_CHECKING:
     from tensorstore_py._conversion.endpoints import SourceEndpoint
@@ -115,6 +118,8 @@ async def find_tree(given: object, context: Context) -> ServedTree:
         NotFoundError: nothing is there.
         TensorStoreError: why it could not be opened.
     """
+    if isinstance(given, Checkpoint):
+        given = await given.arrays()
     if not isinstance(given, Mapping) or "driver" in given:
         return await _found(given, context)
     trees = {normalised(str(path)): await find_tree(each, context) for path, each in given.items()}
@@ -153,6 +158,8 @@ async def _found(given: object, context: Context) -> ServedTree:
     try:
         array = await open_array(given, read=True, context=context)
     except NotFoundError:
+        with suppress(NotFoundError, SpecError, UnsupportedError):
+            return await find_tree(await open_checkpoint(given, context=context), context)
         if not isinstance(given, KvStore):
             raise
         return ServedTree({}, {}, StoredKeys.of((given.spec().model, given.store)), {})

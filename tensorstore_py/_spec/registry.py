@@ -170,18 +170,20 @@ class Registry(Generic[C]):
             aliases: further names that are accepted and never printed.
             schemes: URL schemes that the class understands.
 
-        Raises ValueError: another class has one of the names already.
+        Raises ValueError: another class has one of the names already. A class that is defined
+        again takes the place of its former self.
         """
         for key in (name, *aliases):
             taken = self._registered(key)
             home = self._home(key)
             if taken is None and home is not None and not cls.__module__.startswith(home):
                 taken = self._known(key)
-            if taken is not None and taken is not cls:
+            if taken is not None and not _is_again(cls, taken):
                 raise ValueError(f'{self.kind} "{key}" is registered already, by {taken!r}')
         if self.tag not in cls.__dict__:
             setattr(cls, self.tag, name)
         self._classes[name] = cls
+        self.parsed.clear()
         self._aliases.update(dict.fromkeys(aliases, name))
         self._schemes.update(dict.fromkeys(schemes, cls))
 
@@ -358,6 +360,14 @@ class CodecRegistry(Generic[C]):
     def families(self) -> list[str]:
         """Every family that has a registry, sorted."""
         return sorted(self._families)
+
+
+def _is_again(cls: type[object], known: type[object]) -> bool:
+    """Whether it is the same class, whose module or cell of a notebook runs once more.
+
+    An import that a signal interrupts is done again from its beginning.
+    """
+    return (cls.__module__, cls.__qualname__) == (known.__module__, known.__qualname__)
 
 
 def _table(folder: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:

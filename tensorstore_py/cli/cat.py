@@ -72,13 +72,24 @@ def _format(options: argparse.Namespace) -> str | None:
         return str(options.format or "json")
     if options.output is None:
         return "text"
-    suffix = options.output.suffix.lower().lstrip(".")
+    return _suffix_format(options.output)
+
+
+def _suffix_format(file: Path) -> str | None:
+    """The format that the suffix of a file says; None: it says none."""
+    suffix = file.suffix.lower().lstrip(".")
     return {"txt": "text"}.get(suffix, suffix if suffix in FORMATS else None)
 
 
 def _problem(options: argparse.Namespace, form: str | None) -> str:
     if options.json and options.format not in (None, "json"):
         return f"--json and --format {options.format} exclude each other"
+    suffix = "" if options.output is None else _suffix_format(options.output)
+    if options.format and suffix and suffix != options.format:
+        return (
+            f"{options.output} is named as {suffix}, and --format is {options.format}; "
+            "drop --format, or name the file otherwise"
+        )
     if form is None:
         return f"{options.output}: say --format, or a suffix: .txt .csv .json .npy .png"
     if options.output is None:

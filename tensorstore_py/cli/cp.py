@@ -22,7 +22,7 @@ __all__ = ["add", "done_text", "run", "would"]
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Copy a key or a tree of keys (an array, a group, any directory), encoded as they are. "
+        "Copy a key or a tree of keys (an array, a group, any directory), encoded as they are.\n"
         "tspy copy is for arrays in another format, chunking or codec."
     )
     add_transfer(parser)

@@ -43,7 +43,7 @@ _COLORS: Final = {"ok": "32", "warn": "33", "fail": "31"}
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Say whether a store is healthy and fast, and what to do if not: credentials, clock, "
+        "Say whether a store is healthy and fast, and what to do if not: credentials, clock,\n"
         "latency, throughput, leftovers, metadata, chunking."
     )
     parser.add_argument("place", metavar="PLACE", help="URL, local path, spec file or JSON")

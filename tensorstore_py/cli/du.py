@@ -19,9 +19,9 @@ from tensorstore_py.cli.exit_codes import DONE, FAILED
 from tensorstore_py.cli.facts import problem_lines
 from tensorstore_py.cli.found import (
     add_trusted_target,
-    arrays,
     find,
     sizes_below,
+    some_arrays,
     together,
     trusted,
 )
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     def work() -> Facts:
         if options.target.selection is not None:
             raise MismatchError("tspy du is of whole arrays; leave out the selection")
-        asked = list(arrays(find(trusted(options.target, options))))
+        asked = some_arrays(options.target, find(trusted(options.target, options)))
         with metered(options, "du", [0] * len(asked)) as meter:
             found = _measured(asked, meter)
         return {"arrays": found, "total": _total(found)}

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -54,6 +55,7 @@ __all__ = [
     "levels",
     "one_array",
     "sizes_below",
+    "some_arrays",
     "target",
     "together",
     "trusted",
@@ -63,6 +65,8 @@ Found: TypeAlias = TensorStore | Group | KvStore
 
 #: Files that hold keys, by suffix, and the drivers that read them.
 _ARCHIVES: Final = ("zip", "safetensors")
+#: The key that makes a directory a database of OCDBT.
+_MANIFEST: Final = "manifest.ocdbt"
 #: So many operations are begun before the first of them has to be done.
 _AT_A_TIME: Final = 64
 
@@ -167,13 +171,16 @@ def target(text: str) -> Target:
 
 
 def _in_archive(path: Path) -> object:
-    """A local path; one in a zip archive, or of a tensor in a safetensors file, as its URL."""
+    """A local path; one in an archive, a safetensors file or a database of OCDBT as its URL."""
     for parent in (path, *path.parents):
         kind = parent.suffix.lower()[1:]
         if kind in _ARCHIVES and parent.is_file():
             inner = path.relative_to(parent).as_posix()
             below = "" if inner == "." else f"{inner}/"
             return f"{parent.absolute().as_uri()}|{kind}:{below}"
+        if parent is not path and (parent / _MANIFEST).is_file() and not path.exists():
+            inner = path.relative_to(parent).as_posix()
+            return f"{parent.absolute().as_uri()}/|ocdbt:{inner}/"
     return path
 
 
@@ -287,25 +294,40 @@ def levels(
     waiting: dict[str, Group | KvStore] = {"": found}
     arrays_ = 0
     while waiting and depth != 0 and (enough is None or arrays_ < enough):
-        named = together(partial(_begin_names, each) for each in waiting.values())
+        listed = _listed(waiting)
         asked = [
             (path, name, above)
-            for (path, above), names in zip(waiting.items(), named, strict=True)
+            for path, (above, names) in listed.items()
             for name in sorted(_names(names, path))
         ]
         opened = _opened([(name, above) for _, name, above in asked])
-        waiting_next: dict[str, Group | KvStore] = {}
-        for path, names in zip(waiting, named, strict=True):
+        waiting = {}
+        for path, (_, names) in listed.items():
             failed = isinstance(names, TensorStoreError)
             inside[path] = [Entry(".", "unreadable", problem=str(names))] if failed else []
         for (path, _, _), each in zip(asked, opened, strict=True):
             inside[path].append(each)
             arrays_ += each.kind == "array"
             if isinstance(each.found, Group | KvStore):
-                waiting_next[f"{path}/{each.name}" if path else each.name] = each.found
-        waiting = waiting_next
+                waiting[f"{path}/{each.name}" if path else each.name] = each.found
         depth = None if depth is None else depth - 1
     return inside
+
+
+def _listed(
+    waiting: Mapping[str, Group | KvStore],
+) -> dict[str, tuple[Group | KvStore, list[str] | TensorStoreError]]:
+    """What to look into, and the names right below it; of a database of OCDBT what it holds."""
+    named = together(partial(_begin_names, each) for each in waiting.values())
+    found = dict(zip(waiting, zip(waiting.values(), named, strict=True), strict=True))
+    for path, (above, names) in found.items():
+        if isinstance(above, KvStore) and isinstance(names, list) and _MANIFEST in names:
+            try:
+                database = import_module("tensorstore_py.ocdbt").open(above).result()
+                found[path] = database, _begin_names(database).result()
+            except TensorStoreError as error:
+                found[path] = above, error
+    return found
 
 
 def together(starts: Iterable[Callable[[], Future[Any]]], at_a_time: int = _AT_A_TIME) -> list[Any]:
@@ -377,6 +399,19 @@ def _opened(asked: Sequence[tuple[str, Group | KvStore]]) -> list[Entry]:
         else:
             take({number: each})
     return [found[number] for number in range(len(asked))]
+
+
+def some_arrays(asked: Target, found: Found) -> list[Entry]:
+    """The same; at least one.
+
+    Raises NotFoundError: there is no array, nor anything that is unreadable.
+    """
+    entries_ = list(arrays(found))
+    if not entries_:
+        raise NotFoundError(
+            f"there is no array in {asked.text}; tspy tree --keys shows what is in it"
+        )
+    return entries_
 
 
 def arrays(found: Found, *, enough: int | None = None) -> Iterator[Entry]:

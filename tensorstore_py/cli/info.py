@@ -19,6 +19,7 @@ from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.kvstore_spec import place as place_of
 from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._spec.json_value import freeze, thaw
+from tensorstore_py.cli.exit_codes import DONE, FAILED
 from tensorstore_py.cli.facts import entry_facts
 from tensorstore_py.cli.found import Entry, add_trusted_target, find, sizes_below, trusted
 from tensorstore_py.cli.info_text import info_text
@@ -54,7 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is there."""
+    """Print what is there; 1 if it is damaged."""
     drawn: list[TensorStore] = []
 
     def work() -> Facts:
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         sizes = [size for array in drawn for size in array_sizes(array, facts)]
         return info_text(facts, axes, sizes)
 
-    return printed(options, work, text)
+    return printed(options, work, text, lambda facts: FAILED if "problem" in facts else DONE)
 
 
 def _array(array: TensorStore) -> Facts:

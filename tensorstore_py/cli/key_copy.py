@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.progress import Reporter
     from tensorstore_py.cli.keys import Keys
 
-__all__ = ["Copied", "KeyCopy", "delete_keys", "is_document"]
+__all__ = ["Copied", "KeyCopy", "delete_keys", "delete_span", "is_document"]
 
 #: Bytes of values that are on their way; a larger value goes alone.
 _IN_FLIGHT: Final = 2**28
@@ -121,7 +121,7 @@ class KeyCopy:
 
     def surplus(self) -> Iterator[list[str]]:
         """Whole keys of the target that the source has not, page by page."""
-        for page in entries_in(self._target, KeyRange.prefix(self._target.path)):
+        for page in self._target_pages():
             names = [each.key[len(self._target.path) :] for each in page]
             here = {
                 each.key[len(self._source.store.path) :]
@@ -131,10 +131,23 @@ class KeyCopy:
             if found := [self._target.path + name for name in names if name not in here]:
                 yield found
 
+    def retract(self) -> None:
+        """Delete the documents of the target, so that no reader takes a mixture for an array."""
+        for page in self._target_pages():
+            if documents := [each.key for each in page if is_document(each.key)]:
+                delete_keys(self._to, documents)
+
     def _pages(self) -> Iterator[list[ListEntry]]:
-        if self._source.tree or self._from.listable:
-            return self._source.pages()
-        return iter([[ListEntry(self._source.store.path)]])
+        if not self._source.tree and not self._from.listable:
+            yield [ListEntry(self._source.store.path)]
+            return
+        for page in self._source.pages():
+            # Empty keys that end in "/" are what consoles of services show as directories.
+            if kept := [each for each in page if each.size or not each.key.endswith("/")]:
+                yield kept
+
+    def _target_pages(self) -> Iterator[list[ListEntry]]:
+        return entries_in(self._target, KeyRange.prefix(self._target.path))
 
     def _renamed(self, key: str) -> str:
         return self._target.path + key[len(self._source.store.path) :]
@@ -293,3 +306,9 @@ def delete_keys(store: promise.KvStore, keys: list[str]) -> None:
             await group.commit()
 
     start(store.inline, body, on_interrupt=OnInterrupt.CANCEL).result()
+
+
+def delete_span(store: promise.KvStore, keys: list[str]) -> None:
+    """Delete all that is between the first and the last of some keys, which services do at once."""
+    span = _span("", keys)
+    start(store.inline, lambda: store.delete_range(span), on_interrupt=OnInterrupt.CANCEL).result()

@@ -28,7 +28,7 @@ __all__ = ["add", "run"]
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Move a key or a tree of keys, encoded as they are. It is deleted at the source when all "
+        "Move a key or a tree of keys, encoded as they are. It is deleted at the source when all\n"
         "of it is found at the target; nothing else may write to it meanwhile."
     )
     add_transfer(parser)
@@ -82,7 +82,7 @@ def _check(transfer: Transfer) -> None:
 def _renamed(transfer: Transfer) -> bool:
     """Rename what is local on both sides, where nothing is at the target yet."""
     one, other = local_path(transfer.source.store), local_path(transfer.target.store)
-    if one is None or other is None or other.is_symlink() or other.exists():
+    if one is None or other is None or one.is_symlink() or other.is_symlink() or other.exists():
         return False
     with suppress(OSError):  # another file system, or not allowed: copying says why not
         other.parent.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from tensorstore_py import ocdbt
 from tensorstore_py._display.info import human_size
+from tensorstore_py.cli.output import examples
 from tensorstore_py.cli.places import store_place
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
 from tensorstore_py.ocdbt.history import text_time
@@ -37,6 +38,19 @@ exit codes:
   0    done; of check: nothing is wrong; of diff: nothing differs
   1    failed; of check: there are problems; of diff: something differs
 """
+_EXAMPLES = {
+    "versions": "  tspy ocdbt versions ckpt/ -n 10\n"
+    "  tspy ocdbt versions ckpt/ --since 2026-01-31T12:00:00Z --json\n",
+    "ls": "  tspy ocdbt ls ckpt/\n  tspy ocdbt ls ckpt/ params. -r --version v1\n",
+    "check": "  tspy ocdbt check ckpt/\n  tspy ocdbt check s3://bucket/ckpt/ --all --values\n",
+    "diff": "  tspy ocdbt diff ckpt/ v1\n  tspy ocdbt diff ckpt/ copy/\n",
+    "compact": "  tspy ocdbt compact ckpt/ --keep-last 3 --dry-run\n"
+    "  tspy ocdbt compact ckpt/ --keep-since 2026-01-31T00:00:00Z --grace 12h\n",
+    "repair": "  tspy ocdbt repair ckpt/ --dry-run\n  tspy ocdbt repair ckpt/ --version v1\n",
+    "name": "  tspy ocdbt name ckpt/ released\n  tspy ocdbt name ckpt/\n"
+    "  tspy ocdbt name ckpt/ released --delete\n",
+    "dump": "  tspy ocdbt dump ckpt/\n  tspy ocdbt dump ckpt/ --json\n",
+}
 _GENERATION = re.compile(r"v?(\d+)", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -50,7 +64,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     def sub(
         name: str, work: Callable[[argparse.Namespace], int], about: str
     ) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=about, description=about)
+        added = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        examples(added, _EXAMPLES[name])
         added.set_defaults(work=work)
         added.add_argument("place", type=store_place, metavar="DB", help="URL, JSON or local path")
         added.add_argument("--json", action="store_true", help="print JSON, for other programs")
@@ -61,7 +76,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--oldest-first", action="store_true", help="the oldest first")
     one.add_argument("--first", type=_generation, metavar="V", help="from this generation")
     one.add_argument("--last", type=_generation, metavar="V", help="up to this generation")
-    one.add_argument("--since", metavar="TIME", help="committed then or later")
+    one.add_argument(
+        "--since", metavar="TIME", help="committed then or later: 2026-01-31T12:00:00Z"
+    )
     one.add_argument("--until", metavar="TIME", help="committed then or before")
 
     one = sub("ls", _ls, "list keys of a version with their sizes")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tensorstore_py import orbax
 from tensorstore_py._api.begin import begin
 from tensorstore_py._spec.context import Context
+from tensorstore_py.cli.output import examples
 from tensorstore_py.cli.places import lasting_place, place, store_place, tried
 from tensorstore_py.errors import NotFoundError
 from tensorstore_py.orbax import Checkpoint
@@ -31,38 +32,75 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
           "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}  # fmt: skip
 
 
+_ENDS = """\
+CHECKPOINT is a URL, JSON or local path: of a step, or of the directory of all steps, of which the
+last complete one is taken. An item is one of several trees or JSON documents in a checkpoint.
+
+exit codes:
+  0    done; of check: nothing is damaged
+  1    failed; of check: something is damaged
+"""
+_EXAMPLES = {
+    "ls": "  tspy orbax ls run/\n  tspy orbax ls s3://bucket/run/ --step 1000 --json\n",
+    "info": "  tspy orbax info run/\n  tspy orbax info s3://bucket/run/1000/ --item params\n",
+    "check": "  tspy orbax check run/ --step 1000\n  tspy orbax check s3://bucket/run/ --json\n",
+    "to-safetensors": "  tspy orbax to-safetensors run/ model.safetensors\n"
+    "  tspy orbax to-safetensors run/ s3://bucket/model.safetensors --names 'params.*'"
+    " --dtype bfloat16\n"
+    "  tspy orbax to-safetensors run/ big.safetensors --shard-size 5GB --memory-limit 1GiB\n",
+    "from-safetensors": "  tspy orbax from-safetensors model.safetensors run/2000/default/\n"
+    "  tspy orbax from-safetensors big.safetensors.index.json s3://bucket/copy/\n",
+}
+
+
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    commands = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = commands.add_parser("ls", help="shapes, types and sizes of its arrays")
-    info = commands.add_parser("info", help="what it is, in a few lines")
-    check = commands.add_parser("check", help="read all of it, and say what is damaged")
-    export = commands.add_parser("to-safetensors", help="its arrays as safetensors files")
-    for sub in (listing, info, check, export):
-        sub.add_argument(
-            "checkpoint", type=store_place, help="URL, JSON or local path of its directory"
-        )
-        sub.add_argument("--step", type=int, help="which step; the last one by default")
-        sub.add_argument("--item", help="which item of several")
-    for sub in (listing, info, check):
-        sub.add_argument("--json", action="store_true", help="print JSON, for other programs")
-    export.add_argument("output", type=lasting_place,
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _ENDS
+    commands = parser.add_subparsers(dest="action", required=True, metavar="SUBCOMMAND")
+
+    def sub(name: str, about: str, more: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=about, description=more)
+        examples(added, _EXAMPLES[name])
+        return added
+
+    listing = sub("ls", "list arrays with shapes, types and sizes", "List the arrays of a "
+                  "checkpoint with shapes, types and sizes, and its other values.")  # fmt: skip
+    info = sub("info", "say what a checkpoint is, in a few lines", "Say what a checkpoint is: its "
+               "layout, its steps, how many arrays and bytes it has, and what cannot be opened. "
+               "No array is read.")  # fmt: skip
+    check = sub("check", "read all of it, and say what is damaged",
+                "Read all arrays, in bounded memory, and say what is damaged.")  # fmt: skip
+    export = sub("to-safetensors", "write its arrays as safetensors files", "Write the arrays of a "
+                 "checkpoint as one safetensors file, or as several and their index.")  # fmt: skip
+    back = sub("from-safetensors", "write safetensors files as a checkpoint", "Write the tensors "
+               "of safetensors files as a checkpoint that Orbax restores.")  # fmt: skip
+    for each in (listing, info, check, export):
+        each.add_argument("checkpoint", type=store_place, metavar="CHECKPOINT",
+                          help="URL, JSON or local path of its directory")  # fmt: skip
+        each.add_argument("--step", type=int, metavar="N",
+                          help="which step; the last complete one by default")  # fmt: skip
+        each.add_argument("--item", metavar="NAME", help="which item; all of them by default")
+    for each in (listing, info, check):
+        each.add_argument("--json", action="store_true", help="print JSON, for other programs")
+    export.add_argument("output", type=lasting_place, metavar="FILE",
                         help="local path or URL of a file, such as model.safetensors")  # fmt: skip
     export.add_argument("--shard-size", type=size, metavar="SIZE",
                         help="write several files of at most that size, such as 5GB")  # fmt: skip
     export.add_argument("--replace", action="store_true", help="replace files that are there")
-    back = commands.add_parser("from-safetensors", help="a checkpoint that Orbax restores")
-    back.add_argument("input", type=place, help="URL or local path of a file, or of an index")
-    back.add_argument("checkpoint", type=lasting_place, help="URL or local path of a directory")
-    check.add_argument("--memory-limit", type=size, metavar="SIZE",
-                       help="of what is in memory, such as 256MiB")  # fmt: skip
-    for sub in (export, back):
-        sub.add_argument("--names", action="append", metavar="PATTERN",
-                         help="only these: a name, a branch, or a pattern such as 'params.*'; "
-                         "may be repeated")  # fmt: skip
-        sub.add_argument("--dtype", help="convert floating-point arrays, to bfloat16 for instance")
-        sub.add_argument("--memory-limit", type=size, metavar="SIZE",
-                         help="of what is in memory, such as 256MiB")  # fmt: skip
+    back.add_argument("input", type=place, metavar="FILE",
+                      help="URL or local path of a file, or of the index of several")  # fmt: skip
+    back.add_argument("checkpoint", type=lasting_place, metavar="CHECKPOINT",
+                      help="URL or local path of a directory that is not there yet")  # fmt: skip
+    for each in (export, back):
+        each.add_argument("--names", action="append", metavar="PATTERN",
+                          help="only these: a name, a branch, or a pattern such as 'params.*'; "
+                          "may be repeated")  # fmt: skip
+        each.add_argument("--dtype", metavar="TYPE",
+                          help="convert floating-point arrays, such as to bfloat16")  # fmt: skip
+    for each in (check, export, back):
+        each.add_argument("--memory-limit", type=size, metavar="SIZE",
+                          help="how much may be in memory, such as 256MiB")  # fmt: skip
 
 
 def size(text: str) -> int:

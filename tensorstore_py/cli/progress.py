@@ -73,6 +73,7 @@ class Meter:
         self._bar = bar
         self._mutex = Mutex()
         self._known = [Progress(0, size, 0, 0) for size in sizes]
+        self._sums = [0, sum(sizes), 0, 0]
         self._finished: set[int] = set()
 
     def part(self, number: int) -> Callable[[Progress], None] | None:
@@ -82,7 +83,7 @@ class Meter:
 
         def take(progress: Progress) -> None:
             with self._mutex:
-                self._known[number] = progress
+                self._replace(number, progress)
                 self._draw()
 
         return take
@@ -92,8 +93,8 @@ class Meter:
         if self._bar is None:
             return
         with self._mutex:
-            size = self._known[number].bytes_total
-            self._known[number] = self._known[number]._replace(bytes_done=size)
+            known = self._known[number]
+            self._replace(number, known._replace(bytes_done=known.bytes_total))
             self._finished.add(number)
             self._draw()
 
@@ -102,12 +103,17 @@ class Meter:
         for number in range(len(self._known)):
             self.finish(number)
 
+    def _replace(self, number: int, progress: Progress) -> None:
+        before, self._known[number] = self._known[number], progress
+        for at in range(4):
+            self._sums[at] += progress[at] - before[at]
+
     def _draw(self) -> None:
         assert self._bar is not None
-        columns = [sum(column) for column in zip(*(each[:4] for each in self._known), strict=True)]
+        size, sizes, chunks, of_chunks = self._sums
         count = len(self._known)
         several = (len(self._finished), count) if count > 1 else (0, 0)
-        self._bar(Progress(columns[0], columns[1], columns[2], columns[3], *several))
+        self._bar(Progress(size, sizes, chunks, of_chunks, *several))
 
 
 @contextmanager

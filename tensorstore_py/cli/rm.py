@@ -1,6 +1,6 @@
 """Delete keys and trees of keys, after saying what goes.
 
-Without `--yes` it is asked, where somebody can answer, and else nothing is deleted. All of a store
+Without `--yes` a terminal is asked, and without one nothing is deleted. All of a store
 (a bucket, an archive) goes only with `--whole-store`. Documents that make a directory an array or a
 group go first, so that no reader takes what is left for the whole.
 """
@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tensorstore_py._display.info import human_size
+from tensorstore_py._interface.overlay import write_group
 from tensorstore_py._spec.context import Context
 from tensorstore_py.cli.confirm import add_confirmation, refusal
 from tensorstore_py.cli.exit_codes import DONE
-from tensorstore_py.cli.key_copy import delete_keys, is_document
+from tensorstore_py.cli.key_copy import delete_keys, delete_span, is_document
 from tensorstore_py.cli.keys import (
     Keys,
     Tally,
@@ -147,7 +148,11 @@ def delete(found: Keys) -> None:
     for page in found.pages():
         if documents := [each.key for each in page if is_document(each.key)]:
             delete_keys(store.store, documents)
-    store.delete_range(store.KeyRange()).result()
+    if write_group(store.store) is not None:
+        store.delete_range(store.KeyRange()).result()  # at once, as any change costs as much
+    else:
+        for page in found.pages():
+            delete_span(store.store, [each.key for each in page])
     folder = local_path(store)
     if folder is not None:
         _remove_empty(folder)

@@ -15,7 +15,7 @@ from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._compute.reduce import reduce
 from tensorstore_py.cli.exit_codes import DONE, FAILED
 from tensorstore_py.cli.facts import problem_lines
-from tensorstore_py.cli.found import add_trusted_target, arrays, find, together, trusted
+from tensorstore_py.cli.found import add_trusted_target, find, some_arrays, together, trusted
 from tensorstore_py.cli.output import add_json, examples, printed, table
 from tensorstore_py.cli.progress import add_progress, metered
 from tensorstore_py.errors import TensorStoreError
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the figures; 1 if an array is damaged."""
 
     def work() -> list[Facts]:
-        asked = list(arrays(find(trusted(options.target, options))))
+        asked = some_arrays(options.target, find(trusted(options.target, options)))
         with metered(options, "stats", [each.nbytes for each in asked]) as meter:
             return _all_facts(asked, meter, quantiles=options.quantiles)
 

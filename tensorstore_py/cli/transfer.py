@@ -87,6 +87,8 @@ class Transfer(NamedTuple):
         )
         try:
             try:
+                if self.replace and self.target.tree:
+                    copying.retract()
                 copying.run()
             finally:
                 reporter.close()

@@ -21,7 +21,7 @@ from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._chunked.driver import ChunkedDriver
 from tensorstore_py._runtime.progress import Progress
 from tensorstore_py.cli.exit_codes import DONE, FAILED
-from tensorstore_py.cli.found import Entry, add_trusted_target, arrays, find, trusted
+from tensorstore_py.cli.found import Entry, add_trusted_target, find, some_arrays, trusted
 from tensorstore_py.cli.output import add_json, examples, painted, printable, printed
 from tensorstore_py.cli.progress import add_progress, metered
 from tensorstore_py.errors import TensorStoreError
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     """Print what is damaged; 1 if anything is."""
 
     def work() -> Facts:
-        asked = list(arrays(find(trusted(options.target, options))))
+        asked = some_arrays(options.target, find(trusted(options.target, options)))
         if options.complete:
             asked = [_demanding(each) for each in asked]
         with metered(options, "verify", [each.nbytes for each in asked]) as meter:

@@ -84,6 +84,53 @@ class TestInfo:
         assert (found["kind"], found["keys"], len(found["first_keys"])) == ("store", 30, 20)
         assert found["first_keys"][0] == "00"
 
+    def test_an_image_of_several_levels(self, tmp_path, capsys):
+        pixels = np.zeros((600, 800), "uint16")
+        where = tmp_path / "cells.zarr"
+        ts.pyramid(pixels, where, axes="yx", levels=2, pixel_size=0.5, units="um").result()
+        found = told(capsys, where)["image"]
+        assert (found["version"], [each["name"] for each in found["axes"]]) == ("0.5", ["y", "x"])
+        assert [each["shape"] for each in found["levels"]] == [[600, 800], [300, 400]]
+        assert [each["scale"] for each in found["levels"]] == [[0.5, 0.5], [1, 1]]
+        assert main(["info", str(where)]) == 0
+        text = capsys.readouterr().out
+        assert re.search(r"1 +300 x 400 +uint16 .* 1 x 1 ", text)
+        assert "multiscales" not in text
+
+    def test_a_checkpoint_and_what_is_in_it(self, tmp_path, capsys):
+        tree = {"w": np.ones((4, 3), "float32"), "b": np.zeros(4, "float32")}
+        ts.orbax.save(tree, tmp_path / "ckpt").result()
+        found = told(capsys, tmp_path / "ckpt")
+        assert (found["kind"], found["format"], found["elements_bytes"]) == (
+            "checkpoint",
+            "Orbax",
+            64,
+        )
+        assert {each["name"]: each["shape"] for each in found["arrays"]} == {"w": [4, 3], "b": [4]}
+        assert main(["info", str(tmp_path / "ckpt")]) == 0
+        assert re.search(r"w +array +4 x 3 +float32", capsys.readouterr().out)
+
+    def test_a_database_and_its_versions(self, tmp_path, capsys):
+        store = ts.KvStore.open(f"{(tmp_path / 'db').as_uri()}/|ocdbt:").result()
+        for number in range(25):
+            store["key"] = b"%d" % number
+        found = told(capsys, tmp_path / "db")
+        assert (found["kind"], found["format"]) == ("database", "OCDBT")
+        assert (len(found["latest_versions"]), found["more_versions"]) == (20, True)
+        assert found["latest_versions"][0]["keys"] == 1
+        assert told(capsys, found["inside"])["first_keys"] == ["key"]
+        (tmp_path / "db/manifest.ocdbt").write_bytes(b"?")
+        assert main(["info", str(tmp_path / "db")]) == 1
+        assert "corrupt manifest" in capsys.readouterr().err
+
+    def test_a_safetensors_file_and_a_tensor_in_it(self, tmp_path, capsys):
+        header = b'{"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}'
+        file = tmp_path / "m.safetensors"
+        file.write_bytes(len(header).to_bytes(8, "little") + header + b"12")
+        found = told(capsys, file)
+        assert (found["kind"], [each["name"] for each in found["members"]]) == ("group", ["w"])
+        assert told(capsys, file / "w")["shape"] == [2]
+
     @pytest.mark.parametrize("driver", ["zarr", "n5"])
     def test_other_formats(self, driver, tmp_path, capsys):
         spec = {"driver": driver, "kvstore": tmp_path}

@@ -171,6 +171,14 @@ class TestCopy:
         said(capsys, "cp", run, tmp_path / "b", "--if-exists", "skip")
         assert files(tmp_path / "b") == files(run)
 
+    def test_what_is_being_replaced_is_no_array(self, run, tmp_path, capsys):
+        """Readers find nothing rather than new chunks under the old metadata."""
+        said(capsys, "cp", run, tmp_path / "b")
+        (tmp_path / "b/raw/image/c/0/0").unlink()
+        (tmp_path / "b/raw/image/c/0/0").mkdir()
+        said(capsys, "cp", run, tmp_path / "b", "--if-exists", "replace", "--yes", code=1)
+        assert not list((tmp_path / "b").rglob("zarr.json"))
+
 
 class TestMove:
     def test_local_trees_are_renamed(self, run, tmp_path, capsys):
@@ -193,6 +201,14 @@ class TestMove:
             if name.startswith("raw/")
         }
         assert said(capsys, "ls", f"{tmp_path}/b.zip", "--json").strip() == "[]"
+
+    def test_behind_a_link(self, run, tmp_path, capsys):
+        before = files(run)
+        (tmp_path / "link").symlink_to(run)
+        assert "is a link" in said(capsys, "mv", tmp_path / "link", tmp_path / "b", code=2)
+        said(capsys, "mv", f"{tmp_path}/link/", tmp_path / "b")
+        assert files(tmp_path / "b") == before
+        assert not files(run)
 
     def test_a_key(self, run, tmp_path, capsys):
         said(capsys, "mv", run / "zarr.json", url(tmp_path / "db", "|ocdbt:a/"))
@@ -334,6 +350,23 @@ class TestServices:
         found = json.loads(said(capsys, "rm", place("a/run.zarr"), "--yes", "--json"))
         assert (found["keys"], found["places"][0]["kind"]) == (7, "group")
         assert moto_s3.secret_key not in json.dumps(found)
+
+    def test_markers_of_directories_are_left_out(self, place, run, tmp_path, capsys, moto_s3):
+        bucket = json.loads(place(""))["bucket"]
+        for key in ("a/", "a/b/"):
+            moto_s3.put(bucket, key, b"")
+        moto_s3.put(bucket, "a/b/c", b"1")
+        said(capsys, "mv", place("a/"), tmp_path / "a")
+        assert files(tmp_path / "a") == {"b/c": b"1"}
+        assert moto_s3.keys(bucket) == []
+
+    def test_google(self, run, tmp_path, capsys, gcs_server, monkeypatch):
+        monkeypatch.setenv("TENSORSTORE_GCS_HTTP_URL", gcs_server.url)
+        said(capsys, "cp", run, "gs://bucket/a")
+        said(capsys, "mv", "gs://bucket/a", "gs://bucket/b")
+        said(capsys, "cp", "gs://bucket/b/", tmp_path / "back", "--verify")
+        assert files(tmp_path / "back") == files(run)
+        assert "nothing is at" in said(capsys, "rm", "gs://bucket/a", "-y", code=1)
 
     def test_a_key_and_a_directory_of_one_name(self, place, run, capsys):
         said(capsys, "cp", run / "zarr.json", place("x"))

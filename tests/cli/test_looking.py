@@ -138,6 +138,19 @@ class TestTree:
         names = [each["name"] for each in told(tspy, "tree", ".", "--keys")["members"]]
         assert "scans.zip" in names
 
+    def test_databases_are_looked_into_and_their_arrays_have_paths(self, tspy, tmp_path):
+        where = f"{(tmp_path / 'x/db').as_uri()}/|ocdbt:"
+        array = ts.open(f"{where}a/b/|zarr3:", create=True, dtype="int8", shape=[2]).result()
+        array[...] = 5
+        ts.KvStore.open(where).result()["key"] = b"1"
+        code, out, _ = tspy("tree", tmp_path / "x", "--keys")
+        assert (code, out.splitlines()[1:]) == (
+            0,
+            ["└── db/", "    ├── a/", "    │   └── b  2 int8", "    └── key"],
+        )
+        assert told(tspy, "head", tmp_path / "x/db/a/b")["data"] == [5, 5]
+        assert told(tspy, "stats", tmp_path / "x")[0]["array"] == "db/a/b"
+
     def test_is_drawn_in_ascii_where_nothing_else_can_be_printed(self, places):
         done = subprocess.run(
             [sys.executable, "-m", "tensorstore_py", "tree", str(places / "n5")],
@@ -205,6 +218,7 @@ class TestCat:
             (["broken.zarr[0]", "-f", "png"], 1, "a picture has two dimensions"),
             (["broken.zarr", "-o", "x.tif"], 2, "say --format"),
             (["broken.zarr", "--json", "-f", "csv"], 2, "exclude each other"),
+            (["broken.zarr", "-f", "csv", "-o", "x.png"], 2, "x.png is named as png"),
         ],
     )
     def test_says_what_is_wrong(self, arguments, code, problem, tspy):
@@ -269,6 +283,13 @@ class TestAttrs:
 
 
 class TestDu:
+    @pytest.mark.parametrize("command", ["du", "stats", "verify"])
+    def test_where_there_is_no_array_that_is_said(self, command, tspy, tmp_path):
+        (tmp_path / "notes.txt").write_text("x")
+        code, out, err = tspy(command, tmp_path)
+        assert (code, out) == (1, "")
+        assert "there is no array in" in err
+
     def test_bytes_and_chunks_of_each_array(self, tspy, places):
         found = told(tspy, "du", ".")
         by_name = {each["array"]: each for each in found["arrays"]}

@@ -155,6 +155,13 @@ def test_hooks_use_the_tools_of_the_gate() -> None:
     assert [repo["repo"] for repo in hooks] == ["local"]
     for hook in hooks[0]["hooks"]:
         assert hook["entry"].startswith(".venv/bin/")
+    # what hooks find by a first line, the gate finds by name
+    programs = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "scripts").iterdir()
+        if path.is_file() and not path.suffix and b"python" in path.read_bytes().partition(b"\n")[0]
+    }
+    assert set(project()["tool"]["ruff"]["extend-include"]) == programs
     offered = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert offered[0]["entry"].split()[0] in project()["project"]["scripts"]
 

@@ -10,26 +10,12 @@ from typing import Any
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._interface.driver import DriverSpec
-from tensorstore_py._interface.kvstore import KvStoreSpec
-from tensorstore_py._plan import call, homes, steps
-from tensorstore_py._spec import codec_spec, registry
+from tensorstore_py.plugin.driver import DriverSpec
+from tensorstore_py.plugin.kvstore import KvStoreSpec
 from tests.house.sources import PACKAGE
+from tests.internals import operations, registries
 
 FOLDERS = ("_chunked", "codecs", "drivers", "kvstores")
-
-
-def registries() -> list[registry.Registry[Any]]:
-    return [
-        registry.chunk_grids,
-        registry.chunk_key_encodings,
-        registry.drivers,
-        registry.hierarchy_formats,
-        registry.kvstores,
-        registry.resources,
-        codec_spec.codec_specs,
-        *(registry.codecs[family] for family in ("n5", "zarr", "zarr3")),
-    ]
 
 
 def detects(cls: Any) -> bool:
@@ -50,7 +36,6 @@ def registered(folder: str) -> dict[str, dict[str, tuple[str, ...]]]:
             found.setdefault(module, {}).setdefault(kind, set()).add(name)
 
     for each in registries():
-        each.discover()
         for name, cls in each._classes.items():
             add(cls, each.kind, name)
             if detects(cls):
@@ -90,15 +75,8 @@ def test_the_table_of_a_folder_has_all_its_modules_in_order(folder: str) -> None
 
 
 def test_operations_are_where_their_table_says() -> None:
-    functions = call.registered_functions()
-    homes.load(homes.STEPS, *homes.STEPS)
-
-    assert {name: function.__module__ for name, function in functions.items()} == {
-        name: f"tensorstore_py.{home}" for name, home in homes.CALLS.items()
-    }
-    assert {kind: opener.__module__ for kind, (opener, _) in steps._openers.items()} == {
-        kind: f"tensorstore_py.{home}" for kind, home in homes.STEPS.items()
-    }
+    for registered, table in operations():
+        assert registered == {name: f"tensorstore_py.{home}" for name, home in table.items()}
 
 
 def test_public_names_are_those_that_type_checkers_see() -> None:

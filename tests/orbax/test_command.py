@@ -1,6 +1,7 @@
 """`tspy orbax`: what it prints of checkpoints that are sound, damaged, or none."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -67,3 +68,48 @@ def test_an_array_of_zarr_is_no_checkpoint(tmp_path, capsys):
     said = capsys.readouterr()
     assert "is no Orbax checkpoint: it has zarr.json" in said.err
     assert said.out == ""
+
+
+COMMANDS = {
+    "orbax": ["ls", "info", "check", "to-safetensors", "from-safetensors"],
+    "ocdbt": ["versions", "ls", "check", "diff", "compact", "repair", "name", "dump"],
+}
+
+
+class TestHelp:
+    """The examples of the help pages are commands that run."""
+
+    @pytest.fixture
+    def prepared(self, tmp_path, moto_s3, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        for name, value in {**moto_s3.environment, "AWS_ENDPOINT_URL": moto_s3.endpoint}.items():
+            monkeypatch.setenv(name, value)
+        bucket = moto_s3.make_bucket()
+        tree = {"params": {"w": np.ones((4, 4), "float32")}, "step": 7}
+        for root in (f"s3://{bucket}/run/1000/", tmp_path / "run/1000"):
+            inner = f"{root}params/" if isinstance(root, str) else root / "params"
+            ts.orbax.save(tree, inner).result()
+        for root in (f"s3://{bucket}/ckpt/", tmp_path / "ckpt", tmp_path / "copy"):
+            ts.orbax.save(tree, root).result()
+        ts.orbax.to_safetensors(tmp_path / "ckpt", "model.safetensors").result()
+        ts.orbax.to_safetensors(tmp_path / "ckpt", "big.safetensors", shard_bytes=64).result()
+        return bucket
+
+    @staticmethod
+    def examples(capsys, *command):
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
+        lines = capsys.readouterr().out.partition("\nexamples:\n")[2].splitlines()
+        assert len(lines) >= 2
+        return [shlex.split(line)[1:] for line in lines if line]
+
+    @pytest.mark.parametrize(
+        ("command", "name"), [(each, name) for each, names in COMMANDS.items() for name in names]
+    )
+    def test_examples(self, command, name, prepared, tmp_path, capsys):
+        for example in self.examples(capsys, command, name):
+            words = [word.replace("s3://bucket/", f"s3://{prepared}/") for word in example]
+            if name == "to-safetensors":
+                (tmp_path / "model.safetensors").unlink(missing_ok=True)
+            code = main(words)
+            assert code == 0 or name == "diff", capsys.readouterr().err

@@ -1,6 +1,7 @@
 import asyncio
 import itertools
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -513,7 +514,7 @@ def test_a_body_elsewhere_is_over_when_what_it_is_part_of_has_failed():
 
 
 def test_a_body_elsewhere_that_has_not_begun_never_does(monkeypatch):
-    waiting = []
+    waiting: list[Callable[[], None]] = []
     monkeypatch.setattr(parts, "submit", waiting.append)
     begun: list[int] = []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tensorstore_py._runtime import interpreter_lock as module
+from tensorstore_py._runtime.execution import Paced, run_inline
 from tensorstore_py._runtime.interpreter_lock import (
     GrainEstimate,
     IoLock,
@@ -83,6 +84,11 @@ class Clock:
 
     def __init__(self):
         self.passed = self.computed = 100.0
+        self.looks = 0
+
+    def look(self):
+        self.looks += 1
+        return self.computed
 
     def spend(self, computed, waited=0.0):
         self.computed += computed
@@ -95,7 +101,7 @@ class TestGrainEstimate:
         """A switch takes 10 µs: what computes for less than 80 µs is short."""
         made = Clock()
         monkeypatch.setattr(module, "perf_counter", lambda: made.passed)
-        monkeypatch.setattr(module, "thread_time", lambda: made.computed)
+        monkeypatch.setattr(module, "thread_time", made.look)
         monkeypatch.setattr(module, "switch_cost_s", lambda: 1e-5)
         return made
 
@@ -117,6 +123,19 @@ class TestGrainEstimate:
             return found
 
         return done
+
+    @pytest.mark.parametrize("waited", [0.0, 1.0])
+    def test_of_operations_of_a_kind_one_of_eight_is_measured(self, clock, grain, waited):
+        class Operation(Paced[int]):
+            async def work(self):
+                clock.spend(1e-6, waited)
+                return 7
+
+        clock.looks = 0
+        for number in range(2 + 8 * 8):
+            assert Operation(grain).short == (number < 2 or not waited)
+            assert run_inline(Operation(grain)()) == 7
+        assert clock.looks == 2 * (2 + 8)
 
     def test_what_is_not_known_is_short_until_two_were_done(self, grain, work):
         assert grain.short

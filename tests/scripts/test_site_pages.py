@@ -97,6 +97,20 @@ def test_every_name_of_the_main_door_is_on_one_page() -> None:
     assert set(ts.__all__) == {*named, *types, *rooms, *(set(errors) & set(ts.__all__))}
 
 
+def test_every_door_has_its_page() -> None:
+    package = ROOT / "tensorstore_py"
+    inside = {"cli", "codecs", "drivers", "kvstores"}  # entered by the command, or by JSON
+    rooms = {
+        path.relative_to(package).with_suffix("").as_posix().replace("/", ".")
+        for folder in (package, package / "plugin", package / "integrations")
+        for path in folder.iterdir()
+        if not path.name.startswith("_")
+        and (path.suffix == ".py" or (path / "__init__.py").exists())
+    }
+
+    assert set(api_pages.DOORS) == rooms - inside - {"plugin", "integrations"}
+
+
 def test_every_command_prints_its_help_there() -> None:
     text = command_pages.command_page()
 

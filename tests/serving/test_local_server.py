@@ -50,6 +50,12 @@ def test_answers_below_its_token_alone():
         assert server.token not in repr(server)
 
 
+def status_of_preflight_without_the_token(server, asked):
+    status, headers, _ = ask(server, "/hello/you", "OPTIONS", **asked)
+    assert not [name for name in headers if name.startswith("Access-Control")]
+    return status
+
+
 def test_tokens_are_new_each_time():
     with start() as one, start() as other:
         assert one.token != other.token
@@ -74,6 +80,11 @@ def test_pages_may_read_who_know_the_token():
         assert headers["Access-Control-Allow-Origin"] == "*"
         assert headers["Access-Control-Allow-Methods"] == "GET, HEAD"
         assert "Range" in headers["Access-Control-Allow-Headers"]
+
+        asked["Access-Control-Request-Private-Network"] = "true"
+        headers = ask(server, path, "OPTIONS", **asked)[1]
+        assert headers["Access-Control-Allow-Private-Network"] == "true"
+        assert status_of_preflight_without_the_token(server, asked) == 404
 
         headers = ask(server, path, Origin="https://viewer.example")[1]
         assert headers["Access-Control-Allow-Origin"] == "*"

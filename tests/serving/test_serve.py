@@ -166,7 +166,8 @@ def test_an_array_without_bounds_is_refused():
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_groups_are_walked_by_other_programs(version, tmp_path):
-    place, units = tmp_path / "a.zarr", {"dimension_units": ["3nm"]} if version == 3 else {}
+    place = tmp_path / "a.zarr"
+    units: Any = {"dimension_units": ["3nm"]} if version == 3 else {}
     group = ts.Group.open(
         place, create=True, attributes={"title": "t"}, zarr_format=version
     ).result()
@@ -264,11 +265,22 @@ def test_an_archive_a_database_and_a_cast(tmp_path):
             np.testing.assert_array_equal(by_zarr(server.urls["zarr3"]), data)
 
 
+def test_a_checkpoint_is_served_by_the_names_of_its_arrays(tmp_path):
+    tree: Any = {"params": {"w": numbers((3, 4), "float32")}, "name": "run"}
+    ts.orbax.save(tree, tmp_path / "checkpoint").result()
+    for given in (tmp_path / "checkpoint", ts.orbax.open(tmp_path / "checkpoint").result()):
+        with ts.serve(given).result() as server:
+            assert server.arrays == ["params.w"]
+            found = by_zarr(server.urls["zarr2"] + "params.w")
+            np.testing.assert_array_equal(found, tree["params"]["w"])
+
+
 def test_keys_alone_are_served():
     store = ts.KvStore.open("memory://a/").result()
     store["b/c"] = b"123"
     with ts.serve(store).result() as server:
         assert list(server.urls) == ["stored"]
+        assert server.arrays == []
         assert get(server.urls["stored"] + "b/c")[2] == b"123"
         assert ts.KvStore.open(server.urls["stored"]).result()["b/c"] == b"123"
 

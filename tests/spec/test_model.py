@@ -464,6 +464,18 @@ class TestRegistry:
         with pytest.raises(ValueError, match="registered already"):
             shapes.register("disc", second)
 
+    def test_a_class_that_is_defined_again_takes_its_place(self, shapes):
+        def define():
+            @shapes.registering("circle", aliases=["disc"])
+            class Circle: ...
+
+            return Circle
+
+        define()
+        again = define()
+
+        assert shapes.get("circle") is shapes.get("disc") is again
+
     def test_a_module_of_a_folder_is_imported_when_its_name_is_asked_for(self, folder):
         registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
         registry.register("circle", type("Circle", (), {}))
@@ -487,14 +499,14 @@ class TestRegistry:
 
         assert package["imports"] == ["square"]
 
-        assert [each.shape for each in registry.classes()] == ["circle", "oval", "square"]
+        assert [vars(each)["shape"] for each in registry.classes()] == ["circle", "oval", "square"]
 
     def test_what_detects_its_format_is_imported_to_find_out(self, folder):
         registry: Registry[object] = Registry("shape", folders=(folder,), tag="shape")
         package = vars(import_module(folder))
         package["registry"] = registry
 
-        assert [each.shape for each in registry.detecting()] == ["oval"]
+        assert [vars(each)["shape"] for each in registry.detecting()] == ["oval"]
         assert package["imports"] == ["oval"]
 
     def test_a_scheme_imports_its_module(self, folder):
