@@ -168,3 +168,13 @@ def test_what_leaves_the_view_is_cancelled(show):
     assert (page.drawn((200, 200), (100, 100))[..., 0] == 255).all()
     # what was given up before it was its turn is never made
     assert len(begun) <= 4
+
+
+def test_a_table_has_a_slider_for_colours_too(show):
+    values = noise(20, 30, 3, dtype="uint8", high=256)
+    page = show(stored(values), "dims=0,1,2&at=0,0,0")
+
+    page.page.get_by_text("Values as a table").click()
+    page.page.get_by_label("dim 2", exact=True).fill("2")
+
+    page.page.wait_for_selector(f"td >> nth=1 >> text='{values[0, 1, 2]}'")

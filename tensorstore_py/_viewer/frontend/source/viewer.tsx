@@ -115,8 +115,8 @@ function App() {
 
   const sliders = useMemo(() => {
     if (!isArray(node) || !view) return [];
-    return node.axes.map((_, dim) => dim).filter((dim) => ![view.rows, view.columns, view.colour].includes(dim));
-  }, [node, view?.rows, view?.columns, view?.colour]);
+    return node.axes.map((_, dim) => dim).filter((dim) => ![view.rows, view.columns, view.table ? null : view.colour].includes(dim));
+  }, [node, view?.rows, view?.columns, view?.colour, view?.table]);
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
