@@ -83,8 +83,12 @@ class Nodes:
         pool: ChunkCache = self._pool.value
         return pool.held_bytes
 
-    async def at(self, path: str) -> Picture | Found:
+    async def at(self, path: str, *, again: bool = False) -> Picture | Found:
         """What is at a path, open: what can be drawn as a `Picture`.
+
+        Args:
+            path: below what was asked for.
+            again: open it, also if it is kept: it may have changed its shape.
 
         Raises:
             NotFoundError: nothing is there.
@@ -93,7 +97,8 @@ class Nodes:
         """
         path = normalised(path)
         task = self._kept.get(path)
-        if task is None or (task.done() and (task.cancelled() or task.exception())):
+        failed = task is not None and task.done() and (task.cancelled() or task.exception())
+        if task is None or failed or again:
             task = self._kept[path] = asyncio.ensure_future(self._opened(path))
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)

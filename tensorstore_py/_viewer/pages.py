@@ -91,7 +91,7 @@ class Pages:
 
     async def _node(self, request: web.Request) -> web.Response:
         path = request.query.get("path", "")
-        return _json(await described(path, await self._nodes.at(path)))
+        return _json(await described(path, await self._nodes.at(path, again=True)))
 
     async def _members(self, request: web.Request) -> web.Response:
         members, complete = await self._nodes.members(request.query.get("path", ""))

@@ -24,7 +24,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     parser.add_argument("--no-browser", action="store_true",
                         help="print the address, and open no browser")  # fmt: skip
-    parser.add_argument("--port", type=_port, default=0, help="to serve at (any that is free)")
+    parser.add_argument("--port", type=_port, default=0, metavar="N",
+                        help="the port of the page (any that is free)")  # fmt: skip
     examples(
         parser,
         "  tspy view image.zarr\n  tspy view 's3://bucket/run.zarr/|zarr3:'\n"

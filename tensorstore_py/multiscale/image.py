@@ -29,6 +29,7 @@ from tensorstore_py.multiscale.selection import physical_region, wanted_level
 
 if TYPE_CHECKING:
     from tensorstore_py._api.tensorstore import TensorStore
+    from tensorstore_py._api.view import View
     from tensorstore_py._conversion.endpoints import FoundEndpoint
     from tensorstore_py._runtime.future import Future
     from tensorstore_py._spec.context import Context
@@ -229,6 +230,10 @@ class Multiscale:
     def labels(self) -> list[str]:
         """`label_names().result()`."""
         return self.label_names().result()
+
+    def view(self, *, port: int = 0, height: int = 600) -> View:
+        """Show it in a browser, each zoom from the level that suits; see `TensorStore.view`."""
+        return self.group.view(port=port, height=height)
 
     def __len__(self) -> int:
         return len(self.metadata.datasets)

@@ -12,6 +12,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 import numpy as np
 import pytest
 
+import tensorstore_py as ts
+from tests.viewer.arrays import noise, stored
+
 _OPENER = build_opener(ProxyHandler({}))
 
 _CANVAS = """name => {
@@ -161,3 +164,10 @@ def ask():
     """Ask a viewer of something."""
     with ExitStack() as stack:
         yield lambda thing: Answers(stack.enter_context(thing.view()))
+
+
+@pytest.fixture
+def volume():
+    values = noise(6, 600, 800)
+    chunks = ts.ChunkLayout(chunk_shape=[2, 100, 128])
+    return values, stored(values, labels=["z", "y", "x"], chunk_layout=chunks)

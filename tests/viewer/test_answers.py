@@ -335,6 +335,17 @@ def test_members_are_listed_in_natural_order_and_a_damaged_one_hides_no_other(as
     assert found["a9"]["kind"] == "array"
 
 
+def test_an_array_that_grew_is_seen_when_it_is_looked_at_again(ask):
+    store = stored(noise(10, 10))
+    told = ask(store)
+    assert told.json("node")["axes"][0]["size"] == 10
+
+    store.resize(exclusive_max=[30, 10]).result()
+
+    assert told.json("node")["axes"][0]["size"] == 30
+    assert told.tile(rows=0, columns=1)[1].shape == (30, 10)
+
+
 def test_an_array_without_bounds_says_what_to_do(ask):
     made, store = counted(rank=2)
     assert "choose a part of it first" in ask(store).problem("node")[1]

@@ -24,7 +24,8 @@ def test_the_files_of_the_page_are_built_of_its_sources(tmp_path):
             check=False, timeout=240,
         )  # fmt: skip
 
-    installed = npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+    quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+    installed = npm("ci", *quiet, "--fetch-retries=0", "--fetch-timeout=30000")
     if installed.returncode:
         pytest.skip(f"npm's packages are not to be had: {installed.stderr[-300:]}")
     built = npm("run", "build")

@@ -23,7 +23,7 @@ interface Properties {
 export function Panel(properties: Properties) {
   const { node, view, change, told, retry } = properties;
   const form = node.fields.find((field) => field.name === view.field) ?? node.form;
-  const isDrawn = !!form.wire && node.axes.length > 0 && !view.table;
+  const isDrawn = !!form.wire && node.axes.length > 0 && node.axes.every((axis) => axis.size > 0) && !view.table;
   return (
     <aside class="panel" aria-label="Settings">
       {!!told?.problems.length && isDrawn && <Problems told={told} retry={retry} />}

@@ -1,5 +1,6 @@
 // What is shown: the state that a link holds, and nothing else that has to be remembered.
 import type { ArrayNode } from "./api";
+import { MAP_NAMES } from "./colours";
 
 export type Aspect = "square" | "physical" | "fill";
 
@@ -100,9 +101,10 @@ export function fromLink(link: string, node: ArrayNode): View {
   }
   const field = said.get("field");
   if (field !== null && node.fields.some((each) => each.name === field)) view.field = field;
-  view.part = said.get("part") ?? view.part;
+  const part = said.get("part");
+  if (part && node.form.parts.concat(...node.fields.map((each) => each.parts)).includes(part)) view.part = part;
   const map = said.get("map");
-  if (map) {
+  if (map && MAP_NAMES.includes(map.replace(/-inverted$/, ""))) {
     view.map = map.replace(/-inverted$/, "");
     view.inverted = map.endsWith("-inverted");
   }

@@ -115,8 +115,8 @@ function App() {
 
   const sliders = useMemo(() => {
     if (!isArray(node) || !view) return [];
-    return node.axes.map((_, dim) => dim).filter((dim) => ![view.rows, view.columns, view.colour].includes(dim));
-  }, [node, view?.rows, view?.columns, view?.colour]);
+    return node.axes.map((_, dim) => dim).filter((dim) => ![view.rows, view.columns, view.table ? null : view.colour].includes(dim));
+  }, [node, view?.rows, view?.columns, view?.colour, view?.table]);
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
@@ -169,7 +169,8 @@ function App() {
     return () => window.removeEventListener("keydown", pressed);
   }, [node, view, sliders, active, change]);
 
-  const isStage = isArray(node) && !!view && !view.table && !isText(node, view) && node.axes.length > 0;
+  const isEmpty = isArray(node) && node.axes.some((axis) => axis.size === 0);
+  const isStage = isArray(node) && !!view && !isEmpty && !view.table && !isText(node, view) && node.axes.length > 0;
   const busy = loading || (isStage && (!told || told.view !== view || told.busy));
   const hasTree = root !== null && !isArray(root);
   const hasMembers = hasTree || root?.kind === "image";
@@ -198,7 +199,8 @@ function App() {
             </div>
           )}
           {node && !isArray(node) && <GroupFacts node={node} />}
-          {isArray(node) && view && (isStage
+          {isArray(node) && isEmpty && <div class="message"><h2>Nothing to draw</h2><p>This array has no elements.</p></div>}
+          {isArray(node) && view && !isEmpty && (isStage
             ? <Stage node={node} view={view} change={change} told={setTold} handle={stage} key={node.path} />
             : <Table node={node} view={view} change={change} />)}
         </main>
