@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -53,6 +54,7 @@ __all__ = [
     "local_path",
     "named",
     "store_at",
+    "tell_consolidated",
     "tried",
     "whole_store",
 ]
@@ -257,6 +259,39 @@ def entries_in(store: KvStore, key_range: KeyRange) -> Iterator[list[ListEntry]]
         close: Callable[[], Coroutine[Any, Any, None]] | None = getattr(listing, "aclose", None)
         if close is not None:
             _run(promise.inline, close)
+
+
+def tell_consolidated(changed: Iterable[KvStore]) -> None:
+    """Say on standard error which consolidated metadata, of groups above, is out of date now.
+
+    Args:
+        changed: places where something was put or taken away.
+    """
+    told = set()
+    for store in changed:
+        told |= set(_consolidated_above(store))
+    if told:
+        sys.stderr.write(
+            f"out of date now: consolidated metadata in {', '.join(sorted(told))}; "
+            "ts.Group.open(place).result().consolidate() writes it again\n"
+        )
+
+
+def _consolidated_above(store: KvStore) -> Iterator[str]:
+    parts = store.path.rstrip("/").split("/")
+    promise = store.store
+    for depth in range(not parts[0], len(parts)):  # paths of files begin with "/"
+        above = "".join(f"{part}/" for part in parts[:depth])
+        for form in formats():
+            if form.consolidated_key is None:
+                continue
+            key = above + form.consolidated_key
+            with suppress(TensorStoreError):  # what cannot be read is no group that is read
+                found = _run(promise.inline, partial(promise.read, key))
+                if found.state != "value":
+                    continue
+                if form.consolidated(parse_document(found.value, key)) is not None:
+                    yield promise.describe_key(key)
 
 
 def tried(work: Callable[[], int]) -> int:

@@ -27,6 +27,7 @@ from tensorstore_py.cli.keys import (
     counted_keys,
     find_keys,
     local_path,
+    tell_consolidated,
     tried,
     whole_store,
 )
@@ -101,6 +102,7 @@ def _run(options: argparse.Namespace, asked: list[Keys]) -> int:
             for at, found in enumerate(asked):
                 _delete_one(found, tallies[at], asked[at + 1 :])
             facts["deleted"] = True
+            tell_consolidated(each.store for each in asked)
     if options.json:
         sys.stdout.write(f"{to_json(facts)}\n")
     elif facts["deleted"]:

@@ -315,6 +315,30 @@ class TestRemove:
         assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_consolidated_metadata_above_is_told_of(version, tmp_path, capsys, monkeypatch):
+    root = ts.Group.open(tmp_path / "g", create=True, zarr_format=version).result()
+    for name in ("a", "b", "c"):
+        root.create_array(name, dtype="int8", shape=[2]).result()
+    root.consolidate().result()
+    place = tmp_path / "g"
+    for command in (
+        ["rm", f"{place}/a", "--yes"],
+        ["mv", f"{place}/b", f"{tmp_path}/b"],
+        ["cp", f"{tmp_path}/b", f"{place}/d"],
+        ["create", f"{place}/e", "--group"],
+    ):
+        assert main(command) == 0
+        told = capsys.readouterr().err
+        assert "out of date now: consolidated metadata" in told
+        assert str(place) in told
+    monkeypatch.chdir(place)  # which is above none of these
+    assert main(["cp", f"{tmp_path}/b", f"{tmp_path}/elsewhere"]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["rm", f"{place}", "--yes"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 class TestServices:
     """The same on S3, and from web servers."""
 
