@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -51,6 +51,7 @@ __all__ = [
     "counted_keys",
     "entries_in",
     "find_keys",
+    "is_document",
     "local_path",
     "named",
     "store_at",
@@ -100,6 +101,7 @@ class Tally:
         size: bytes of all values; None: the store does not say.
         form: the format of the array or group that the tree is; None: it is none.
         kind: `"key"`, `"array"`, `"group"` or `"directory"`.
+        documents: whole keys that make directories arrays, groups or databases.
     """
 
     def __init__(self, found: Keys) -> None:
@@ -107,6 +109,7 @@ class Tally:
         self.size: int | None = 0
         self.form: HierarchyFormat | None = None
         self.kind = "directory" if found.tree else "key"
+        self.documents: list[str] = []
 
     @classmethod
     def of(cls, found: Keys) -> Tally:
@@ -118,6 +121,8 @@ class Tally:
         for page in found.pages():
             tally.keys += len(page)
             for entry in page:
+                if is_document(entry.key):
+                    tally.documents.append(entry.key)
                 known = tally.size is not None and entry.size >= 0
                 tally.size = tally.size + entry.size if known and tally.size is not None else None
                 form = nodes.get(entry.key[len(path) :])
@@ -141,6 +146,17 @@ def _node_kind(store: KvStore, key: str, form: HierarchyFormat) -> str:
         found = store.read(key).result()
         return form.kind(key, parse_document(found.value, key))
     return "directory"
+
+
+def is_document(key: str) -> bool:
+    """Whether a key makes the directory that it is in an array, a group or a database."""
+    return key.rpartition("/")[2] in _documents()
+
+
+@cache
+def _documents() -> frozenset[str]:
+    names = {name for form in formats() for name in (*form.node_keys, form.consolidated_key)}
+    return frozenset(filter(None, names)) | {name for _, name in KvStoreSpec.in_directories()}
 
 
 def counted_keys(count: int) -> str:

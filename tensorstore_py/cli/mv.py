@@ -103,7 +103,7 @@ def _checked(copying: KeyCopy, transfer: Transfer) -> None:
 
 def _delete(transfer: Transfer) -> None:
     try:
-        delete(transfer.source)
+        delete(transfer.source, transfer.tally)
     except BaseException:
         sys.stderr.write(
             f"all of it is at {transfer.target.name}, and a part may be left at "
