@@ -159,6 +159,7 @@ def delete(found: Keys, tally: Tally) -> None:
         _delete_pages(found, tally)
     folder = local_path(store)
     if folder is not None:
+        store.delete_range(store.KeyRange()).result()  # what killed writers left is no key
         _remove_empty(folder)
 
 

@@ -309,6 +309,11 @@ class TestRemove:
         said(capsys, "rm", f"{link}/", "--yes")
         assert not files(run)
 
+    def test_what_killed_writers_left_goes_too(self, run, capsys):
+        (run / "raw/zz.__lock").write_text("")
+        said(capsys, "rm", run, "--yes")
+        assert not run.exists()
+
     def test_an_empty_directory(self, tmp_path, capsys):
         (tmp_path / "a/b").mkdir(parents=True)
         said(capsys, "rm", tmp_path / "a", "--yes")
