@@ -103,7 +103,7 @@ assert zarr.open_array("a.zarr")[:].tolist() == [7, 7, 7, 7]
 import tqdm
 there_and_back("zarr3", "memory://").read(progress=True).result()
 """,
-    "completion": """
+    "cli": """
 from tensorstore_py.cli.main import main
 assert main(["completion", "bash"]) == 0
 """,

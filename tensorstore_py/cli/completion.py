@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     except ImportError:
         sys.stderr.write(
             "the scripts are made by the library shtab, which is not installed: "
-            "pip install 'tensorstore_py[completion]'\n"
+            "pip install 'tensorstore_py[cli]'\n"
         )
         return FAILED
     parser = _whole_parser()

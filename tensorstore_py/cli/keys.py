@@ -60,8 +60,10 @@ __all__ = [
     "whole_store",
 ]
 
-#: Such a file of the local file system is a store of keys itself.
-_ARCHIVE: Final = ".zip"
+#: Files of the local file system that are stores of keys themselves, by suffix.
+_ARCHIVES: Final = ("zip", "safetensors")
+#: The key that makes a directory a database of OCDBT.
+_MANIFEST: Final = "manifest.ocdbt"
 
 
 class Keys(NamedTuple):
@@ -207,13 +209,18 @@ def _local_url(text: str) -> str:
 
 
 def _in_archive(path: Path, *, directory: bool) -> str | None:
-    """The URL of what is inside a local archive; None: the path leads into none."""
+    """The URL of what is inside a local archive or database; None: the path leads into none.
+
+    What is in a database's directory by itself, its files, is named by their paths.
+    """
     for parent in (path, *path.parents):
-        if parent.suffix.lower() == _ARCHIVE and parent.is_file():
-            inner = path.relative_to(parent).as_posix()
-            if inner == ".":
-                return f"{parent.resolve().as_uri()}|zip:" if directory else None
-            return f"{parent.resolve().as_uri()}|zip:{inner}{'/' * directory}"
+        inner = "" if parent == path else path.relative_to(parent).as_posix() + "/" * directory
+        kind = parent.suffix.lower()[1:]
+        if kind in _ARCHIVES and parent.is_file():
+            return f"{parent.resolve().as_uri()}|{kind}:{inner}" if inner or directory else None
+        if inner and (parent / _MANIFEST).is_file():
+            # What is there is one of the database's own files.
+            return None if path.exists() else f"{parent.resolve().as_uri()}/|ocdbt:{inner}"
     return None
 
 

@@ -97,7 +97,7 @@ def test_zsh_reads_its_script(tmp_path, capsys):
 def test_what_is_missing_is_named(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["completion", "bash"]) == 1
-    assert "tensorstore_py[completion]" in capsys.readouterr().err
+    assert "tensorstore_py[cli]" in capsys.readouterr().err
 
 
 def test_help_tells_where_scripts_go(capsys):

@@ -80,6 +80,17 @@ class TestCopy:
         assert files(tmp_path / "all") == files(run)
         assert (tmp_path / "c.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
+    def test_what_is_in_a_database_is_named_by_a_path(self, run, tmp_path, capsys):
+        said(capsys, "cp", run, url(tmp_path / "db", "|ocdbt:"))
+        said(capsys, "cp", tmp_path / "db/raw", tmp_path / "raw")
+        assert files(tmp_path / "raw") == files(run / "raw")
+        said(capsys, "cp", run / "raw", tmp_path / "db/more")
+        said(capsys, "rm", tmp_path / "db/raw", "--yes")
+        keys = ts.KvStore.open(url(tmp_path / "db", "|ocdbt:")).result().list().result()
+        assert {key.partition(b"/")[0] for key in keys} == {b"zarr.json", b"more"}
+        said(capsys, "cp", tmp_path / "db", tmp_path / "copy")
+        assert files(tmp_path / "copy") == files(tmp_path / "db")
+
     def test_a_database_refers_to_values_of_itself(self, run, tmp_path, capsys):
         said(capsys, "cp", run, url(tmp_path / "db", "|ocdbt:a"))
         big = np.random.default_rng(0).bytes(200_000)
