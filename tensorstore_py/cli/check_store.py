@@ -14,18 +14,19 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._display.info import human_size
 from tensorstore_py._interface.generation import NO_VALUE, UNKNOWN
+from tensorstore_py._interface.kvstore import KvStoreSpec
 from tensorstore_py._interface.store_abilities import service_state
 from tensorstore_py._runtime.execution import start
 from tensorstore_py.cli.keys import Keys, counted_keys, entries_in
 from tensorstore_py.errors import PermissionDeniedError, TensorStoreError, UnsupportedError
 
 if TYPE_CHECKING:
-    from tensorstore_py._api.kvstore import KvStore
     from tensorstore_py._interface.kvstore import ListEntry
 
-__all__ = ["CheckedStore", "Result", "check_service", "check_speed", "check_writes"]
+__all__ = ["CheckedStore", "Result", "check_service", "check_speed", "check_writes", "look_inside"]
 
 #: Clocks may differ by so much; services refuse signatures from five or fifteen minutes on.
 _CLOCK_S: Final = 60.0
@@ -107,6 +108,17 @@ def check_service(checked: CheckedStore) -> Iterator[Result]:
         if state.clock_ahead_s is not None:
             yield _clock(state.clock_ahead_s)
     yield from _listing(checked)
+
+
+def look_inside(checked: CheckedStore) -> Iterator[Result]:
+    """Go on with the database, where the directory is that of one."""
+    store = checked.store
+    for kind, key in KvStoreSpec.in_directories():
+        if any(each.key == store.path + key for each in checked.keys):
+            base = KvStore.Spec.of(store.spec().model)
+            checked.store = KvStore.open({"driver": kind.driver, "base": base}).result()
+            yield Result("spec", "ok", f"a database of the driver {kind.driver} is there")
+            yield from _listing(checked)
 
 
 def _clock(ahead_s: float) -> Result:
@@ -207,8 +219,16 @@ def _duration(seconds: float) -> str:
 
 
 def check_writes(checked: CheckedStore) -> Iterator[Result]:
-    """Conditional writes, and how long writes take."""
+    """Conditional writes, and how long writes take.
+
+    Of an archive or a database it is the store underneath that is written to: a write would be
+    another version of all of it.
+    """
     store = checked.store
+    while store.base is not None:
+        store = store.base
+        above, slash, _ = store.path.rpartition("/")
+        store.path = above + slash
     if not store.store.writable:
         yield Result("write", "fail", "this store is read-only")
         return

@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorstore_py._display.info import human_size
 from tensorstore_py.cli.exit_codes import DONE
-from tensorstore_py.cli.keys import counted_keys, tried
+from tensorstore_py.cli.keys import counted_keys, tell_consolidated, tried
 from tensorstore_py.cli.output import examples, printable, to_json
 from tensorstore_py.cli.transfer import Transfer, add_transfer, prepared
 
@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
                  "bytes": done.size, "skipped": done.skipped}  # fmt: skip
         told = to_json(facts) if options.json else done_text("copied", facts)
         sys.stdout.write(f"{told}\n")
+        tell_consolidated([transfer.target.store])
         if done.other_size:
             sys.stderr.write(
                 f"{counted_keys(done.other_size)} at {transfer.target.name} had values of another "

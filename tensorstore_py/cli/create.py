@@ -44,7 +44,7 @@ from tensorstore_py.cli.described import (
 from tensorstore_py.cli.exit_codes import DONE
 from tensorstore_py.cli.facts import extents
 from tensorstore_py.cli.found import find, target
-from tensorstore_py.cli.keys import Keys, Tally, check_spares, tried
+from tensorstore_py.cli.keys import Keys, Tally, check_spares, tell_consolidated, tried
 from tensorstore_py.cli.output import add_json, examples, printable, to_json
 from tensorstore_py.cli.places import lasting_place
 from tensorstore_py.errors import AlreadyExistsError, MismatchError, SpecError
@@ -124,6 +124,7 @@ def _create(options: argparse.Namespace) -> int:
         facts, text = made.make(deletes=options.delete_existing)
         told = to_json(facts) if options.json else printable(f"created {text}: {name}")
         sys.stdout.write(f"{told}\n")
+        tell_consolidated([KvStore.of(made.where, made.where.open())])
     return code
 
 
@@ -290,11 +291,12 @@ def _found(
 
 
 async def _above(tree: Hierarchy, name: str) -> HierarchyFormat | None:
-    inner, _, _ = tree.below("").rstrip("/").rpartition("/")
-    if not tree.below("").rstrip("/"):
+    path = tree.below("").rstrip("/")
+    if not path:
         return None
+    above, slash, _ = path.rpartition("/")
     for form in formats():
-        group = tree._replace(prefix=f"{inner}/" if inner else "", form=form)
+        group = tree._replace(prefix=above + slash, form=form)
         node = await read_node(group, "", likely="group")
         if node is not None and node.kind == "array":
             raise MismatchError(f"{name} would be inside an array; name another place")

@@ -22,6 +22,7 @@ from tensorstore_py.cli.check_store import (
     check_service,
     check_speed,
     check_writes,
+    look_inside,
 )
 from tensorstore_py.cli.exit_codes import DONE, FAILED
 from tensorstore_py.cli.found import find, target
@@ -91,6 +92,8 @@ def _results(options: argparse.Namespace) -> Iterator[Result]:
         yield from check(checked)
         if checked.lost:
             return
+        if check is check_service:
+            yield from look_inside(checked)
     if not checked.keys:
         return
     try:

@@ -12,21 +12,20 @@ change costs as much as many (archives, databases), those of a batch are made to
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tensorstore_py._api.keys import copy_key
 from tensorstore_py._api.kvstore import KvStore
-from tensorstore_py._hierarchy.formats import formats
 from tensorstore_py._interface.key_range import KeyRange, encode_key
-from tensorstore_py._interface.kvstore import KvStoreSpec, ListEntry
+from tensorstore_py._interface.kvstore import ListEntry
 from tensorstore_py._interface.overlay import write_group
 from tensorstore_py._interface.store_abilities import ReferenceCopy
 from tensorstore_py._runtime.execution import start
 from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.future import OnInterrupt
 from tensorstore_py._runtime.limiters import MemoryBudget
-from tensorstore_py.cli.keys import entries_in
+from tensorstore_py.cli.keys import entries_in, is_document
 from tensorstore_py.errors import AbortedError, DataLossError
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.progress import Reporter
     from tensorstore_py.cli.keys import Keys
 
-__all__ = ["Copied", "KeyCopy", "delete_keys", "delete_span", "is_document"]
+__all__ = ["Copied", "KeyCopy", "delete_keys", "delete_span"]
 
 #: Bytes of values that are on their way; a larger value goes alone.
 _IN_FLIGHT: Final = 2**28
@@ -256,17 +255,6 @@ class KeyCopy:
                 f"{self._to.describe_key(copied)} is not what was copied there; "
                 "copy it again, and do not write to it meanwhile"
             )
-
-
-def is_document(key: str) -> bool:
-    """Whether a key makes the directory that it is in an array, a group or a database."""
-    return key.rpartition("/")[2] in _documents()
-
-
-@cache
-def _documents() -> frozenset[str]:
-    names = {name for form in formats() for name in (*form.node_keys, form.consolidated_key)}
-    return frozenset(filter(None, names)) | {name for _, name in KvStoreSpec.in_directories()}
 
 
 def _weight(entry: ListEntry) -> int:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -50,15 +51,19 @@ __all__ = [
     "counted_keys",
     "entries_in",
     "find_keys",
+    "is_document",
     "local_path",
     "named",
     "store_at",
+    "tell_consolidated",
     "tried",
     "whole_store",
 ]
 
-#: Such a file of the local file system is a store of keys itself.
-_ARCHIVE: Final = ".zip"
+#: Files of the local file system that are stores of keys themselves, by suffix.
+_ARCHIVES: Final = ("zip", "safetensors")
+#: The key that makes a directory a database of OCDBT.
+_MANIFEST: Final = "manifest.ocdbt"
 
 
 class Keys(NamedTuple):
@@ -98,6 +103,7 @@ class Tally:
         size: bytes of all values; None: the store does not say.
         form: the format of the array or group that the tree is; None: it is none.
         kind: `"key"`, `"array"`, `"group"` or `"directory"`.
+        documents: whole keys that make directories arrays, groups or databases.
     """
 
     def __init__(self, found: Keys) -> None:
@@ -105,6 +111,7 @@ class Tally:
         self.size: int | None = 0
         self.form: HierarchyFormat | None = None
         self.kind = "directory" if found.tree else "key"
+        self.documents: list[str] = []
 
     @classmethod
     def of(cls, found: Keys) -> Tally:
@@ -116,6 +123,8 @@ class Tally:
         for page in found.pages():
             tally.keys += len(page)
             for entry in page:
+                if is_document(entry.key):
+                    tally.documents.append(entry.key)
                 known = tally.size is not None and entry.size >= 0
                 tally.size = tally.size + entry.size if known and tally.size is not None else None
                 form = nodes.get(entry.key[len(path) :])
@@ -139,6 +148,17 @@ def _node_kind(store: KvStore, key: str, form: HierarchyFormat) -> str:
         found = store.read(key).result()
         return form.kind(key, parse_document(found.value, key))
     return "directory"
+
+
+def is_document(key: str) -> bool:
+    """Whether a key makes the directory that it is in an array, a group or a database."""
+    return key.rpartition("/")[2] in _documents()
+
+
+@cache
+def _documents() -> frozenset[str]:
+    names = {name for form in formats() for name in (*form.node_keys, form.consolidated_key)}
+    return frozenset(filter(None, names)) | {name for _, name in KvStoreSpec.in_directories()}
 
 
 def counted_keys(count: int) -> str:
@@ -189,13 +209,18 @@ def _local_url(text: str) -> str:
 
 
 def _in_archive(path: Path, *, directory: bool) -> str | None:
-    """The URL of what is inside a local archive; None: the path leads into none."""
+    """The URL of what is inside a local archive or database; None: the path leads into none.
+
+    What is in a database's directory by itself, its files, is named by their paths.
+    """
     for parent in (path, *path.parents):
-        if parent.suffix.lower() == _ARCHIVE and parent.is_file():
-            inner = path.relative_to(parent).as_posix()
-            if inner == ".":
-                return f"{parent.resolve().as_uri()}|zip:" if directory else None
-            return f"{parent.resolve().as_uri()}|zip:{inner}{'/' * directory}"
+        inner = "" if parent == path else path.relative_to(parent).as_posix() + "/" * directory
+        kind = parent.suffix.lower()[1:]
+        if kind in _ARCHIVES and parent.is_file():
+            return f"{parent.resolve().as_uri()}|{kind}:{inner}" if inner or directory else None
+        if inner and (parent / _MANIFEST).is_file():
+            # What is there is one of the database's own files.
+            return None if path.exists() else f"{parent.resolve().as_uri()}/|ocdbt:{inner}"
     return None
 
 
@@ -257,6 +282,39 @@ def entries_in(store: KvStore, key_range: KeyRange) -> Iterator[list[ListEntry]]
         close: Callable[[], Coroutine[Any, Any, None]] | None = getattr(listing, "aclose", None)
         if close is not None:
             _run(promise.inline, close)
+
+
+def tell_consolidated(changed: Iterable[KvStore]) -> None:
+    """Say on standard error which consolidated metadata, of groups above, is out of date now.
+
+    Args:
+        changed: places where something was put or taken away.
+    """
+    told = set()
+    for store in changed:
+        told |= set(_consolidated_above(store))
+    if told:
+        sys.stderr.write(
+            f"out of date now: consolidated metadata in {', '.join(sorted(told))}; "
+            "ts.Group.open(place).result().consolidate() writes it again\n"
+        )
+
+
+def _consolidated_above(store: KvStore) -> Iterator[str]:
+    parts = store.path.rstrip("/").split("/")
+    promise = store.store
+    for depth in range(not parts[0], len(parts)):  # paths of files begin with "/"
+        above = "".join(f"{part}/" for part in parts[:depth])
+        for form in formats():
+            if form.consolidated_key is None:
+                continue
+            key = above + form.consolidated_key
+            with suppress(TensorStoreError):  # what cannot be read is no group that is read
+                found = _run(promise.inline, partial(promise.read, key))
+                if found.state != "value":
+                    continue
+                if form.consolidated(parse_document(found.value, key)) is not None:
+                    yield promise.describe_key(key)
 
 
 def tried(work: Callable[[], int]) -> int:

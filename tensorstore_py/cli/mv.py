@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tensorstore_py.cli.cp import done_text, would
 from tensorstore_py.cli.exit_codes import DONE
-from tensorstore_py.cli.keys import check_spares, local_path, tried, whole_store
+from tensorstore_py.cli.keys import check_spares, local_path, tell_consolidated, tried, whole_store
 from tensorstore_py.cli.output import examples, to_json
 from tensorstore_py.cli.rm import delete
 from tensorstore_py.cli.transfer import Transfer, add_transfer, prepared
@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         facts = transfer.to_json() | {"skipped": skipped}
         told = to_json(facts) if options.json else done_text("moved", facts)
         sys.stdout.write(f"{told}\n")
+        tell_consolidated([transfer.source.store, transfer.target.store])
         return DONE
 
     return tried(work)
@@ -102,7 +103,7 @@ def _checked(copying: KeyCopy, transfer: Transfer) -> None:
 
 def _delete(transfer: Transfer) -> None:
     try:
-        delete(transfer.source)
+        delete(transfer.source, transfer.tally)
     except BaseException:
         sys.stderr.write(
             f"all of it is at {transfer.target.name}, and a part may be left at "

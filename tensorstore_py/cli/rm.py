@@ -14,12 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tensorstore_py._api.keys import PAGE
 from tensorstore_py._display.info import human_size
 from tensorstore_py._interface.overlay import write_group
+from tensorstore_py._runtime.progress import Reporter
 from tensorstore_py._spec.context import Context
 from tensorstore_py.cli.confirm import add_confirmation, refusal
 from tensorstore_py.cli.exit_codes import DONE
-from tensorstore_py.cli.key_copy import delete_keys, delete_span, is_document
+from tensorstore_py.cli.key_copy import delete_keys, delete_span
 from tensorstore_py.cli.keys import (
     Keys,
     Tally,
@@ -27,6 +29,7 @@ from tensorstore_py.cli.keys import (
     counted_keys,
     find_keys,
     local_path,
+    tell_consolidated,
     tried,
     whole_store,
 )
@@ -101,6 +104,7 @@ def _run(options: argparse.Namespace, asked: list[Keys]) -> int:
             for at, found in enumerate(asked):
                 _delete_one(found, tallies[at], asked[at + 1 :])
             facts["deleted"] = True
+            tell_consolidated(each.store for each in asked)
     if options.json:
         sys.stdout.write(f"{to_json(facts)}\n")
     elif facts["deleted"]:
@@ -121,7 +125,7 @@ def _text(facts: dict[str, Any]) -> str:
 
 def _delete_one(found: Keys, tally: Tally, rest: list[Keys]) -> None:
     try:
-        delete(found)
+        delete(found, tally)
     except BaseException:
         sys.stderr.write(_left(found, tally, rest))
         raise
@@ -136,8 +140,12 @@ def _left(found: Keys, before: Tally, rest: list[Keys]) -> str:
     return f"{left} may be left at {found.name}{others}; the same command goes on\n"
 
 
-def delete(found: Keys) -> None:
+def delete(found: Keys, tally: Tally) -> None:
     """Delete keys; of a tree the documents first, and local directories that are empty then.
+
+    Args:
+        found: what to delete.
+        tally: of it. How far it is, is drawn on a terminal if it is more than a page.
 
     Errors are those of the store.
     """
@@ -145,17 +153,27 @@ def delete(found: Keys) -> None:
     if not found.tree:
         store.write("", None).result()
         return
-    for page in found.pages():
-        if documents := [each.key for each in page if is_document(each.key)]:
-            delete_keys(store.store, documents)
     if write_group(store.store) is not None:
         store.delete_range(store.KeyRange()).result()  # at once, as any change costs as much
     else:
-        for page in found.pages():
-            delete_span(store.store, [each.key for each in page])
+        _delete_pages(found, tally)
     folder = local_path(store)
     if folder is not None:
+        store.delete_range(store.KeyRange()).result()  # what killed writers left is no key
         _remove_empty(folder)
+
+
+def _delete_pages(found: Keys, tally: Tally) -> None:
+    store = found.store.store
+    reporter = Reporter(sys.stderr.isatty() and tally.keys > PAGE, "delete")
+    reporter.begin(tally.size or 0, tally.keys)
+    try:
+        delete_keys(store, tally.documents)
+        for page in found.pages():
+            delete_span(store, [each.key for each in page])
+            reporter.advance(sum(max(0, each.size) for each in page), len(page))
+    finally:
+        reporter.close()
 
 
 def _remove_empty(folder: Path) -> None:

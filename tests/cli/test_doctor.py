@@ -63,8 +63,12 @@ class TestHealthy:
         capsys.readouterr()
         for place in ("spec.json", "run.zip"):
             assert status(told(capsys, tmp_path / place), "chunks") == ["ok"]
-        checks = told(capsys, f"{uri}/db|ocdbt:", "--write")
-        assert status(checks, "conditions") == ["ok"]
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        for place in (f"{uri}/db|ocdbt:", tmp_path / "db", tmp_path / "run.zip"):
+            checks = told(capsys, place, "--write")
+            assert status(checks, "conditions") == ["ok"]
+        after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        assert before == after
 
 
 class TestMetadata:
@@ -108,9 +112,10 @@ class TestLeftovers:
         store = ts.KvStore.open(place).result()
         store["a"] = b"1" * 10_000
         store["a"] = b"2" * 100
-        [found] = told(capsys, place)["leftovers"]
-        assert found["status"] == "warn"
-        assert "ocdbt compact" in found["remedy"]
+        for named in (place, tmp_path / "db"):
+            [found] = told(capsys, named)["leftovers"]
+            assert found["status"] == "warn"
+            assert "ocdbt compact" in found["remedy"]
 
 
 class TestChunks:

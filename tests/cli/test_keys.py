@@ -80,6 +80,17 @@ class TestCopy:
         assert files(tmp_path / "all") == files(run)
         assert (tmp_path / "c.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
+    def test_what_is_in_a_database_is_named_by_a_path(self, run, tmp_path, capsys):
+        said(capsys, "cp", run, url(tmp_path / "db", "|ocdbt:"))
+        said(capsys, "cp", tmp_path / "db/raw", tmp_path / "raw")
+        assert files(tmp_path / "raw") == files(run / "raw")
+        said(capsys, "cp", run / "raw", tmp_path / "db/more")
+        said(capsys, "rm", tmp_path / "db/raw", "--yes")
+        keys = ts.KvStore.open(url(tmp_path / "db", "|ocdbt:")).result().list().result()
+        assert {key.partition(b"/")[0] for key in keys} == {b"zarr.json", b"more"}
+        said(capsys, "cp", tmp_path / "db", tmp_path / "copy")
+        assert files(tmp_path / "copy") == files(tmp_path / "db")
+
     def test_a_database_refers_to_values_of_itself(self, run, tmp_path, capsys):
         said(capsys, "cp", run, url(tmp_path / "db", "|ocdbt:a"))
         big = np.random.default_rng(0).bytes(200_000)
@@ -309,10 +320,39 @@ class TestRemove:
         said(capsys, "rm", f"{link}/", "--yes")
         assert not files(run)
 
+    def test_what_killed_writers_left_goes_too(self, run, capsys):
+        (run / "raw/zz.__lock").write_text("")
+        said(capsys, "rm", run, "--yes")
+        assert not run.exists()
+
     def test_an_empty_directory(self, tmp_path, capsys):
         (tmp_path / "a/b").mkdir(parents=True)
         said(capsys, "rm", tmp_path / "a", "--yes")
         assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_consolidated_metadata_above_is_told_of(version, tmp_path, capsys, monkeypatch):
+    root = ts.Group.open(tmp_path / "g", create=True, zarr_format=version).result()
+    for name in ("a", "b", "c"):
+        root.create_array(name, dtype="int8", shape=[2]).result()
+    root.consolidate().result()
+    place = tmp_path / "g"
+    for command in (
+        ["rm", f"{place}/a", "--yes"],
+        ["mv", f"{place}/b", f"{tmp_path}/b"],
+        ["cp", f"{tmp_path}/b", f"{place}/d"],
+        ["create", f"{place}/e", "--group"],
+    ):
+        assert main(command) == 0
+        told = capsys.readouterr().err
+        assert "out of date now: consolidated metadata" in told
+        assert str(place) in told
+    monkeypatch.chdir(place)  # which is above none of these
+    assert main(["cp", f"{tmp_path}/b", f"{tmp_path}/elsewhere"]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["rm", f"{place}", "--yes"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 class TestServices:
