@@ -1,4 +1,4 @@
-"""What holds for every command: its examples run, `--json` is JSON, and mistakes are told."""
+"""What holds for many commands: their examples run, `--json` is JSON, and mistakes are told."""
 
 import json
 import re
@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py.cli.main import COMMANDS, main
+from tensorstore_py.cli.main import main
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/command_line.md"
-#: Their pages have examples, which run there.
-ELSEWHERE = {"ocdbt", "orbax"}
-NAMES = [name for about in COMMANDS.values() for name in about if name not in ELSEWHERE]
+#: Those that look, check, copy arrays, and run jobs; others have tests of their own.
+NAMES = [
+    "ls", "tree", "info", "head", "cat", "attrs", "du",
+    "stats", "hist", "digest", "diff", "verify",
+    "copy", "rechunk", "migrate",
+    "validate", "schema", "plan", "run", "status",
+]  # fmt: skip
 READERS = ["ls", "tree", "info", "head", "cat", "attrs", "du", "stats", "hist", "digest", "verify"]
 
 
