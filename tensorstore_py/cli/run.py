@@ -13,7 +13,7 @@ from tensorstore_py._jobs.job_run import Part, run_job
 from tensorstore_py._jobs.report import time_text
 from tensorstore_py._plan.plan import size_text
 from tensorstore_py.cli.jobs import add_document, add_engine, engine, found_job, lasting_document
-from tensorstore_py.cli.output import examples
+from tensorstore_py.cli.output import add_json, examples, to_json
 from tensorstore_py.cli.places import trust
 from tensorstore_py.errors import SpecError, TensorStoreError
 
@@ -144,6 +144,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="write what was done there, as JSON")  # fmt: skip
     parser.add_argument("--progress", action=argparse.BooleanOptionalAction, default=None,
                         help="tell how far it is; to a terminal by default")  # fmt: skip
+    add_json(parser)
     add_engine(parser)
 
 
@@ -205,7 +206,7 @@ def _run(options: argparse.Namespace, found: FoundDocument) -> int:
     with _ended_by_sigterm(), who.running() as executor:
         report = run_job(job, executor, meter, manifest, part)
     report.engine, report.part = who.to_json(), None if part is None else str(part)
-    _tell(report)
+    _tell(report, as_json=options.json)
     if place is not None:
         place.write(report.to_json())
     return report.exit_code
@@ -217,8 +218,8 @@ def _stream(asked: bool | None, job: Job) -> TextIO | None:
     return sys.stderr if shown else None
 
 
-def _tell(report: Report) -> None:
-    sys.stdout.write(f"{report}\n")
+def _tell(report: Report, *, as_json: bool) -> None:
+    sys.stdout.write(f"{to_json(report.to_json()) if as_json else report}\n")
     for each in report.steps:
         if each.error:
             sys.stderr.write(f"{each.operation}: {each.error}\n")
