@@ -238,7 +238,7 @@ if not _typing.TYPE_CHECKING:
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *_ROOMS})
 
 
 __version__ = "0.1.0"
