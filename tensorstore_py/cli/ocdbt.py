@@ -15,7 +15,7 @@ from collections.abc import Callable
 from itertools import islice
 from math import isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tensorstore_py import ocdbt
 from tensorstore_py._display.info import human_size
@@ -51,6 +51,7 @@ _EXAMPLES = {
     "  tspy ocdbt name ckpt/ released --delete\n",
     "dump": "  tspy ocdbt dump ckpt/\n  tspy ocdbt dump ckpt/ --json\n",
 }
+_Work: TypeAlias = Callable[[argparse.Namespace], int]
 _GENERATION = re.compile(r"v?(\d+)", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -61,9 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _ENDS
     commands = parser.add_subparsers(dest="ocdbt", required=True, metavar="SUBCOMMAND")
 
-    def sub(
-        name: str, work: Callable[[argparse.Namespace], int], about: str
-    ) -> argparse.ArgumentParser:
+    def sub(name: str, work: _Work, about: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         examples(added, _EXAMPLES[name])
         added.set_defaults(work=work)

@@ -20,7 +20,6 @@ from tensorstore_py._api.begin import begin
 from tensorstore_py._spec.context import Context
 from tensorstore_py.cli.output import examples
 from tensorstore_py.cli.places import lasting_place, place, store_place, tried
-from tensorstore_py.errors import NotFoundError
 from tensorstore_py.orbax import Checkpoint
 
 if TYPE_CHECKING:
@@ -223,11 +222,8 @@ def _info(options: argparse.Namespace) -> str:
         "dtypes": sorted({each["dtype"] for each in facts}),
         "damaged": [f"{name}: {why}" for name, why in damaged.items()],
     }
-    try:
-        steps = orbax.steps(options.checkpoint).result()
-    except NotFoundError:
-        steps = []
     if checkpoint.step is not None:
+        steps = orbax.steps(options.checkpoint).result()
         found["steps"] = [each.number for each in steps if each.complete]
         found["incomplete_steps"] = [each.name for each in steps if not each.complete]
     if options.json:

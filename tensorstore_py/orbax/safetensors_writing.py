@@ -405,26 +405,31 @@ class _StoredFiles(FileDirectory):
 
 async def _loaded(content: _Content, start: int, stop: int) -> bytearray:
     """The bytes of a range of a file."""
-    found = bytearray(content.head[start:stop])
+    found = bytearray(stop - start)
+    out = memoryview(found)
+    head = content.head[start:stop]
+    out[: len(head)] = head
     for name, tensor in content.tensors.items():
         first, last = max(start, tensor.start), min(stop, tensor.stop)
         if first < last:
-            found += await _bytes_of(
-                content.arrays[name], first - tensor.start, last - tensor.start
-            )
+            part = out[first - start : last - start]
+            await _fill(part, content.arrays[name], first - tensor.start)
     return found
 
 
-async def _bytes_of(array: TensorStore, start: int, stop: int) -> memoryview:
-    """The bytes of a range of an array, row-major and little-endian."""
+async def _fill(out: memoryview, array: TensorStore, start: int) -> None:
+    """Fill memory with the bytes of an array from the `start`-th on, row-major, little-endian."""
     size = array.dtype.itemsize
-    first, last = start // size, -(-stop // size)
+    first, last = start // size, -(-(start + len(out)) // size)
     reads: list[Future[Any]] = []
     for box in boxes_of(tuple(array.shape), first, last):
         future = array[box].read()
         future.force()
         reads.append(future)
-    found = bytearray()
-    for future in reads:
-        found += _little(await future).reshape(-1).view(np.uint8).data
-    return memoryview(found)[start - first * size : stop - first * size]
+    reads.reverse()
+    at = first * size - start  # before the beginning, if that is within an element
+    while reads:
+        data = _little(await reads.pop()).reshape(-1).view(np.uint8).data
+        low, high = max(0, -at), min(len(data), len(out) - at)
+        out[at + low : at + high] = data[low:high]
+        at += len(data)
