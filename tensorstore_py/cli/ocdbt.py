@@ -96,12 +96,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                      help="equal values that were stored anew differ, too")  # fmt: skip
 
     one = sub("compact", _compact, "remove old versions, and files that nothing needs")
-    one.add_argument("--keep-last", type=int, metavar="N", help="so many of the latest versions")
-    one.add_argument("--keep-since", metavar="TIME", help="versions committed then or later")
-    one.add_argument("--live-below", type=float, default=0.5, metavar="PART",
-                     help="empty files of which less than this part is needed (0.5)")  # fmt: skip
-    one.add_argument("--grace", type=_duration, default=86400.0, metavar="TIME",
-                     help="how long files must have been unneeded: 12h, 1d (1d)")  # fmt: skip
+    _add_retention(one)
     one.add_argument("--dry-run", action="store_true", help="only say what would be done")
 
     one = sub("repair", _repair, "make the newest whole version the latest one again")
@@ -116,6 +111,25 @@ def add(parser: argparse.ArgumentParser) -> None:
 
     one = sub("dump", _dump, "print the manifest, a node or a value as it is stored")
     one.add_argument("node", nargs="?", help="a location that was printed before")
+
+
+def _add_retention(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep-last", type=int, metavar="N", help="so many of the latest versions")
+    parser.add_argument("--keep-since", metavar="TIME", help="versions committed then or later")
+    parser.add_argument(
+        "--live-below",
+        type=float,
+        default=0.5,
+        metavar="PART",
+        help="empty files of which less than this part is needed (0.5)",
+    )
+    parser.add_argument(
+        "--grace",
+        type=_duration,
+        default=86400.0,
+        metavar="TIME",
+        help="how long files must have been unneeded: 12h, 1d (1d)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
