@@ -267,14 +267,17 @@ class PendingReads(Mutex):
         try:
             await self._serve_taken(taken)
         except BaseException as error:
-            if len(taken) > 1 and isinstance(error, Exception):
-                # Of which chunk it was shows when each goes alone.
-                self._give_back((), taken)
-                for each in group:
-                    await self._serve_alone(each)
-                return
-            self._give_back(group, taken)
-            raise
+            alone = len(taken) > 1 and isinstance(error, Exception)
+            self._give_back(() if alone else group, taken)
+            if not alone:
+                raise
+        else:
+            alone = False
+        if alone:
+            # Of which chunk it was shows when each goes alone; what the error holds is gone by now.
+            for each in group:
+                await self._serve_alone(each)
+            return
         sharded = self.reader.array.sharded is not None
         self.pace.end(began, sum(map(len, taken)) if sharded else len(taken))
         self._served(taken)
