@@ -43,18 +43,25 @@ async def store_plan(
     """
     manifest = Manifest(where.store, where.key, Parts(0))
     stored = await _stored(manifest)
+    # Asked before the call looks around: what others make after that, it has not seen.
+    begun = stored is not None and await _has_begun(manifest)
     try:
         stages = await _agreed(call, manifest, stored, portable)
     except TensorStoreError:
         # Another process may have stored the plan meanwhile, and made what was not expected.
         if stored is not None or (stored := await _stored(manifest)) is None:
             raise
+        begun = await _has_begun(manifest)
         stages = await _agreed(call, manifest, stored, portable)
-    if stored is not None:
-        begun = (await manifest.read(BEGIN)).record
-        if begun is not None and begun.state == "done":
-            await call.check_begun()
+    if begun:
+        await call.check_begun()
     return stages
+
+
+async def _has_begun(manifest: Manifest) -> bool:
+    """Whether all is made that tasks write to."""
+    record = (await manifest.read(BEGIN)).record
+    return record is not None and record.state == "done"
 
 
 async def _stored(manifest: Manifest) -> JsonObject | None:

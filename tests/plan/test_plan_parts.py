@@ -693,6 +693,23 @@ class TestRecorded:
 
         assert (tmp_path / "m.json").read_bytes() == before
 
+    def test_what_others_make_after_it_has_looked_is_not_missed(self, tmp_path, monkeypatch):
+        tree(tmp_path / "old")
+        result_of(lambda: store_plan(copied(tmp_path), place(tmp_path)))
+        late = copied(tmp_path)
+        look = late.stages
+
+        async def stages():
+            found = await look()
+            await join(place(tmp_path), ts.Context(), on_progress=lambda *_: None)
+            return found
+
+        monkeypatch.setattr(late, "stages", stages)
+
+        result_of(lambda: store_plan(late, place(tmp_path)))
+
+        check(tmp_path / "new")
+
     def test_another_call_is_refused(self, tmp_path):
         tree(tmp_path / "old")
         result_of(lambda: store_plan(copied(tmp_path), place(tmp_path)))
