@@ -23,6 +23,7 @@ The floors of the house, each importing only from those below (see docs/design.m
     errors                                 one class per remedy
 """
 
+import sys as _sys
 import typing as _typing
 
 from tensorstore_py._runtime.loading import load as _load
@@ -234,7 +235,11 @@ if not _typing.TYPE_CHECKING:
             hint = _did_you_mean(name, __all__, _ELSEWHERE)
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
         found = getattr(_load(f"{__name__}.{home}"), name)
-        globals()[name] = found
+        # Others that have come with it, too: nothing can be imported when the interpreter ends.
+        for other, module in _HOMES.items():
+            loaded = _sys.modules.get(f"{__name__}.{module}")
+            if hasattr(loaded, other):
+                globals().setdefault(other, getattr(loaded, other))
         return found
 
     def __dir__() -> list[str]:
