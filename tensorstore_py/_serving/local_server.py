@@ -33,6 +33,7 @@ from tensorstore_py.errors import (
 
 try:
     from aiohttp import web
+    from aiohttp.http import HttpProcessingError
 except ImportError as error:
     raise UnsupportedError(
         f'serving over HTTP needs aiohttp ({error}): pip install "tensorstore-py[serve]"'
@@ -56,6 +57,8 @@ _TOKEN_BYTES: Final = 18
 _LAST_PORT: Final = 65535
 
 _log: Final = logging.getLogger("tensorstore_py.serving")
+#: Of aiohttp, which logs requests that are none as they came: with the token.
+_protocol_log: Final = _log.getChild("http")
 #: Of this process; changed on the loop alone.
 _running: set[LocalServer] = set()
 
@@ -129,6 +132,7 @@ class LocalServer:
         runner = web.AppRunner(
             _application(guard, routes),
             access_log=None,
+            logger=_protocol_log,
             shutdown_timeout=_GRACE_S,
             handler_cancellation=True,
         )
@@ -263,6 +267,13 @@ async def _answer(request: web.Request, handler: Handler, path: str) -> web.Stre
     except Exception:  # noqa: BLE001 - whatever a handler raises is an answer, too
         _log.exception("%s %s", request.method, path)
         return failure(500, "the server has failed; what it printed says why")
+
+
+def _is_no_bad_request(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
+
+
+_protocol_log.addFilter(_is_no_bad_request)
 
 
 def failure(status: int, reason: str) -> web.Response:

@@ -159,6 +159,17 @@ def test_failures_are_json_that_tells_no_places(error, status, caplog):
         assert "/home/me/secret" in caplog.text
 
 
+@pytest.mark.parametrize("path", ["\xff", "?" + "a" * 10_000], ids=["bytes", "too_long"])
+def test_a_request_that_is_none_is_refused_and_not_logged(path, caplog):
+    with start() as server, socket.create_connection(("127.0.0.1", server.port), 60) as client:
+        client.sendall(
+            f"GET /{server.token}/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1")
+        )
+
+        assert client.recv(12).endswith(b"400")
+        assert server.token not in caplog.text
+
+
 def test_a_handler_whose_client_has_gone_away_is_cancelled():
     begun, cancelled = threading.Event(), threading.Event()
 
