@@ -11,46 +11,21 @@ import re
 from base64 import b64decode, b64encode
 from binascii import crc32
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
+from tensorstore_py._interface.crc32c import crc32c
 from tensorstore_py._net.failures import damaged
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["check_digests", "crc32c", "stated_digests"]
+__all__ = ["check_digests", "stated_digests"]
 
 _ITEM: Final = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=\s*:?([A-Za-z0-9+/_-]+={0,2}):?\s*(?:;[^,]*)?")
 #: From the cheapest to the dearest: one is enough.
 _BY_COST: Final = ("crc32c", "crc32", "sha-256", "sha-1", "sha-512", "md5")
 #: Headers of the form `name=base64`; the first two cover exactly what was sent.
 _LISTS: Final = ("Repr-Digest", "Content-Digest", "Digest", "x-goog-hash")
-
-
-@cache
-def _crc32c_function() -> Callable[[Buffer], int]:
-    import google_crc32c  # noqa: PLC0415 - loads a shared library: only where it is needed
-
-    def compute(data: Buffer) -> int:
-        # The library takes bytes, or arrays without a copy.
-        value = google_crc32c.value(data if isinstance(data, bytes) else np.frombuffer(data, "u1"))
-        return int(value)
-
-    return compute
-
-
-def crc32c(data: Buffer) -> int:
-    """The CRC-32C of some bytes.
-
-    Example:
-        >>> hex(crc32c(b"123456789"))
-        '0xe3069283'
-    """
-    return _crc32c_function()(data)
-
 
 _FUNCTIONS: Final[dict[str, Callable[[Buffer], bytes]]] = {
     "crc32c": lambda data: crc32c(data).to_bytes(4, "big"),

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
+from tensorstore_py._interface.coalesce import read_coalesced
 from tensorstore_py._interface.generation import (
     NO_VALUE,
     UNKNOWN,
@@ -20,7 +21,6 @@ from tensorstore_py._interface.generation import (
 from tensorstore_py._interface.key_range import ALL, KeyRange, encode_key
 from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._interface.store_abilities import DirectoryListing, RangeRead
-from tensorstore_py._net.coalesce import read_coalesced
 from tensorstore_py._net.service import Paging
 
 if TYPE_CHECKING:

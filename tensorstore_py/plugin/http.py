@@ -3,16 +3,8 @@
 `docs/writing_an_http_store.md` builds one.
 """
 
-from tensorstore_py._net.checksums import (
-    crc32c,
-)
 from tensorstore_py._net.client import (
     HttpClient,
-)
-from tensorstore_py._net.coalesce import (
-    RangeGroup,
-    coalesce,
-    read_coalesced,
 )
 from tensorstore_py._net.message import (
     HttpRequest,
@@ -55,14 +47,10 @@ __all__ = [
     "HttpVerdict",
     "Page",
     "PagedListing",
-    "RangeGroup",
     "RateLimits",
     "RateModel",
     "RequestConcurrencyModel",
     "RetriesModel",
-    "coalesce",
-    "crc32c",
-    "read_coalesced",
     "show_url",
     "whole_number",
 ]

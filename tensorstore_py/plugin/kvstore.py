@@ -12,7 +12,13 @@ from tensorstore_py._interface.byte_range import (
     WHOLE,
     ByteRange,
 )
+from tensorstore_py._interface.coalesce import (
+    RangeGroup,
+    coalesce,
+    read_coalesced,
+)
 from tensorstore_py._interface.compressors import decode_streams
+from tensorstore_py._interface.crc32c import crc32c
 from tensorstore_py._interface.driver import (
     KvStoreField,
 )
@@ -170,6 +176,7 @@ __all__ = [
     "PendingChange",
     "PlainValidator",
     "PositiveInt",
+    "RangeGroup",
     "RangeRead",
     "RangeReadAsOf",
     "ReadModifyWrite",
@@ -194,10 +201,12 @@ __all__ = [
     "WholeRewrite",
     "adapter_url_rest",
     "check_authority",
+    "coalesce",
     "conditional_update",
     "content_generation",
     "context_resource",
     "counter",
+    "crc32c",
     "decode_path",
     "decode_streams",
     "describe",
@@ -216,6 +225,7 @@ __all__ = [
     "offload",
     "on_loop_end",
     "pause",
+    "read_coalesced",
     "read_ranges",
     "root_url_rest",
     "splice",

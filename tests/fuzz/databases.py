@@ -43,7 +43,7 @@ from tensorstore_py.kvstores.ocdbt.versions import (
     decode_version_node,
     encode_version_node,
 )
-from tensorstore_py.plugin.http import crc32c
+from tensorstore_py.plugin.kvstore import crc32c
 from tests.fuzz.mutations import mutate_bytes
 from tests.fuzz.seeds import Seed
 

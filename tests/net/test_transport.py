@@ -17,8 +17,8 @@ from tensorstore_py.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from tensorstore_py.plugin.http import HttpDialect, HttpRequest, crc32c
-from tensorstore_py.plugin.kvstore import WHOLE, ByteRange
+from tensorstore_py.plugin.http import HttpDialect, HttpRequest
+from tensorstore_py.plugin.kvstore import WHOLE, ByteRange, crc32c
 from tensorstore_py.testing import Fault, Reply, WebValues
 from tensorstore_py.testing.fault_server import (
     GARBAGE,

@@ -28,7 +28,6 @@ from tensorstore_py.errors import (
     UnsupportedError,
 )
 from tensorstore_py.kvstores.fsspec.files import Files
-from tensorstore_py.plugin.http import read_coalesced
 from tensorstore_py.plugin.kvstore import (
     ALL,
     NO_VALUE,
@@ -52,6 +51,7 @@ from tensorstore_py.plugin.kvstore import (
     encode_key,
     holds,
     joined,
+    read_coalesced,
 )
 
 __all__ = [

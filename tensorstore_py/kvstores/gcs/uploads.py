@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from tensorstore_py.errors import FailedPreconditionError, UnavailableError
-from tensorstore_py.plugin.http import HttpClient, HttpRequest, HttpResponse, crc32c
+from tensorstore_py.plugin.http import HttpClient, HttpRequest, HttpResponse
+from tensorstore_py.plugin.kvstore import crc32c
 
 if TYPE_CHECKING:
     from tensorstore_py.plugin.kvstore import Buffer

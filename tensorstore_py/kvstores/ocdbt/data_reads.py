@@ -20,13 +20,14 @@ from tensorstore_py.errors import (
     TensorStoreError,
 )
 from tensorstore_py.kvstores.ocdbt.read_ahead import SMALL_BYTES, Block, ReadAhead, block_of
-from tensorstore_py.plugin.http import RangeGroup, coalesce
 from tensorstore_py.plugin.kvstore import (
     Buffer,
     ByteRange,
     Forkable,
     KvStore,
+    RangeGroup,
     ReadResult,
+    coalesce,
     fan_out,
     read_ranges,
 )

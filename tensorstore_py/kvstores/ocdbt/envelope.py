@@ -21,7 +21,7 @@ from tensorstore_py.errors import DataLossError
 from tensorstore_py.kvstores.ocdbt.wire import Reader, Writer
 from tensorstore_py.plugin.codec import BytesToBytes, BytesToBytesSpec
 from tensorstore_py.plugin.driver import OPAQUE, parse_codec_json
-from tensorstore_py.plugin.http import crc32c
+from tensorstore_py.plugin.kvstore import crc32c
 
 __all__ = ["Record", "open_envelope", "seal_envelope"]
 

@@ -25,8 +25,8 @@ from weakref import WeakKeyDictionary
 from tensorstore_py.errors import PermissionDeniedError, UnsupportedError
 from tensorstore_py.kvstores.s3.dialect import DAMAGED_CODES, error_code, stated_region
 from tensorstore_py.kvstores.s3.resources import AwsCredentials
-from tensorstore_py.plugin.http import HttpRequest, HttpResponse, HttpSigner, crc32c
-from tensorstore_py.plugin.kvstore import Buffer, offload
+from tensorstore_py.plugin.http import HttpRequest, HttpResponse, HttpSigner
+from tensorstore_py.plugin.kvstore import Buffer, crc32c, offload
 
 __all__ = [
     "EMPTY_HASH",

@@ -19,8 +19,7 @@ from tensorstore_py.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from tensorstore_py.plugin.http import crc32c
-from tensorstore_py.plugin.kvstore import ByteRange
+from tensorstore_py.plugin.kvstore import ByteRange, crc32c
 from tensorstore_py.testing import Fault, WebValues
 from tensorstore_py.testing.fault_server import (
     CLOSE,

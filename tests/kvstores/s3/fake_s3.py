@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs, quote, unquote
 from xml.sax.saxutils import escape, unescape
 
-from tensorstore_py.plugin.http import crc32c
+from tensorstore_py.plugin.kvstore import crc32c
 from tensorstore_py.testing import Reply, Request
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)\Z")

@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorstore_py.errors import AbortedError
-from tensorstore_py.plugin.http import read_coalesced
-from tensorstore_py.plugin.kvstore import WHOLE, ByteRange, ReadResult, TimestampedStorageGeneration
+from tensorstore_py.plugin.kvstore import (
+    WHOLE,
+    ByteRange,
+    ReadResult,
+    TimestampedStorageGeneration,
+    read_coalesced,
+)
 
 VALUE = bytes(range(200))
 
