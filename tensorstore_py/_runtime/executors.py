@@ -25,7 +25,7 @@ import signal
 import sys
 from contextlib import contextmanager
 from queue import SimpleQueue
-from threading import Lock, Thread, local
+from threading import Lock, Thread, local, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -79,7 +79,8 @@ class Executor:
         self.threads: list[Thread] = []
         self.unfinished = 0
         self.submitted = 0
-        self.closed = sys.is_finalizing()
+        # Where nothing was used before the exit began, nobody says when it does.
+        self.closed = sys.is_finalizing() or not main_thread().is_alive()
 
     def submit(self, work: Callable[[], None]) -> None:
         """Run `work` on a thread of this executor, some time. It must not raise."""

@@ -9,6 +9,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 import tensorstore_py as ts
+from tests.runtime.processes import FOREGROUND, ROOT
 
 _OPENER = build_opener(ProxyHandler({}))
 _WITHOUT = "import sys; sys.modules['aiohttp'] = None; from tensorstore_py.cli.main import main; "
@@ -28,9 +29,10 @@ def tree(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_it_prints_the_address_and_ends_at_an_interrupt(tree):
-    command = [sys.executable, "-m", "tensorstore_py", "view", f"{tree}/image[2]", "--no-browser"]
+    program = FOREGROUND + "import sys; from tensorstore_py.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "view", f"{tree}/image[2]", "--no-browser"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
         assert running.stdout is not None
         url = running.stdout.readline().strip()

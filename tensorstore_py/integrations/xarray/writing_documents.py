@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -277,6 +278,7 @@ class Documents:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._kvstore = place.kvstore
+        self._begun: list[ts.Future[ts.KvStore.TimestampedStorageGeneration]] = []
 
     def look(self, paths: Iterable[str], zarr_format: int | None) -> dict[str, Node]:
         """What is at some paths, asked for at once; see `ask`."""
@@ -323,7 +325,15 @@ class Documents:
         self, key: str, value: Json, *, condition: bytes | None = None
     ) -> ts.Future[ts.KvStore.TimestampedStorageGeneration]:
         """Store a document; the answer's generation is empty if the condition did not hold."""
-        return self._kvstore.write(key, serialised(value), if_equal=condition)
+        future = self._kvstore.write(key, serialised(value), if_equal=condition)
+        self._begun.append(future)
+        return future
+
+    def settle(self) -> None:
+        """Wait for all that are being stored, whatever comes of it: none is stored after this."""
+        while self._begun:
+            with suppress(Exception):  # an error is on its way to the user
+                self._begun.pop().result()
 
     def store_all(self, documents: Mapping[str, tuple[Json, bytes | None]]) -> None:
         """Store documents, each on its condition, at once, and wait for them.

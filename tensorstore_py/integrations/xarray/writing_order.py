@@ -87,6 +87,7 @@ class Writing:
             self._store_groups(groups, last)
         except BaseException as error:
             under_way.drop()
+            self._documents.settle()
             self._take_back(groups, error)
             raise
         return None if compute else blocks.write(compute=False, options=store_options)
