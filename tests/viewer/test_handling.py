@@ -136,7 +136,7 @@ def test_the_tree_leads_to_arrays(show):
     page.page.wait_for_selector("text=A group")
     page.go("path=raw/deep/image")
     page.settled()
-    assert page.page.get_by_role("treeitem", name="image").last.is_visible()
+    page.page.get_by_role("treeitem", name="image").last.wait_for(state="visible")
 
 
 def test_what_leaves_the_view_is_cancelled(show):
