@@ -139,6 +139,16 @@ def test_the_tree_leads_to_arrays(show):
     page.page.get_by_role("treeitem", name="image").last.wait_for(state="visible")
 
 
+@pytest.mark.parametrize(
+    ("place", "name"), [("run.zarr/", "run.zarr"), ("a.zip|zip:", "a.zip"), ("a.zip|zip:b/", "b")]
+)
+def test_what_is_shown_is_named_by_its_file(show, tmp_path, place, name):
+    spec = {"driver": "zarr", "kvstore": f"{tmp_path.as_uri()}/{place}"}
+    page = show(ts.open(spec, create=True, dtype="uint8", shape=[3, 4]).result())
+
+    assert page.text(".crumbs") == name
+
+
 def test_what_leaves_the_view_is_cancelled(show):
     begun, go_on = [], threading.Event()
 

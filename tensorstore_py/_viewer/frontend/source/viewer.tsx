@@ -226,7 +226,9 @@ export function typeText(dtype: unknown): string {
 
 function rootName(root: Node | null): string {
   const place = root?.facts.find(([name]) => name === "Place")?.[1] ?? "";
-  return place.replace(/[/|].*?:$/, "").split("/").filter(Boolean).pop() || (root && isArray(root) ? "array" : place);
+  // A URL such as "file:///runs/a.zip|zip:b/": the last part that is more than a scheme.
+  const parts = place.split(/[/|]/).filter((part) => part && !/^\w+:$/.test(part));
+  return parts.pop()?.replace(/^\w+:/, "") ?? (root && isArray(root) ? "array" : place);
 }
 
 function Toggle({ on, label, sign, flip, keys }: { on: boolean; label: string; sign: string; flip: () => void; keys: string }) {
