@@ -27,6 +27,9 @@ _CANVAS = """name => {
 }"""
 
 
+_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+
+
 class Answers:
     """What a viewer answers to requests, without a page."""
 
@@ -99,7 +102,10 @@ class Page:
         self.page.goto(f"{self.view.url}#{link}")
 
     def settled(self):
+        """Wait until what was done to the page is asked for, has come, and is drawn."""
+        self.page.evaluate(_FRAMES)
         self.page.wait_for_selector("main[aria-busy=false]", timeout=60_000)
+        self.page.evaluate(_FRAMES)
         return self
 
     def press(self, *keys):
