@@ -26,7 +26,7 @@ from tensorstore_py._api.tensorstore import TensorStore
 from tensorstore_py._interface.key_range import KeyRange, encode_key
 from tensorstore_py._interface.store_abilities import list_directory
 from tensorstore_py._spec.json_value import parse_json_text
-from tensorstore_py.cli.places import add_trust, place, trust
+from tensorstore_py.cli.places import ARCHIVES, MANIFEST, add_trust, place, trust
 from tensorstore_py.cli.selection import Selection, parse_selection, split_selection
 from tensorstore_py.errors import (
     MismatchError,
@@ -63,10 +63,6 @@ __all__ = [
 
 Found: TypeAlias = TensorStore | Group | KvStore
 
-#: Files that hold keys, by suffix, and the drivers that read them.
-_ARCHIVES: Final = ("zip", "safetensors")
-#: The key that makes a directory a database of OCDBT.
-_MANIFEST: Final = "manifest.ocdbt"
 #: So many operations are begun before the first of them has to be done.
 _AT_A_TIME: Final = 64
 
@@ -174,11 +170,11 @@ def _in_archive(path: Path) -> object:
     """A local path; one in an archive, a safetensors file or a database of OCDBT as its URL."""
     for parent in (path, *path.parents):
         kind = parent.suffix.lower()[1:]
-        if kind in _ARCHIVES and parent.is_file():
+        if kind in ARCHIVES and parent.is_file():
             inner = path.relative_to(parent).as_posix()
             below = "" if inner == "." else f"{inner}/"
             return f"{parent.absolute().as_uri()}|{kind}:{below}"
-        if parent is not path and (parent / _MANIFEST).is_file() and not path.exists():
+        if parent is not path and (parent / MANIFEST).is_file() and not path.exists():
             inner = path.relative_to(parent).as_posix()
             return f"{parent.absolute().as_uri()}/|ocdbt:{inner}/"
     return path
@@ -321,7 +317,7 @@ def _listed(
     named = together(partial(_begin_names, each) for each in waiting.values())
     found = dict(zip(waiting, zip(waiting.values(), named, strict=True), strict=True))
     for path, (above, names) in found.items():
-        if isinstance(above, KvStore) and isinstance(names, list) and _MANIFEST in names:
+        if isinstance(above, KvStore) and isinstance(names, list) and MANIFEST in names:
             try:
                 database = import_module("tensorstore_py.ocdbt").open(above).result()
                 found[path] = database, _begin_names(database).result()

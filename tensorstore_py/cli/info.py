@@ -24,6 +24,7 @@ from tensorstore_py.cli.facts import entry_facts
 from tensorstore_py.cli.found import Entry, add_trusted_target, find, sizes_below, trusted
 from tensorstore_py.cli.info_text import info_text
 from tensorstore_py.cli.output import add_json, examples, printed
+from tensorstore_py.cli.places import MANIFEST
 from tensorstore_py.cli.tree import tree_facts
 from tensorstore_py.errors import NotFoundError, TensorStoreError, UnsupportedError
 
@@ -158,7 +159,7 @@ def _store(store: KvStore) -> Facts:
         found["stored_bytes"] = size
     if marks:
         found |= _checkpoint(store)
-    if found["kind"] == "store" and "manifest.ocdbt" in store:
+    if found["kind"] == "store" and MANIFEST in store:
         found |= _database(store)
     if found["kind"] == "store":
         found["first_keys"] = few

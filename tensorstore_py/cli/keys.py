@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorstore_py._api.keys import next_page
 from tensorstore_py._api.kvstore import KvStore
@@ -33,6 +33,7 @@ from tensorstore_py._spec.registry import kvstores
 from tensorstore_py.cli import output
 from tensorstore_py.cli.exit_codes import CALLED_WRONGLY
 from tensorstore_py.cli.output import printable
+from tensorstore_py.cli.places import ARCHIVES, MANIFEST
 from tensorstore_py.cli.selection import split_selection
 from tensorstore_py.errors import NotFoundError, SpecError, TensorStoreError
 
@@ -59,11 +60,6 @@ __all__ = [
     "tried",
     "whole_store",
 ]
-
-#: Files of the local file system that are stores of keys themselves, by suffix.
-_ARCHIVES: Final = ("zip", "safetensors")
-#: The key that makes a directory a database of OCDBT.
-_MANIFEST: Final = "manifest.ocdbt"
 
 
 class Keys(NamedTuple):
@@ -216,9 +212,9 @@ def _in_archive(path: Path, *, directory: bool) -> str | None:
     for parent in (path, *path.parents):
         inner = "" if parent == path else path.relative_to(parent).as_posix() + "/" * directory
         kind = parent.suffix.lower()[1:]
-        if kind in _ARCHIVES and parent.is_file():
+        if kind in ARCHIVES and parent.is_file():
             return f"{parent.resolve().as_uri()}|{kind}:{inner}" if inner or directory else None
-        if inner and (parent / _MANIFEST).is_file():
+        if inner and (parent / MANIFEST).is_file():
             # What is there is one of the database's own files.
             return None if path.exists() else f"{parent.resolve().as_uri()}/|ocdbt:{inner}"
     return None

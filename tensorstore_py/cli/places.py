@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tensorstore_py._api.kvstore import KvStore
 from tensorstore_py._api.spec import Spec
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.progress import Bar
 
 __all__ = [
+    "ARCHIVES",
+    "MANIFEST",
     "add_choice",
     "add_trust",
     "allowed",
@@ -40,6 +42,12 @@ __all__ = [
     "tried",
     "trust",
 ]
+
+#: Files of the local file system that are stores of keys themselves, by suffix, which is their
+#: driver's name.
+ARCHIVES: Final = ("zip", "safetensors")
+#: The key that makes a directory a database of OCDBT.
+MANIFEST: Final = "manifest.ocdbt"
 
 
 def place(text: str) -> object:
