@@ -155,7 +155,9 @@ class Unpacked:
     def environment(self) -> dict[str, str]:
         """The variables by which unpacked programs find each other and their libraries."""
         lib = self.root / "usr" / "lib"
-        folders = [*lib.glob("*-linux-gnu"), *lib.glob("*-linux-gnu/ceph")]
+        folders = list(lib.glob("*-linux-gnu"))
+        # whose libraries are found by a path that begins at the machine's own root
+        folders += [*lib.glob("*-linux-gnu/ceph"), *lib.glob("*-linux-gnu/pulseaudio")]
         folders += self.root.glob("lib/*-linux-gnu")
         programs = [self.root / "usr" / name for name in ("bin", "sbin")]
         return {
