@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.local import Row, main, options, report, selected, table, working_directory
+from benchmarks.local import main, on_disk, options, selected, working_directory
+from benchmarks.results import Row, Run, merged, report, table
 
 
 def test_a_ratio_is_taken_round_by_round() -> None:
@@ -39,10 +40,10 @@ def test_quick_changes_defaults_only() -> None:
 
 
 def test_filters_leave_what_matches() -> None:
-    chosen = options(["--layouts", "gzip", "--workloads", "^open$"])
+    chosen = options(["--layouts", "gzip 64³$", "--workloads", "^one-plane"])
 
     assert [(layout.name, workload.name) for layout, workload in selected(chosen)] == [
-        ("v3 gzip 64³", "open")
+        ("v3 gzip 64³", "one-plane slice")
     ]
 
 
@@ -51,13 +52,14 @@ def test_a_run_ends_with_a_table_and_no_files(
 ) -> None:
     saved = tmp_path / "rows.json"
     arguments = ["--edge", "32", "--rounds", "1", "--only-libs", "tensorstore"]
-    arguments += ["--layouts", "zstd", "--workloads", "full read$"]
+    arguments += ["--layouts", "v3 zstd 64³$", "--workloads", "full read$"]
 
     status = main([*arguments, "--dir", str(tmp_path), "--json", str(saved)])
 
     out, err = capfd.readouterr()
     assert status == 0, err
     assert "v3 zstd 64³  full read" in out
+    assert "tensorstore: Python 3." in out
     assert saved.exists()
     assert list(tmp_path.iterdir()) == [saved]
 
@@ -77,3 +79,81 @@ def test_the_folder_to_write_to_is_made_if_need_be(tmp_path):
     with working_directory(tmp_path / "deep" / "down") as place:
         assert place.parent == tmp_path / "deep" / "down"
     assert not place.exists()
+
+
+def test_rows_far_behind_the_first_peer_are_listed_with_the_worst_first() -> None:
+    rows = [
+        Row("v", "slow", {"us": [2.0], "peer": [1.0]}),
+        Row("v", "slowest", {"us": [4.0], "peer": [1.0]}, {"other": "it has no such thing"}),
+        Row("v", "nearly", {"us": [1.0], "peer": [0.9]}),
+    ]
+
+    lines = report(rows, "us", ["peer", "other"], markdown=False).splitlines()
+
+    place = lines.index("below 0.8 beside peer:")
+    assert lines[place + 1 : place + 4] == ["0.25  v, slowest", "0.50  v, slow", ""]
+    assert "other: it has no such thing (1 rows)" in lines
+
+
+def test_a_peer_that_was_timed_less_often_is_marked() -> None:
+    row = Row("v", "w", {"us": [1.0, 1.0, 1.0], "slow": [5.0, 5.0]})
+
+    text = report([row], "us", ["slow"], markdown=True)
+
+    assert "| ~5.00 |" in text
+
+
+def test_several_runs_are_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = []
+    for number in (1, 2, 3):
+        seconds = {"us": [1.0], "peer": [1.0 * number], "bare": [0.5]}
+        if number == 2:
+            seconds["slow"] = [4.0]
+        peers = ["peer", "slow"] if number == 2 else ["peer"]
+        files.append(tmp_path / f"{number}.json")
+        Run("on a machine", "us", peers, [Row("v", "w", seconds)]).save(files[-1])
+
+    assert main(["--merge", *map(str, files)]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "on a machine"
+    assert "| layout | workload | us | peer ÷, 3 runs | slow ÷ | ÷ bare |" in lines
+    assert "| v | w | 1.00 s | 1.00 / 2.00 / 3.00 | 4.00 | 2.00 |" in lines
+    assert "run 3: peer: geometric mean 3.00 over 1 rows, ahead of us in 0" in lines
+    assert Run.load(files[1]).rows[0].seconds["slow"] == [4.0]
+    assert merged([Run.load(files[0])]).count("÷, 1 runs") == 1
+
+
+def test_ours_may_have_an_interpreter_of_its_own(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--edge", "32", "--rounds", "1", "--only-libs", "tensorstore"]
+    arguments += ["--layouts", "v3 raw 64³$", "--workloads", "full read$"]
+
+    status = main([*arguments, "--dir", str(tmp_path), "--ours-python", str(tmp_path / "none")])
+
+    assert status == 1
+    assert str(tmp_path / "none") in capfd.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="Linux keeps files in memory there")
+def test_files_in_memory_are_not_on_a_disk(tmp_path: Path) -> None:
+    assert not on_disk(Path("/dev/shm"))
+    assert not on_disk(tmp_path / "not there")
+
+
+def test_an_older_checkout_is_measured_by_this_benchmark(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "before"
+    (other / "benchmarks").mkdir(parents=True)
+    (other / "benchmarks" / "worker.py").write_text("raise ImportError('the old benchmark')")
+    (other / "tensorstore_py").mkdir()
+    (other / "tensorstore_py" / "__init__.py").write_text("raise ImportError('the old package')")
+    arguments = ["--edge", "32", "--rounds", "1", "--only-libs", "--baseline", str(other)]
+    arguments += ["--layouts", "v3 raw 64³$", "--workloads", "full read$"]
+
+    status = main([*arguments, "--dir", str(tmp_path / "files")])
+
+    assert status == 1
+    assert "the old package" in capfd.readouterr().err
