@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from benchmarks.layouts import STRING, Layout
 from benchmarks.volume import Box, Volume, random_boxes
-from benchmarks.workloads import Trial
+from benchmarks.workloads import COLD, Trial
 
 Corner = tuple[int, int, int]
 Decode = Callable[[bytes | memoryview, npt.NDArray[Any]], None]
@@ -279,8 +279,8 @@ def trial(workload: str, layout: Layout, place: Path, volume: Volume) -> Trial |
     source = Source(layout, place, edge)
     if layout.dtype == STRING:
         return None
-    if workload in {"full read", "full read, memory store"}:
-        if workload != "full read":
+    if workload in {"full read", COLD, "full read, memory store"}:
+        if workload.endswith("memory store"):
             source = source.in_memory()
         return Trial(
             run=lambda: _read_one(source, whole(edge)),

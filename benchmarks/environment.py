@@ -25,10 +25,14 @@ def make(folder: Path, extras: Sequence[str] = ()) -> Path:
     builder = venv.EnvBuilder(with_pip=True, symlinks=sys.platform != "win32")
     builder.create(folder)
     python = Path(builder.ensure_directories(str(folder)).env_exe)
-    wanted = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
-    command = [str(python), "-m", "pip", "install", "--quiet", "--upgrade", wanted]
+    command = [str(python), "-m", "pip", "install", "--quiet", "--upgrade", requirement(extras)]
     subprocess.run(command, check=True)
     return python
+
+
+def requirement(extras: Sequence[str] = ()) -> str:
+    """What pip is asked for: this checkout, with extras."""
+    return f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -59,7 +59,7 @@ class Layout:
         compressor: the codec after bytes, as the format's metadata has it; None stores raw.
         dtype: of the elements, in NumPy's name, or "string".
         order: of the elements in a chunk, "C" or "F".
-        part: of how many parts of the volume's edge one is stored.
+        most: the edge of the cube of the volume that is stored, at most; None for all of it.
         only: the workloads that it is measured with; None for all. What differs by one property
             from a layout that is measured with all of them needs few.
     """
@@ -71,7 +71,7 @@ class Layout:
     compressor: Json | None = field(default=None, hash=False)
     dtype: str = "uint16"
     order: str = "C"
-    part: int = 1
+    most: int | None = None
     only: frozenset[str] | None = None
 
     @property
@@ -81,7 +81,7 @@ class Layout:
 
     def sample(self, volume: Volume) -> Volume:
         """What of the volume is stored, and as what."""
-        edge = volume.shape[0] // self.part
+        edge = min(volume.shape[0], self.most or volume.shape[0])
         cut = volume[:edge, :edge, :edge]
         if self.dtype == STRING:
             # as labels are: a prefix, a number, lengths that differ
@@ -202,26 +202,30 @@ LAYOUTS = (
     # zarr-python's default codec, as it writes it, in what many store large arrays in
     Layout(SHARDS, 3, 32, shard=256, compressor=zstd(0)),
     Layout("v3 blosc 32³ in 256³ shards", 3, 32, shard=256, compressor=blosc_v3("lz4", 5)),
-    Layout("v3 zstd 64³, level 1", 3, 64, compressor=zstd(1), only=FULL),
-    Layout("v3 zstd 64³, level 9", 3, 64, compressor=zstd(9), only=FULL),
-    Layout("v3 gzip 64³, level 1", 3, 64, compressor=gzip(1), only=FULL),
-    Layout("v3 gzip 64³, level 9", 3, 64, compressor=gzip(9), only=FULL, part=2),
-    Layout("v2 blosc 64³, zstd 1", 2, 64, compressor=blosc_v2("zstd", 1), only=FULL),
-    Layout("v2 blosc 64³, zstd 5", 2, 64, compressor=blosc_v2("zstd", 5), only=FULL),
-    Layout("v3 zstd 64³, int8", 3, 64, compressor=zstd(3), dtype="int8", only=FULL_AND_PLANE),
+    Layout("v3 zstd 64³, level 1", 3, 64, compressor=zstd(1), only=FULL, most=256),
+    Layout("v3 zstd 64³, level 9", 3, 64, compressor=zstd(9), only=FULL, most=256),
+    Layout("v3 gzip 64³, level 1", 3, 64, compressor=gzip(1), only=FULL, most=256),
+    Layout("v3 gzip 64³, level 9", 3, 64, compressor=gzip(9), only=FULL, most=256),
+    Layout("v2 blosc 64³, zstd 1", 2, 64, compressor=blosc_v2("zstd", 1), only=FULL, most=256),
+    Layout("v2 blosc 64³, zstd 5", 2, 64, compressor=blosc_v2("zstd", 5), only=FULL, most=256),
+    Layout(
+        "v3 zstd 64³, int8", 3, 64,
+        compressor=zstd(3), dtype="int8", most=256, only=FULL_AND_PLANE,
+    ),
     Layout(
         "v3 zstd 64³, float64", 3, 64,
-        compressor=zstd(3), dtype="float64", part=2, only=FULL_AND_PLANE,
+        compressor=zstd(3), dtype="float64", most=256, only=FULL_AND_PLANE,
     ),
     Layout(
         "v2 blosc 64³, order F", 2, 64,
-        compressor=blosc_v2("lz4", 5), order="F", only=FULL_AND_PLANE,
+        compressor=blosc_v2("lz4", 5), order="F", most=256, only=FULL_AND_PLANE,
     ),
     Layout(
-        "v3 zstd 64³, transposed", 3, 64, compressor=zstd(3), order="F", only=FULL_AND_PLANE
+        "v3 zstd 64³, transposed", 3, 64,
+        compressor=zstd(3), order="F", most=256, only=FULL_AND_PLANE,
     ),
-    Layout("v2 strings", 2, 32, compressor=None, dtype=STRING, part=8, only=FULL),
-    Layout("v3 strings", 3, 32, compressor=zstd(3), dtype=STRING, part=8, only=FULL),
+    Layout("v2 strings", 2, 32, compressor=None, dtype=STRING, most=64, only=FULL),
+    Layout("v3 strings", 3, 32, compressor=zstd(3), dtype=STRING, most=64, only=FULL),
 )  # fmt: skip
 BY_NAME = {layout.name: layout for layout in LAYOUTS}
 COPY_TARGET = BY_NAME["v3 blosc 32³ in 256³ shards"]

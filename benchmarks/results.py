@@ -5,6 +5,7 @@ A ratio is a peer's time over ours in the same round, and a row has the median o
 
 import json
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 BARE = "bare"
+METADATA = re.compile("create|open|list")
+"Workloads that read and write metadata alone; the others are of data."
 FLOOR = 0.8
 "Rows that are slower than this beside the first peer are listed."
 
@@ -80,6 +83,21 @@ class Run:
         return cls(**saved, rows=rows)
 
 
+def joined(parts: Sequence[Run]) -> list[Run]:
+    """Runs of what was saved in parts: rows that a run has not yet belong to it, if peers agree."""
+    runs: list[Run] = []
+    for part in parts:
+        keys = {(row.layout, row.workload) for row in part.rows}
+        for run in runs:
+            found = {(row.layout, row.workload) for row in run.rows}
+            if (run.ours, run.peers) == (part.ours, part.peers) and not keys & found:
+                run.rows = [*run.rows, *part.rows]
+                break
+        else:
+            runs.append(Run(part.about, part.ours, part.peers, list(part.rows)))
+    return runs
+
+
 def show_seconds(seconds: float | None) -> str:
     """Seconds in the unit that reads best."""
     if seconds is None:
@@ -110,13 +128,24 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, markdown: boo
 
 
 def summary(rows: Sequence[Row], ours: str, peer: str) -> str | None:
-    """The geometric mean against a peer, and in how many rows it is ahead; None without rows."""
+    """The geometric means against a peer, and in how many rows it is ahead; None without rows."""
     known = [ratio for row in rows if (ratio := row.ratio(peer, ours)) is not None]
     if not known:
         return None
-    mean = math.exp(statistics.fmean(map(math.log, known)))
     slower = sum(ratio < 1 for ratio in known)
-    return f"{peer}: geometric mean {mean:.2f} over {len(known)} rows, ahead of us in {slower}"
+    line = f"{peer}: geometric mean {geometric_mean(known):.2f} over {len(known)} rows"
+    of_metadata = [row for row in rows if METADATA.match(row.workload)]
+    if 0 < len(of_metadata) < len(rows):
+        of_data = [row for row in rows if row not in of_metadata]
+        for name, some in (("data", of_data), ("metadata", of_metadata)):
+            part = [ratio for row in some if (ratio := row.ratio(peer, ours)) is not None]
+            line += f", {geometric_mean(part):.2f} of {name}" if part else ""
+    return f"{line}, ahead of us in {slower}"
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """The mean of what is multiplied, not added."""
+    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 def below(rows: Sequence[Row], ours: str, peer: str, floor: float = FLOOR) -> list[str]:
@@ -167,6 +196,7 @@ def merged(runs: Sequence[Run]) -> str:
 
     A row that a run does not have is a dash; runs may have been of different peers.
     """
+    runs = joined(runs)
     ours = runs[0].ours
     peers = list(dict.fromkeys(peer for run in runs for peer in run.peers))
     first, *others = peers

@@ -79,7 +79,8 @@ class Zarrista:
     def _data(self, volume: Volume) -> Any:
         if volume.dtype != object:
             return np.ascontiguousarray(volume)
-        texts = [text.encode() for text in volume.ravel().tolist()]
+        labels: list[Any] = volume.ravel().tolist()
+        texts = [label.encode() for label in labels]
         offsets = np.cumsum([0, *map(len, texts)]).tolist()
         return self.rust.ArrayBytes(b"".join(texts), offsets=offsets)
 

@@ -64,6 +64,8 @@ class Worker:
         chosen = layouts.BY_NAME[layout]
         sample = self.sample_of(chosen)
         if self.library is None:
+            if workload == workloads.COLD:
+                place = workloads.cold_copy(place, self.disk)
             found = bare.trial(workload, chosen, place, sample)
             if found is None:
                 raise NotImplementedError("nothing is read")

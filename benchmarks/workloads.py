@@ -23,6 +23,7 @@ from benchmarks.volume import Volume, disjoint_boxes, random_boxes
 READS_IN_TURN, READS_TOGETHER = 300, 1000
 WRITES_IN_TURN, WRITES_TOGETHER = 20, 300
 OPENS = 20
+COLD = "full read, nothing cached by the system"
 MEMBERS = 100
 # of arrays that are made and opened: none is met twice in a process, so that no array is known from
 # another by its place, its shape or its metadata
@@ -247,25 +248,32 @@ def copy_to_shards(bench: Bench) -> Trial:
     )
 
 
-def _on_disk(bench: Bench) -> Path:
-    if bench.disk is None:
+def _disk(disk: Path | None) -> Path:
+    if disk is None:
         raise NotImplementedError("there is no disk to be measured: see --disk")
-    return bench.disk
+    return disk
 
 
 def cold_read(bench: Bench) -> Trial:
     """A full read of files that the system has not in memory."""
-    place = _on_disk(bench) / f"cold {bench.layout.name}"
-    if not place.exists():
-        shutil.copytree(bench.shared, place)
+    place = cold_copy(bench.shared, bench.disk)
     handle = bench.library.open(bench.layout, place)
-    for path in place.rglob("*"):
-        if path.is_file():
-            forget(path)
+    # what was read to open it stays
     return Trial(
         run=lambda: bench.library.read(handle),
         check=lambda result: np.array_equal(result, bench.volume),
     )
+
+
+def cold_copy(shared: Path, disk: Path | None) -> Path:
+    """A copy on a disk, which all libraries share and of which the system has nothing in memory."""
+    place = _disk(disk) / f"cold {shared.name}"
+    if not place.exists():
+        shutil.copytree(shared, place)
+    for path in place.rglob("*"):
+        if path.is_file():
+            forget(path)
+    return place
 
 
 def forget(path: Path) -> None:
@@ -280,7 +288,7 @@ def forget(path: Path) -> None:
 
 def synced_write(bench: Bench) -> Trial:
     """A full write that returns when the disk has it."""
-    place = _on_disk(bench) / f"synced {os.getpid()}"
+    place = _disk(bench.disk) / f"synced {os.getpid()}"
     shutil.rmtree(place, ignore_errors=True)
     handle = bench.library.create(bench.layout, place, bench.edge, synced=True)
     return Trial(
@@ -321,7 +329,7 @@ WORKLOADS = (
     Workload("1000 random 8³ reads together", reads_together),
     Workload("re-read from a warm cache", warm_cache, frozenset({ZSTD_V3})),
     Workload("full read, memory store", memory_read, frozenset({ZSTD_V3})),
-    Workload("full read, nothing cached by the system", cold_read, frozenset({ZSTD_V3, SHARDS})),
+    Workload(COLD, cold_read, frozenset({ZSTD_V3, SHARDS})),
     Workload("full write", full_write),
     Workload("full write, synced", synced_write, frozenset({ZSTD_V3, SHARDS})),
     Workload("20 partial-chunk writes in turn", writes_in_turn),

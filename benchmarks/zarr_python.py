@@ -30,10 +30,14 @@ class ZarrPython:
     def __init__(self, name: str) -> None:
         self.name = name
         self.zarr: Any = importlib.import_module("zarr")
-        module, _, attribute = PIPELINES[name].rpartition(".")
-        if not hasattr(importlib.import_module(module), attribute):
-            raise NotImplementedError(f"zarr {self.zarr.__version__} has no {attribute}")
         self.zarr.config.set({"codec_pipeline.path": PIPELINES[name]})
+        try:
+            used = importlib.import_module("zarr.registry").get_pipeline_class()
+        except ValueError as error:
+            self.zarr.config.reset()
+            raise NotImplementedError(f"zarr {self.zarr.__version__}: {error}") from None
+        if not PIPELINES[name].endswith(used.__name__):
+            raise ImportError(f"zarr uses {used} and not {PIPELINES[name]}")
         self.runner = asyncio.Runner()
         self.memory: Any = self.zarr.storage.MemoryStore()
 

@@ -1,9 +1,11 @@
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from benchmarks.local import main, on_disk, options, selected, working_directory
-from benchmarks.results import Row, Run, merged, report, table
+from benchmarks import environment
+from benchmarks.local import FEWER, allowed, main, on_disk, options, selected, working_directory
+from benchmarks.results import Row, Run, joined, merged, report, table
 
 
 def test_a_ratio_is_taken_round_by_round() -> None:
@@ -25,6 +27,18 @@ def test_the_report_counts_where_a_peer_is_ahead() -> None:
     assert "| v | fast | 1.00 s | 4.00 | 2.00 |" in text
     assert "| v | slow | 2.00 s | 0.50 | – |" in text
     assert "peer: geometric mean 1.41 over 2 rows, ahead of us in 1" in text
+
+
+def test_data_and_metadata_have_means_of_their_own() -> None:
+    rows = [
+        Row("v", "full read", {"us": [1.0], "peer": [4.0]}),
+        Row("v", "open by URL", {"us": [4.0], "peer": [1.0]}),
+    ]
+
+    text = report(rows, "us", ["peer"], markdown=False)
+
+    means = "geometric mean 1.00 over 2 rows, 4.00 of data, 0.25 of metadata, ahead of us in 1"
+    assert f"peer: {means}" in text
 
 
 def test_a_plain_table_is_aligned() -> None:
@@ -157,3 +171,30 @@ def test_an_older_checkout_is_measured_by_this_benchmark(
 
     assert status == 1
     assert "the old package" in capfd.readouterr().err
+
+
+def test_an_environment_has_what_an_install_brings_and_extras_if_asked_for() -> None:
+    extras = tomllib.loads((environment.ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = extras["project"]["optional-dependencies"]
+
+    assert environment.requirement() == str(environment.ROOT)
+    assert environment.requirement(["fast", "codecs"]) == f"{environment.ROOT}[fast,codecs]"
+    assert {"fast", "codecs"} <= set(extras)
+
+
+def test_parts_of_a_run_are_joined_and_repetitions_are_not() -> None:
+    def run(*names: str, peers: tuple[str, ...] = ("peer",)) -> Run:
+        return Run("about", "us", list(peers), [Row("v", name) for name in names])
+
+    runs = joined([run("a"), run("b", "c"), run("a"), run("b"), run("d", peers=("other",))])
+
+    assert [[row.workload for row in each.rows] for each in runs] == [
+        ["a", "b", "c"],
+        ["a", "b"],
+        ["d"],
+    ]
+
+
+def test_what_takes_long_is_timed_less_often() -> None:
+    assert [allowed(5, seconds, FEWER) for seconds in (0.1, 1.5, 60.0)] == [5, 2, 1]
+    assert allowed(1, 1.5, FEWER) == 1

@@ -18,7 +18,12 @@ from benchmarks.workloads import WORKLOADS, Bench, Workload, measured
 EDGE = 64
 # A quarter of the chunks' edges on an eighth of the volume's: as many chunks, but quick ones.
 SMALL = [
-    replace(layout, chunk=layout.chunk // 4, shard=layout.shard and layout.shard // 4)
+    replace(
+        layout,
+        chunk=layout.chunk // 4,
+        shard=layout.shard and layout.shard // 4,
+        most=layout.most and layout.most // 8,
+    )
     for layout in LAYOUTS
 ]
 NO_VERSION_2 = "zarrista creates arrays of version 3 only"
