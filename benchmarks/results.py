@@ -222,6 +222,7 @@ def merged(runs: Sequence[Run]) -> str:
         said = [line for peer in run.peers if (line := summary(run.rows, ours, peer))]
         lines += [f"run {number}: {line}" for line in said]
     for number, run in enumerate(runs, start=1):
-        slow = below(run.rows, ours, first)
-        lines += [f"run {number}, below {FLOOR} beside {first}: {line}" for line in slow]
+        if slow := below(run.rows, ours, first):
+            lines += [f"\nrun {number}, below {FLOOR} beside {first}:", ""]
+            lines += [f"- {line}" for line in slow]
     return "\n".join([*lines, "", NOTES])

@@ -134,6 +134,7 @@ def test_several_runs_are_one_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "| layout | workload | us | peer ÷, 3 runs | slow ÷ | ÷ bare |" in lines
     assert "| v | w | 1.00 s | 1.00 / 2.00 / 3.00 | 4.00 | 2.00 |" in lines
     assert "run 3: peer: geometric mean 3.00 over 1 rows, ahead of us in 0" in lines
+    assert not any(line.startswith("run 3, below") for line in lines)
     assert Run.load(files[1]).rows[0].seconds["slow"] == [4.0]
     assert merged([Run.load(files[0])]).count("÷, 1 runs") == 1
 
