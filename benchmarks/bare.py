@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.layouts import Layout
+from benchmarks.layouts import STRING, Layout
 from benchmarks.volume import Box, Volume, random_boxes
-from benchmarks.workloads import Trial
+from benchmarks.workloads import COLD, Trial
 
 Corner = tuple[int, int, int]
-Decode = Callable[[bytes | memoryview, npt.NDArray[np.uint16]], None]
+Decode = Callable[[bytes | memoryview, npt.NDArray[Any]], None]
 
 
 def decoder(layout: Layout) -> Decode:
@@ -52,7 +52,7 @@ def _gunzip() -> Decode:
     except ImportError:
         decompress = importlib.import_module("gzip").decompress
 
-    def decode(data: bytes | memoryview, out: npt.NDArray[np.uint16]) -> None:
+    def decode(data: bytes | memoryview, out: npt.NDArray[Any]) -> None:
         plain = decompress(data)
         np.copyto(out, np.frombuffer(plain, dtype=out.dtype).reshape(out.shape))
 
@@ -174,7 +174,8 @@ def read_job(source: Source, decode: Decode, corner: Corner, wanted: Wanted) -> 
     """Reads one file and puts what is wanted of its chunk, or its chunks, where it belongs."""
     layout, edge = source.layout, source.edge
     chunk = min(layout.chunk, edge)
-    buffer = np.empty((chunk,) * 3, dtype=np.uint16)
+    buffer = np.empty((chunk,) * 3, dtype=layout.dtype)
+    plain = buffer.T if layout.order == "F" else buffer
 
     def put(inner: Corner, read: Part) -> None:
         z, y, x = (start + more for start, more in zip(corner, inner, strict=True))
@@ -183,7 +184,7 @@ def read_job(source: Source, decode: Decode, corner: Corner, wanted: Wanted) -> 
         if pieces:
             decode(read(), buffer)
         for (inside, outside), out in pieces:
-            out[outside] = buffer[inside]
+            out[outside] = plain[inside]
 
     if layout.shard is None:
         put((0, 0, 0), functools.partial(source.read, corner))
@@ -233,13 +234,14 @@ def whole(edge: int) -> Box:
 
 
 def _read_one(source: Source, box: Box) -> Volume:
-    out = np.empty([part.stop - part.start for part in box], dtype=np.uint16)
+    out = np.empty([part.stop - part.start for part in box], dtype=source.layout.dtype)
     read_boxes(source, [(box, out)])
     return out
 
 
 def _read_many(source: Source, boxes: Sequence[Box], *, together: bool) -> list[Volume]:
-    outs = [np.empty([part.stop - part.start for part in box], np.uint16) for box in boxes]
+    dtype = source.layout.dtype
+    outs = [np.empty([part.stop - part.start for part in box], dtype) for box in boxes]
     wanted = list(zip(boxes, outs, strict=True))
     if together:
         read_boxes(source, wanted)
@@ -275,8 +277,10 @@ def trial(workload: str, layout: Layout, place: Path, volume: Volume) -> Trial |
     """
     edge = volume.shape[0]
     source = Source(layout, place, edge)
-    if workload in {"full read", "full read, memory store"}:
-        if workload != "full read":
+    if layout.dtype == STRING:
+        return None
+    if workload in {"full read", COLD, "full read, memory store"}:
+        if workload.endswith("memory store"):
             source = source.in_memory()
         return Trial(
             run=lambda: _read_one(source, whole(edge)),

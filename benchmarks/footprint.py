@@ -7,8 +7,8 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.layouts import Layout
@@ -52,9 +52,11 @@ print(time.perf_counter() - began)
 """
 
 
-def _output_of(code: str, *arguments: str, environment: dict[str, str] | None = None) -> float:
+def _output_of(
+    python: Path, code: str, *arguments: str, environment: dict[str, str] | None = None
+) -> float:
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [str(python), "-c", code, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -64,27 +66,29 @@ def _output_of(code: str, *arguments: str, environment: dict[str, str] | None = 
     return float(json.loads(done.stdout))
 
 
-def memory_beyond_output(library: str, layout: Layout, place: Path, rounds: int = 3) -> float:
+def memory_beyond_output(
+    library: str, layout: Layout, place: Path, python: Path, rounds: int = 3
+) -> float:
     """Peak resident bytes of a full read above what was resident before it and the result itself.
 
     The median of fresh processes. Linux only.
     """
     arguments = (library, layout.name, str(place))
-    return statistics.median(_output_of(MEMORY, *arguments) for _ in range(rounds))
+    return statistics.median(_output_of(python, MEMORY, *arguments) for _ in range(rounds))
 
 
-def import_seconds(modules: list[str], rounds: int = 15) -> dict[str, float]:
-    """Median seconds that importing each module adds to a process that has numpy, interleaved.
+def import_seconds(libraries: Mapping[str, Path], rounds: int = 15) -> dict[str, float]:
+    """Median seconds that importing each library adds to a process that has numpy, interleaved.
 
     With bytecode, as installed packages have it, whatever the environment says of writing it.
     """
-    taken: dict[str, list[float]] = {module: [] for module in modules}
+    taken: dict[str, list[float]] = {name: [] for name in libraries}
     with tempfile.TemporaryDirectory() as bytecode:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for _ in range(rounds):
-            for module in modules:
-                code = IMPORT.format(module=module)
-                taken[module].append(_output_of(code, environment=environment))
+            for name, python in libraries.items():
+                code = IMPORT.format(module=name.removesuffix("_fused"))
+                taken[name].append(_output_of(python, code, environment=environment))
     # the first round wrote the bytecode
-    return {module: statistics.median(seconds[1:]) for module, seconds in taken.items()}
+    return {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}

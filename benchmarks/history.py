@@ -31,14 +31,14 @@ ROOT = Path(__file__).resolve().parent.parent
 # run as a file, only this folder would be importable
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import local  # noqa: E402 - after the path
+from benchmarks import local, results  # noqa: E402 - after the path
 
 FILE = ROOT / "benchmarks" / "history.jsonl"
 PEERS = ("tensorstore", "zarr")
 MEASURED = (
     "--quick", "--rounds", "5",
-    "--layouts", "^v2 blosc 64³|^v3 zstd 64³|256³ shards$",
-    "--workloads", "^(full read|full write|open|300 random.*in turn)$",
+    "--layouts", "^v2 blosc 64³$|^v3 zstd 64³$|blosc 32³ in 256³ shards$",
+    "--workloads", "^(full read|full write|open by spec|300 random.*in turn)$",
     "--only-libs", *PEERS,
 )  # fmt: skip
 
@@ -47,7 +47,7 @@ def ratios(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """The median ratio to each peer, by "layout, workload", of what local.py saved."""
     found: dict[str, dict[str, float]] = {}
     for each in rows:
-        row = local.Row(each["layout"], each["workload"], each["seconds"])
+        row = results.Row(each["layout"], each["workload"], each["seconds"])
         taken = {peer: row.ratio(peer, local.OURS) for peer in PEERS}
         found[f"{row.layout}, {row.workload}"] = {
             peer: round(ratio, 3) for peer, ratio in taken.items() if ratio is not None
@@ -103,7 +103,7 @@ def shown(lines: Sequence[dict[str, Any]]) -> str:
         [name, peer, *(cell(line["ratios"].get(name, {}).get(peer)) for line in lines)]
         for name, peer in names
     ]
-    return local.table(["peer's time ÷ ours", "peer", *heads], body, markdown=False)
+    return results.table(["peer's time ÷ ours", "peer", *heads], body, markdown=False)
 
 
 def cell(ratio: float | None) -> str:

@@ -1,34 +1,44 @@
 """The libraries behind one face, so that a workload is written once.
 
 `tensorstore` and `tensorstore_py` are one adapter given two module names: the same lines run on
-both. zarr-python comes with its own pipeline and with the one that zarrs (Rust) offers.
+both. zarr-python comes with its own two pipelines and with the one that zarrs (Rust) offers;
+zarrista is another face of zarrs. What a library has not, its adapter says: `NotImplementedError`
+with the reason.
 """
 
-import asyncio
 import importlib
-from collections.abc import Sequence
+import importlib.metadata
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from benchmarks.layouts import Json, Layout
+from benchmarks.layouts import STRING, Declared, Json, Layout
 from benchmarks.volume import Box, Volume
 
 CACHE_BYTES = 2 << 30
-# zarr-python offers no way to have several partial writes of one array in flight that is safe when
-# two of them touch a chunk, so it writes one after another, as many as fit, and time is scaled.
-ZARR_WRITES = 30
+
+Call = Callable[[], Any]
+Listed = dict[str, tuple[tuple[int, ...], str]]
+"""The arrays of a group: of each name the shape and the data type."""
 
 
 class Library(Protocol):
-    """What a workload may ask of a library; a handle is whatever its `open` returns."""
+    """What a workload may ask of a library; a handle is whatever its `open` returns.
+
+    The calls of `creator` and `opener` are made beforehand, so that what a program would have
+    written down, as JSON or as a URL, is not part of the time. A place is a URL, `file:///…/` or
+    `memory://…/`, and all places in memory are of one store.
+    """
 
     writes_together: int | None
     "How many writes may be asked for at once; None for any number."
 
     def open(self, layout: Layout, path: Path, *, cached: bool = False) -> Any: ...
-    def create(self, layout: Layout, path: Path, edge: int) -> Any: ...
+    def create(
+        self, layout: Layout, path: Path, edge: int, *, synced: bool | None = None
+    ) -> Any: ...
     def in_memory(self, layout: Layout, volume: Volume) -> Any: ...
     def read(self, handle: Any) -> Volume: ...
     def read_plane(self, handle: Any, index: int) -> Volume: ...
@@ -38,6 +48,10 @@ class Library(Protocol):
     def write_each(self, handle: Any, boxes: Sequence[Box], volume: Volume) -> None: ...
     def write_together(self, handle: Any, boxes: Sequence[Box], volume: Volume) -> None: ...
     def copy(self, source: Any, target: Any) -> None: ...
+    def creator(self, way: str, declared: Declared, place: str) -> Call: ...
+    def opener(self, way: str, declared: Declared, place: str) -> Call: ...
+    def list_group(self, path: Path) -> Listed: ...
+    def close(self) -> None: ...
 
 
 class TensorStoreLike:
@@ -48,8 +62,15 @@ class TensorStoreLike:
     def __init__(self, module: str, *, sync: bool) -> None:
         self.ts: Any = importlib.import_module(module)
         self.context: Json = {"file_io_sync": sync}
+        # what holds the keys in memory, for all that is made and opened there
+        self.shared: Any = self.ts.Context(self.context)
+
+    def _able(self, layout: Layout) -> None:
+        if layout.dtype == STRING and self.ts.__name__ == "tensorstore":
+            raise NotImplementedError("tensorstore has no arrays of strings in zarr")
 
     def _spec(self, layout: Layout, path: Path, **context: Any) -> Json:
+        self._able(layout)
         kvstore = {"driver": "file", "path": f"{path}/"}
         return {
             "driver": layout.driver,
@@ -64,15 +85,17 @@ class TensorStoreLike:
             spec["recheck_cached_data"] = False
         return self.ts.open(spec, open=True).result()
 
-    def create(self, layout: Layout, path: Path, edge: int) -> Any:
-        spec = self._spec(layout, path) | {"metadata": layout.metadata(edge)}
-        return self.ts.open(spec, create=True).result()
+    def create(self, layout: Layout, path: Path, edge: int, *, synced: bool | None = None) -> Any:
+        context = {} if synced is None else {"file_io_sync": synced}
+        spec = self._spec(layout, path, **context)
+        metadata = layout.declared(edge).metadata()
+        return self.ts.open(spec | {"metadata": metadata}, create=True).result()
 
     def in_memory(self, layout: Layout, volume: Volume) -> Any:
         spec = {
             "driver": layout.driver,
             "kvstore": {"driver": "memory"},
-            "metadata": layout.metadata(volume.shape[0]),
+            "metadata": layout.declared(volume.shape[0]).metadata(),
         }
         handle = self.ts.open(spec, create=True).result()
         handle.write(volume).result()
@@ -104,79 +127,72 @@ class TensorStoreLike:
     def copy(self, source: Any, target: Any) -> None:
         target.write(source).result()
 
+    def _json(self, declared: Declared, place: str) -> Json:
+        scheme, _, path = place.partition("://")
+        return {"driver": declared.layout.driver, "kvstore": {"driver": scheme, "path": path}}
 
-class ZarrPython:
-    """zarr-python, with its default codec pipeline or the one of zarrs."""
+    @staticmethod
+    def _url(declared: Declared, place: str) -> str:
+        return f"{place}|zarr{declared.layout.zarr_format}"
 
-    writes_together: int | None = ZARR_WRITES
+    def creator(self, way: str, declared: Declared, place: str) -> Call:
+        ts, context, where = self.ts, self.shared, self._json(declared, place)
+        layout, dtype = declared.layout, np.dtype(declared.dtype)
+        codec: Json = {"driver": layout.driver}
+        if layout.zarr_format == 2:
+            codec["compressor"] = declared.compressor
+        else:
+            codec["codecs"] = declared.codecs()
+        if way == "metadata":
+            spec = where | {"metadata": declared.metadata()}
+            return lambda: ts.open(spec, create=True, context=context).result()
+        if way == "spec":
+            schema = {
+                "dtype": declared.dtype,
+                "domain": {"shape": list(declared.shape)},
+                "chunk_layout": {"chunk": {"shape": list(declared.chunk_shape)}},
+                "codec": codec,
+                "fill_value": 0,
+            }
+            spec = where | {"schema": schema, "create": True}
+            return lambda: ts.open(spec, context=context).result()
+        return lambda: ts.open(
+            where if way == "keywords" else self._url(declared, place),
+            create=True, dtype=dtype, shape=declared.shape, fill_value=0, context=context,
+            chunk_layout=ts.ChunkLayout(chunk_shape=declared.chunk_shape),
+            codec=ts.CodecSpec(codec),
+        ).result()  # fmt: skip
 
-    def __init__(self, *, zarrs: bool) -> None:
-        self.zarr: Any = importlib.import_module("zarr")
-        if zarrs:
-            importlib.import_module("zarrs")
-            self.zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
-        self.runner = asyncio.Runner()
+    def opener(self, way: str, declared: Declared, place: str) -> Call:
+        ts, context, where = self.ts, self.shared, self._json(declared, place)
+        if way == "metadata":
+            spec = where | {"metadata": declared.metadata()}
+            return lambda: ts.open(spec, open=True, context=context).result()
+        if way == "spec":
+            spec = where | {"open": True}
+            return lambda: ts.open(spec, context=context).result()
+        if way == "keywords":
+            dtype = np.dtype(declared.dtype)
+            return lambda: ts.open(where, read=True, dtype=dtype, rank=3, context=context).result()
+        url = self._url(declared, place)
+        return lambda: ts.open(url, context=context).result()
 
-    def _create(self, layout: Layout, store: Any, edge: int) -> Any:
-        options: Json = {
-            "store": store,
-            "shape": (edge,) * 3,
-            "chunks": (min(layout.chunk, edge),) * 3,
-            "dtype": "uint16",
-            "zarr_format": layout.zarr_format,
-            "fill_value": 0,
-            "filters": None,
-        }
-        if layout.shard is not None:
-            options["shards"] = (min(layout.shard, edge),) * 3
-        compressor = layout.compressor
-        if compressor is not None and layout.zarr_format == 2:
-            numcodecs: Any = importlib.import_module("numcodecs")
-            compressor = numcodecs.get_codec(compressor)
-        return self.zarr.create_array(**options, compressors=compressor)
+    def list_group(self, path: Path) -> Listed:
+        if hasattr(self.ts, "Group"):
+            group = self.ts.Group.open(f"file://{path}/").result()
+            members = dict(group.members().result())
+        else:
+            # it knows no groups: its keys are listed, and what has metadata is opened
+            store = self.ts.KvStore.open(f"file://{path}/").result()
+            names = {key.decode().partition("/")[0] for key in store.list().result()}
+            futures = {
+                name: self.ts.open(f"file://{path}/{name}/|zarr3") for name in names - {"zarr.json"}
+            }
+            members = {name: future.result() for name, future in futures.items()}
+        return {name: (tuple(each.shape), each.dtype.name) for name, each in members.items()}
 
-    def open(self, layout: Layout, path: Path, *, cached: bool = False) -> Any:
-        if cached:
-            raise NotImplementedError("zarr-python 3.1 has no cache of decoded chunks")
-        del layout
-        return self.zarr.open_array(path, mode="r+")
-
-    def create(self, layout: Layout, path: Path, edge: int) -> Any:
-        return self._create(layout, path, edge)
-
-    def in_memory(self, layout: Layout, volume: Volume) -> Any:
-        handle = self._create(layout, self.zarr.storage.MemoryStore(), volume.shape[0])
-        handle[:] = volume
-        return handle
-
-    def read(self, handle: Any) -> Volume:
-        return np.asarray(handle[:])
-
-    def read_plane(self, handle: Any, index: int) -> Volume:
-        return np.asarray(handle[index])
-
-    def read_each(self, handle: Any, boxes: Sequence[Box]) -> list[Volume]:
-        return [handle[box] for box in boxes]
-
-    def read_together(self, handle: Any, boxes: Sequence[Box]) -> list[Volume]:
-        async def gather() -> list[Volume]:
-            array = handle.async_array
-            return list(await asyncio.gather(*(array.getitem(box) for box in boxes)))
-
-        return self.runner.run(gather())
-
-    def write(self, handle: Any, volume: Volume) -> None:
-        handle[:] = volume
-
-    def write_each(self, handle: Any, boxes: Sequence[Box], volume: Volume) -> None:
-        for box in boxes:
-            handle[box] = volume[box]
-
-    def write_together(self, handle: Any, boxes: Sequence[Box], volume: Volume) -> None:
-        self.write_each(handle, boxes, volume)
-
-    def copy(self, source: Any, target: Any) -> None:
-        target[:] = source[:]
+    def close(self) -> None:
+        """Holds nothing that would have to be given back."""
 
 
 def load(name: str, *, sync: bool) -> Library:
@@ -185,6 +201,30 @@ def load(name: str, *, sync: bool) -> Library:
     Raises:
         ImportError: the library is not installed.
     """
-    if name in {"zarr", "zarrs"}:
-        return ZarrPython(zarrs=name == "zarrs")
-    return TensorStoreLike(name, sync=sync)
+    made: Library
+    if name in {"zarr", "zarr_fused", "zarrs"}:
+        zarr_python: Any = importlib.import_module("benchmarks.zarr_python")
+        made = zarr_python.ZarrPython(name)
+    elif name == "zarrista":
+        rust: Any = importlib.import_module("benchmarks.rust")
+        made = rust.Zarrista()
+    else:
+        made = TensorStoreLike(name, sync=sync)
+    return made
+
+
+def versions(name: str) -> dict[str, str]:
+    """The versions of a library and of what does its work, as they are installed."""
+    works = {
+        "tensorstore_py": ("tensorstore-py", "numcodecs", "deflate", "isal", "zstandard"),
+        "tensorstore": ("tensorstore",),
+        "zarrista": ("zarrista",),
+        "zarrs": ("zarrs", "zarr"),
+    }
+    found = {}
+    for each in works.get(name, ("zarr", "numcodecs") if name.startswith("zarr") else ()):
+        try:
+            found[each] = importlib.metadata.version(each)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

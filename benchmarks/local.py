@@ -1,8 +1,10 @@
-"""Side by side on local files: us, the tensorstore wheel, zarr-python, and zarr-python with zarrs.
+"""Side by side on local files: us, the tensorstore wheel, and what reads zarr besides.
 
-One worker process a library; a round runs a workload once in each, one after another, so that a
-slow minute of the machine is everybody's. A ratio is a peer's time over ours in the same round, and
-the table shows the median over the rounds: above 1 we are ahead.
+The peers are `tensorstore` (C++), `zarr` (zarr-python as it comes), `zarr_fused` (with its
+`FusedCodecPipeline`), `zarrs` (with the pipeline of zarrs, in Rust) and `zarrista` (zarrs without
+zarr-python). One worker process a library; a round runs a workload once in each, one after another,
+so that a slow minute of the machine is everybody's. A ratio is a peer's time over ours in the same
+round, and the table shows the median over the rounds: above 1 we are ahead.
 
     python benchmarks/local.py                         everything, 512³ voxels, 5 rounds
     python benchmarks/local.py --quick                 128³ voxels, 3 rounds: a look, not a result
@@ -11,25 +13,37 @@ the table shows the median over the rounds: above 1 we are ahead.
     python benchmarks/local.py --only-libs tensorstore peers to run
     python benchmarks/local.py --memory                memory and import time instead
     python benchmarks/local.py --baseline ../before    another checkout of ours as a peer, too
+    python benchmarks/local.py --json one.json         keeps every round's seconds
+    python benchmarks/local.py --merge one.json two.json three.json
+                                                       one table of several runs, or of parts
+
+Everything takes about 20 minutes on two cores. What takes long has fewer rounds, and a mark.
+
+What an interpreter has installed decides much, so each may be chosen: `--python` for all, and
+`--ours-python` for ours alone. What `pip install tensorstore-py` brings and no more is measured
+beside the newest peers so:
+
+    python benchmarks/environment.py build/default
+    python benchmarks/environment.py build/fast --extras fast
+    python benchmarks/local.py --ours-python build/default/bin/python
 
 Files are read from and written to the page cache; nobody waits for the disk (zarr-python has no
-such option, so file_io_sync is false for all; --sync sets it where it exists).
+such option, so file_io_sync is false for all; --sync sets it where it exists). Two workloads are of
+a disk: reads of what the system does not hold in memory, and writes that wait. They are done below
+`--disk`, and left out if that is no disk.
 """
 
 import argparse
 import json
-import math
 import os
-import platform
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +55,28 @@ import numpy as np  # noqa: E402 - after the path
 
 from benchmarks import footprint  # noqa: E402
 from benchmarks.layouts import LAYOUTS, Layout  # noqa: E402
+from benchmarks.results import BARE, Row, Run, merged, report, show_seconds, table  # noqa: E402
 from benchmarks.volume import make_volume  # noqa: E402
-from benchmarks.workloads import WORKLOADS, Workload  # noqa: E402
+from benchmarks.workloads import WORKLOADS, Workload, measured  # noqa: E402
 
 OURS = "tensorstore_py"
-PEERS = ("tensorstore", "zarr", "zarrs")
-BARE = "bare"
+PEERS = ("tensorstore", "zarr", "zarr_fused", "zarrs", "zarrista")
 BASELINE = "baseline"
+# What takes a peer longer than so many seconds, with what it needs before and after, is timed in
+# fewer rounds: so a whole table takes minutes and not hours. A row that ends late ends for all; the
+# first peer, whose ratios have limits to hold, is given more time.
+FEWER = ((4.0, 1), (1.0, 2))
+FEWER_OF_FIRST = ((4.0, 2), (2.0, 3))
 
-NOTES = """\
-"peer ÷": the peer's time over ours, above 1 we are ahead; "÷ bare": our time over the bare
-minimum's. zarr-python has no safe way to write parts of a chunk at once: it does a tenth of the
-300, one after another, times ten. Its copy passes through an array in memory, having no other."""
+
+# Imports the benchmark of this checkout, and leaves what it measures to the folder it runs in.
+WORKER = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from benchmarks import worker
+sys.path.pop(0)
+worker.main()
+"""
 
 
 class WorkerError(Exception):
@@ -65,42 +89,51 @@ class WorkerProcess:
     Args:
         name: of the library.
         root: where files are.
-        sync: whether files are written to the disk.
-        baseline: the checkout of this library that is called "baseline".
+        chosen: the command line: interpreters, the checkout called "baseline", waiting for disks.
+        disk: where files are that are on a disk, if there is one.
     """
 
-    def __init__(self, name: str, root: Path, *, sync: bool, baseline: Path | None = None) -> None:
+    def __init__(
+        self, name: str, root: Path, chosen: argparse.Namespace, disk: Path | None = None
+    ) -> None:
         self.name = name
-        tree, module = (baseline or ROOT, OURS) if name == BASELINE else (ROOT, name)
-        command = [sys.executable, "-m", "benchmarks.worker", module, str(root)]
-        self.process = subprocess.Popen(
-            [*command, "sync" if sync else "nosync"],
-            cwd=tree,
-            env={**os.environ, "PYTHONPATH": str(tree)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        of_ours = name in {chosen.ours, BASELINE}
+        tree, module = (chosen.baseline, OURS) if name == BASELINE else (ROOT, name)
+        python = (of_ours and chosen.ours_python) or chosen.python
+        command = [str(python), "-c", WORKER, str(ROOT), module, str(root)]
+        try:
+            self.process = subprocess.Popen(
+                [*command, "sync" if chosen.sync else "nosync", str(disk or "")],
+                cwd=tree,
+                env={**os.environ, "PYTHONPATH": str(tree)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        except OSError as error:
+            raise WorkerError(f"{name}: {error}") from error
 
-    def ask(self, action: str, **request: Any) -> dict[str, Any] | None:
-        """Sends a request; returns the answer, or None if the library has no such thing."""
+    def ask(self, action: str, **request: Any) -> dict[str, Any]:
+        """Sends a request; returns the answer: "ok", or why the library "lacks" such a thing."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(json.dumps({"action": action, **request}), file=self.process.stdin, flush=True)
+        # one that has ended says nothing, which is told below
+        with suppress(BrokenPipeError):
+            print(json.dumps({"action": action, **request}), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
             raise WorkerError(f"{self.name}: ended with code {self.process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise WorkerError(f"{self.name}: {action} {request}\n{answer['error']}")
-        result: dict[str, Any] | None = answer.get("ok")
-        return result
+        return answer
 
     def close(self) -> None:
         """Ends the process: politely, then not."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.close()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
         try:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
@@ -109,96 +142,37 @@ class WorkerProcess:
         self.process.stdout.close()
 
 
-@dataclass(slots=True)
-class Row:
-    """One workload on one layout: the seconds of each library, round by round."""
-
-    layout: str
-    workload: str
-    seconds: dict[str, list[float]] = field(default_factory=dict)
-
-    def median(self, library: str) -> float | None:
-        """Median seconds of one library, or None if it does not offer the workload."""
-        taken = self.seconds.get(library)
-        return statistics.median(taken) if taken else None
-
-    def ratio(self, peer: str, ours: str) -> float | None:
-        """Median over the rounds of peer time / our time."""
-        pairs = zip(self.seconds.get(peer, ()), self.seconds.get(ours, ()), strict=False)
-        ratios = [theirs / mine for theirs, mine in pairs]
-        return statistics.median(ratios) if ratios else None
+def allowed(rounds: int, took: float, limits: Sequence[tuple[float, int]]) -> int:
+    """In how many of the rounds one takes part whose first run took so many seconds."""
+    return min(rounds, next((few for seconds, few in limits if took > seconds), rounds))
 
 
 def measure(
-    workers: dict[str, WorkerProcess], layout: Layout, workload: Workload, rounds: int
+    workers: dict[str, WorkerProcess],
+    layout: Layout,
+    workload: Workload,
+    rounds: int,
+    first: Sequence[str] = (),
 ) -> Row:
     """Runs one workload on one layout: a checked warm-up each, then interleaved rounds."""
     row = Row(layout.name, workload.name)
     request = {"workload": workload.name, "layout": layout.name}
-    able = []
+    able: dict[str, int] = {}
     for name, worker in workers.items():
-        if worker.ask("run", **request, check=True) is not None:
-            able.append(name)
+        began = time.perf_counter()
+        answer = worker.ask("run", **request, check=True)
+        if "ok" in answer:
+            limits = FEWER_OF_FIRST if name in first else FEWER
+            able[name] = allowed(rounds, time.perf_counter() - began, limits)
+        else:
+            row.lacks[name] = answer["lacks"]
     for number in range(rounds):
+        turn = [name for name, most in able.items() if number < most]
         # nobody is always the first after another
-        for name in able[number % len(able) :] + able[: number % len(able)]:
+        for name in turn[number % len(turn) :] + turn[: number % len(turn)] if turn else ():
             answer = workers[name].ask("run", **request, check=False)
-            assert answer is not None
-            row.seconds.setdefault(name, []).append(answer["seconds"])
+            row.seconds.setdefault(name, []).append(answer["ok"]["seconds"])
     return row
-
-
-def show_seconds(seconds: float | None) -> str:
-    """Seconds in the unit that reads best."""
-    if seconds is None:
-        return "–"
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
-
-
-def show_ratio(ratio: float | None) -> str:
-    """A ratio with two decimals, or a dash."""
-    return "–" if ratio is None else f"{ratio:.2f}"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, markdown: bool) -> str:
-    """Lays rows out under a header, for a terminal or for a Markdown page."""
-    if markdown:
-        lines = [header, ["---"] * 2 + ["---:"] * (len(header) - 2), *rows]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    widths = [max(len(line[column]) for line in [header, *rows]) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in [header, *rows]
-    )
-
-
-def report(rows: Sequence[Row], ours: str, peers: Sequence[str], *, markdown: bool) -> str:
-    """The table of ratios, and the geometric mean against each peer."""
-    versus = [*peers, BARE]
-    header = ["layout", "workload", ours, *(f"{peer} ÷" for peer in peers), "÷ bare"]
-    body = []
-    for row in rows:
-        ratios: list[float | None] = [row.ratio(peer, ours) for peer in versus]
-        # against the limit the question is the other way round: how far above it are we
-        ratios[-1] = 1 / ratios[-1] if ratios[-1] else None
-        cells = [show_seconds(row.median(ours)), *map(show_ratio, ratios)]
-        body.append([row.layout, row.workload, *cells])
-    lines = [table(header, body, markdown=markdown), ""]
-    for peer in peers:
-        ratios = [ratio for row in rows if (ratio := row.ratio(peer, ours))]
-        known = [ratio for ratio in ratios if ratio is not None]
-        if known:
-            mean = math.exp(statistics.fmean(map(math.log, known)))
-            slower = sum(ratio < 1 for ratio in known)
-            lines.append(
-                f"{peer}: geometric mean {mean:.2f} over {len(known)} rows, ahead of us in {slower}"
-            )
-    return "\n".join([*lines, NOTES])
 
 
 @contextmanager
@@ -219,19 +193,24 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, help="timed rounds (5, or 3 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="128³ instead of 512³")
-    parser.add_argument("--edge", type=int, help="the volume's edge in voxels")
-    parser.add_argument("--workloads", default="", metavar="REGEX", help="only these workloads")
-    parser.add_argument("--layouts", default="", metavar="REGEX", help="only these layouts")
-    parser.add_argument("--only-libs", nargs="*", metavar="LIB", default=list(PEERS), help="peers")
-    parser.add_argument("--baseline", type=Path, help="another checkout, to be compared with too")
-    parser.add_argument("--ours", default=OURS, help="the module that is compared")
-    parser.add_argument("--sync", action="store_true", help="file_io_sync where it exists")
-    parser.add_argument("--dir", type=Path, help="where to write (default: the temporary folder)")
-    parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also save every round's seconds")
-    parser.add_argument("--memory", action="store_true", help="memory and import time instead")
+    add = parser.add_argument
+    add("--rounds", type=int, help="timed rounds (5, or 3 with --quick)")
+    add("--quick", action="store_true", help="128³ instead of 512³")
+    add("--edge", type=int, help="the volume's edge in voxels")
+    add("--workloads", default="", metavar="REGEX", help="only these workloads")
+    add("--layouts", default="", metavar="REGEX", help="only these layouts")
+    add("--only-libs", nargs="*", metavar="LIB", default=list(PEERS), help="peers")
+    add("--baseline", type=Path, help="another checkout, to be compared with too")
+    add("--ours", default=OURS, help="the module that is compared")
+    add("--python", type=Path, default=Path(sys.executable), help="the interpreter of all")
+    add("--ours-python", type=Path, metavar="PYTHON", help="another interpreter for ours")
+    add("--sync", action="store_true", help="file_io_sync where it exists")
+    add("--dir", type=Path, help="where to write (default: the temporary folder)")
+    add("--disk", type=Path, default=Path("/var/tmp"), help="a folder on a disk")  # noqa: S108
+    add("--markdown", action="store_true", help="print a Markdown table")
+    add("--json", type=Path, metavar="FILE", help="also save every round's seconds")
+    add("--merge", type=Path, nargs="+", metavar="FILE", help="a table of runs that were saved")
+    add("--memory", action="store_true", help="memory and import time instead")
     chosen = parser.parse_args(arguments)
     chosen.rounds = chosen.rounds or (3 if chosen.quick else 5)
     chosen.edge = chosen.edge or (128 if chosen.quick else 512)
@@ -245,86 +224,127 @@ def selected(chosen: argparse.Namespace) -> Iterator[tuple[Layout, Workload]]:
     """The pairs that the filters leave."""
     for layout in LAYOUTS:
         for workload in WORKLOADS:
-            if workload.only is not None and layout.name not in workload.only:
-                continue
-            if re.search(chosen.workloads, workload.name) and re.search(
-                chosen.layouts, layout.name
-            ):
+            named = re.search(chosen.workloads, workload.name)
+            if measured(layout, workload) and named and re.search(chosen.layouts, layout.name):
                 yield layout, workload
 
 
-def run_workloads(chosen: argparse.Namespace, root: Path) -> list[Row]:
+def on_disk(folder: Path) -> bool:
+    """Whether files of a folder are on a disk, and not kept in memory."""
+    if not hasattr(os, "posix_fadvise") or not folder.is_dir():
+        return False
+    mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
+    above = {str(folder.resolve()), *map(str, folder.resolve().parents)}
+    _, kind = max((len(place), kind) for _, place, kind, *_ in mounts if place in above)
+    return kind not in {"tmpfs", "ramfs"}
+
+
+def prepare(workers: dict[str, WorkerProcess], layout: Layout, first: Sequence[str]) -> None:
+    """Writes the data of a layout that all read: by one hand, preferably not ours."""
+    for name in first:
+        answer = workers[name].ask("prepare", layout=layout.name)
+        if "ok" in answer:
+            made = answer["ok"]
+            ratio = f"ratio {made['bytes'] / made['stored_bytes']:.2f}"
+            print(f"{layout.name}: {made['files']} files, {ratio}, by {name}", file=sys.stderr)
+            return
+    raise WorkerError(f"nobody can write {layout.name}")
+
+
+def run_workloads(
+    chosen: argparse.Namespace, root: Path, disk: Path | None
+) -> tuple[str, list[Row]]:
     """Measures everything that is selected, telling on stderr how far it is."""
     rows = []
     pairs = list(selected(chosen))
     with ExitStack() as stack:
         workers: dict[str, WorkerProcess] = {}
         for name in [chosen.ours, *chosen.peers, BARE]:
-            workers[name] = WorkerProcess(name, root, sync=chosen.sync, baseline=chosen.baseline)
+            workers[name] = WorkerProcess(name, root, chosen, disk)
             stack.callback(workers[name].close)
-        # the data that all read come from one hand, preferably not ours
-        writer = workers[chosen.peers[0] if chosen.peers else chosen.ours]
-        for layout in dict.fromkeys(layout for layout, _ in pairs):
-            about = writer.ask("prepare", layout=layout.name)
-            assert about is not None
-            ratio = chosen.edge**3 * 2 / about["stored_bytes"]
-            print(f"{layout.name}: {about['files']} files, ratio {ratio:.2f}", file=sys.stderr)
+        said = about(chosen, workers)
+        first = [chosen.ours, *chosen.peers[:1], BASELINE]
+        prepared = None
         for number, (layout, workload) in enumerate(pairs, start=1):
-            rows.append(measure(workers, layout, workload, chosen.rounds))
+            if layout != prepared:
+                prepare(workers, layout, [*chosen.peers, chosen.ours])
+                prepared = layout
+            began = time.perf_counter()
+            rows.append(measure(workers, layout, workload, chosen.rounds, first))
             taken = show_seconds(rows[-1].median(chosen.ours))
-            progress = f"[{number}/{len(pairs)}] {layout.name}, {workload.name}: {taken}"
+            spent = f"{time.perf_counter() - began:.1f} s for the row"
+            progress = f"[{number}/{len(pairs)}] {layout.name}, {workload.name}: {taken}, {spent}"
             print(progress, file=sys.stderr, flush=True)
-    return rows
+    return said, rows
 
 
 def run_footprint(chosen: argparse.Namespace, root: Path) -> str:
     """Measures memory and import time of us and the peers."""
-    libraries = [chosen.ours, *chosen.peers]
+    libraries = {chosen.ours: chosen.ours_python or chosen.python}
+    libraries |= dict.fromkeys(chosen.peers, chosen.python)
     layouts = [layout for layout in LAYOUTS if re.search(chosen.layouts, layout.name)]
-    worker = WorkerProcess(chosen.peers[0] if chosen.peers else chosen.ours, root, sync=False)
+    layouts = [layout for layout in layouts if layout.only is None]
+    name = chosen.peers[0] if chosen.peers else chosen.ours
+    worker = WorkerProcess(name, root, chosen)
     try:
         for layout in layouts:
-            worker.ask("prepare", layout=layout.name)
+            prepare({name: worker}, layout, [name])
     finally:
         worker.close()
     body = []
     for layout in layouts:
         place = root / "shared" / layout.name
-        used = [footprint.memory_beyond_output(name, layout, place) for name in libraries]
+        used = [
+            footprint.memory_beyond_output(name, layout, place, python)
+            for name, python in libraries.items()
+        ]
         body.append([layout.name, "full read", *(f"{size / 2**20:.0f} MiB" for size in used)])
     taken = footprint.import_seconds(libraries)
     body.append(["import", "beyond numpy", *(show_seconds(taken[name]) for name in libraries)])
     return table(["", "memory beyond the result", *libraries], body, markdown=chosen.markdown)
 
 
-def about(chosen: argparse.Namespace) -> str:
-    """What a reader must know to judge the figures."""
-    return (
-        f"{chosen.edge}³ uint16, {chosen.rounds} rounds, {os.cpu_count()} cores, "
-        f"Python {platform.python_version()}, file_io_sync {str(chosen.sync).lower()}"
-    )
+def about(chosen: argparse.Namespace, workers: dict[str, WorkerProcess]) -> str:
+    """What a reader must know to judge the figures: sizes, interpreters, versions."""
+    sync = str(chosen.sync).lower()
+    what = f"{chosen.edge}³ uint16, {chosen.rounds} rounds"
+    lines = [f"{what}, {os.cpu_count()} cores, file_io_sync {sync}"]
+    for name, worker in workers.items():
+        if name != BARE:
+            answer = worker.ask("about")
+            if "ok" not in answer:
+                lines.append(f"{name}: {answer['lacks']}")
+                continue
+            found = answer["ok"]
+            versions = ", ".join(f"{each} {number}" for each, number in found["versions"].items())
+            lines.append(f"{name}: Python {found['python']}, {versions}")
+    return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the benchmark; returns the exit code."""
     chosen = options(arguments)
-    with working_directory(chosen.dir) as root:
+    if chosen.merge:
+        print(merged([Run.load(file) for file in chosen.merge]))
+        return 0
+    with ExitStack() as stack:
+        root = stack.enter_context(working_directory(chosen.dir))
+        disk = None
+        if on_disk(chosen.disk):
+            disk = stack.enter_context(working_directory(chosen.disk))
         np.save(root / "volume.npy", make_volume(chosen.edge))
         try:
             if chosen.memory:
                 print(run_footprint(chosen, root))
                 return 0
-            rows = run_workloads(chosen, root)
+            said, rows = run_workloads(chosen, root, disk)
         except WorkerError as error:
             print(error, file=sys.stderr)
             return 1
-    print(about(chosen))
+    print(said)
     print(report(rows, chosen.ours, chosen.peers, markdown=chosen.markdown))
     if chosen.json is not None:
-        saved = [
-            {"layout": row.layout, "workload": row.workload, "seconds": row.seconds} for row in rows
-        ]
-        chosen.json.write_text(json.dumps({"about": about(chosen), "rows": saved}, indent=1))
+        Run(said, chosen.ours, chosen.peers, rows).save(chosen.json)
     return 0
 
 

@@ -58,7 +58,7 @@ def row(library: TensorStoreLike, chunks: int, place: Path) -> list[float]:
     grid = grid_shape(chunks)
     count = grid[0] * grid[1] * grid[2]
     layout = Layout("", 3, SIDE)
-    metadata = layout.metadata(SIDE) | {"shape": [cells * SIDE for cells in grid]}
+    metadata = layout.declared(SIDE).metadata() | {"shape": [cells * SIDE for cells in grid]}
     spec: Json = {
         "driver": "zarr3",
         "kvstore": {"driver": "file", "path": f"{place}/"},

@@ -52,7 +52,7 @@ def test_what_is_measured_is_there() -> None:
     chosen = local.options(list(history.MEASURED))
     pairs = {(layout.name, workload.name) for layout, workload in local.selected(chosen)}
 
-    assert len(pairs) == 12
+    assert len(pairs) == 11
     assert chosen.peers == list(history.PEERS)
 
 
