@@ -4,10 +4,10 @@ Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/, and 
 https://numcodecs.readthedocs.io/en/stable/compress/zlib.html
 Example: `{"name": "gzip", "configuration": {"level": 1}}`, `{"id": "zlib", "level": 1}`.
 Limits: none; a value may be several gzip members one behind the other, but only one zlib stream.
-libdeflate encodes, in half the time and less, by the level of its own that makes no more than zlib
-does, give or take a few percent: level 0 and, of what repeats itself, level 9 are zlib's. It decodes
-a single stream of a known size, in about half the time; all else, and what is corrupt, is zlib's to
-decode. Where libdeflate is not installed, all is zlib's.
+libdeflate encodes, mostly in half the time, by the level of its own that makes about as much as
+zlib does (docs/dependencies.md has a table): level 0 is zlib's, and level 9 of what repeats. It
+decodes a single stream of a known size, in about half the time; all else, and what is corrupt, is
+zlib's to decode. Where libdeflate is not installed, all is zlib's.
 """
 
 from __future__ import annotations
