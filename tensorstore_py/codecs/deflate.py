@@ -4,10 +4,10 @@ Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/, and 
 https://numcodecs.readthedocs.io/en/stable/compress/zlib.html
 Example: `{"name": "gzip", "configuration": {"level": 1}}`, `{"id": "zlib", "level": 1}`.
 Limits: none; a value may be several gzip members one behind the other, but only one zlib stream.
-Where they are installed, `isal` encodes levels 1 and 2, several times faster at the size that zlib
-reaches there, and libdeflate 4 to 8, up to three times faster and no larger. libdeflate decodes a
-single stream of a known size, in about half the time; all else, and what is corrupt, is `isal`'s or
-zlib's to decode.
+libdeflate encodes, mostly in half the time, by the level of its own that makes about as much as
+zlib does (docs/dependencies.md has a table): level 0 is zlib's, and level 9 of what repeats. It
+decodes a single stream of a known size, in about half the time; all else, and what is corrupt, is
+zlib's to decode. Where libdeflate is not installed, all is zlib's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import zlib
 from functools import cache
 from struct import pack
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from tensorstore_py.plugin.codec import (
     Buffer,
@@ -36,8 +36,13 @@ __all__ = ["GzipSpec", "ZlibSpec"]
 #: The largest window; 16 more says "wrapped as gzip".
 _ZLIB, _GZIP = 15, 31
 _DEFAULT_LEVEL = 6
-#: Where the next level of libdeflate is as small as zlib is, and faster.
-_LIBDEFLATE_LEVELS = range(4, 9)
+#: The level of libdeflate that is about as small as a level of zlib, and faster.
+_LIBDEFLATE_LEVELS = {1: 2, 2: 4, 3: 5, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9, 9: 9}
+#: Whoever asks for the smallest gets it: of data that compress to an eighth, zlib makes less. The
+#: first of them tell.
+_SMALLEST = 9
+_SAMPLE_BYTES = 1 << 15
+_REPETITIVE = 8
 
 
 @codec("gzip", family="zarr3", without=["use_zlib"])
@@ -95,34 +100,11 @@ def _bound(name: str, level: int, window_bits: int) -> StreamCodec:
     """The codec, in the wrapper of a window; gzip's may stand one behind the other."""
     return StreamCodec(
         name,
-        *_library(level, window_bits),
+        _compressor(level, window_bits),
+        lambda: zlib.decompressobj(window_bits),
+        (zlib.error,),
         concatenated=window_bits == _GZIP,
         at_once=_at_once(window_bits),
-    )
-
-
-class _Library(NamedTuple):
-    compress: Callable[[Buffer], bytes]
-    start: Callable[[], Any]  # of zlib or isal, which have no class in common
-    failures: tuple[type[Exception], ...]
-
-
-@cache
-def _library(level: int, window_bits: int) -> _Library:
-    try:
-        from isal import isal_zlib  # noqa: PLC0415 - optional, and at first use
-    except ImportError:
-        return _Library(
-            _compressor(level, window_bits), lambda: zlib.decompressobj(window_bits), (zlib.error,)
-        )
-
-    def by_isal(data: Buffer) -> bytes:
-        return isal_zlib.compress(data, level, window_bits)
-
-    return _Library(
-        by_isal if level in (1, 2) else _compressor(level, window_bits),
-        lambda: isal_zlib.decompressobj(window_bits),
-        (isal_zlib.error,),  # type: ignore[arg-type]  # a class, whatever its stub says
     )
 
 
@@ -130,7 +112,7 @@ def _library(level: int, window_bits: int) -> _Library:
 def _at_once(window_bits: int) -> Callable[[Buffer, int], Buffer | None] | None:
     """How libdeflate decodes a stream of a known size, if it is there: in half the time."""
     try:
-        import deflate  # noqa: PLC0415 - optional, and at first use
+        import deflate  # noqa: PLC0415 - at first use, and not everywhere
     except ImportError:
         return None
     in_gzip = window_bits == _GZIP
@@ -155,6 +137,7 @@ def _at_once(window_bits: int) -> Callable[[Buffer, int], Buffer | None] | None:
     return decode
 
 
+@cache
 def _compressor(level: int, window_bits: int) -> Callable[[Buffer], bytes]:
     def by_zlib(data: Buffer) -> bytes:
         return zlib.compress(data, level, window_bits)
@@ -162,12 +145,18 @@ def _compressor(level: int, window_bits: int) -> Callable[[Buffer], bytes]:
     if level not in _LIBDEFLATE_LEVELS:
         return by_zlib
     try:
-        import deflate  # noqa: PLC0415 - optional, and at first use
+        import deflate  # noqa: PLC0415 - at first use, and not everywhere
     except ImportError:
         return by_zlib
     compress = deflate.gzip_compress if window_bits == _GZIP else deflate.zlib_compress
+    its_level = _LIBDEFLATE_LEVELS[level]
 
     def by_libdeflate(data: Buffer) -> bytes:
-        return bytes(compress(data, level + 1))
+        return bytes(compress(data, its_level))
 
-    return by_libdeflate
+    def to_the_smallest(data: Buffer) -> bytes:
+        sample = memoryview(data).cast("B")[:_SAMPLE_BYTES]
+        repeats = len(compress(sample, 1)) * _REPETITIVE < sample.nbytes
+        return (by_zlib if repeats else by_libdeflate)(data)
+
+    return to_the_smallest if level == _SMALLEST else by_libdeflate
