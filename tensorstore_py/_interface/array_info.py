@@ -32,7 +32,7 @@ from tensorstore_py._spec.schema_constraints import merge_domains
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -214,16 +214,24 @@ class ArrayInfo:
 
     def schema(self) -> Schema:
         """The schema of a whole array."""
-        domain = self.domain
-        outer = domain.rank - len(self.inner)
+        return self._schema(self.domain, self._whole_layout())
+
+    def _whole_layout(self) -> ChunkLayout:
+        """The chunk layout of a whole array."""
+        assert self.shape is not None
+        outer = len(self.shape)
+        rank = outer + len(self.inner)
         order = range(outer) if self.inner_order is None else self.inner_order
-        layout = ChunkLayout(
-            rank=domain.rank,
-            grid_origin=[0] * domain.rank,
+        return ChunkLayout(
+            rank=rank,
+            grid_origin=[0] * rank,
             write_chunk_shape=_extended(self.write_chunk, self.inner),
             read_chunk_shape=_extended(self.read_chunk, self.inner),
-            inner_order=_extended(order, range(outer, domain.rank)),
+            inner_order=_extended(order, range(outer, rank)),
         )
+
+    def _schema(self, domain: IndexDomain, layout: ChunkLayout | None) -> Schema:
+        """The schema of a whole array, with this of its layout."""
         units = _extended(self.units, [None] * len(self.inner))
         return Schema(
             dtype=self.data_type,
@@ -242,10 +250,12 @@ class ArrayInfo:
             MismatchError: it is not; names the part, what is stored and what was asked.
             SpecError: the fill value that is asked for is not representable.
         """
-        found = self.schema()
-        check_schema(asked, found, self.inner)
-        layout = found.chunk_layout
-        _check_sizes(asked.chunk_layout, layout.read_chunk.shape, layout.write_chunk.shape)
+        # Most specs say nothing of chunks, and a layout takes long to make.
+        plain = asked.constraints.chunk_layout.is_empty
+        layout = None if plain else self._whole_layout()
+        check_schema(asked, self._schema(self.domain, layout), self.inner)
+        if layout is not None:
+            _check_sizes(asked.chunk_layout, layout.read_chunk.shape, layout.write_chunk.shape)
 
     @property
     def _rank(self) -> int | None:
@@ -393,7 +403,7 @@ def check_schema(asked: Schema, found: Schema, inner: Sequence[int] = ()) -> Non
         )
     if asked.rank is not None and asked.rank != found.rank:
         raise MismatchError(f"rank: the stored array has {found.rank}, asked for was {asked.rank}")
-    for part in ("domain", "chunk_layout", "codec", "dimension_units"):
+    for part in _compared(asked):
         wanted, stored = getattr(asked, part), getattr(found, part)
         if wanted is None or stored is None:
             continue
@@ -408,6 +418,19 @@ def check_schema(asked: Schema, found: Schema, inner: Sequence[int] = ()) -> Non
         raise MismatchError(
             f"fill_value: stored is {stored_fill.tolist()!r}, asked for was {fill_value.tolist()!r}"
         )
+
+
+def _compared(asked: Schema) -> Iterator[str]:
+    """The parts of which more than the number of dimensions is asked, and that are merged."""
+    constraints = asked.constraints
+    if constraints.domain is not None:
+        yield "domain"
+    if not constraints.chunk_layout.is_empty:
+        yield "chunk_layout"
+    if constraints.codec is not None:
+        yield "codec"
+    if any(unit is not None for unit in constraints.dimension_units or ()):
+        yield "dimension_units"
 
 
 def _extended(outer: Iterable[T] | None, inner: Iterable[T]) -> tuple[T, ...] | None:

@@ -196,6 +196,17 @@ class LayoutConstraints:
     codec_chunk: GridConstraints = NO_GRID
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing is constrained but the number of dimensions."""
+        return (
+            self.inner_order is None
+            and (self.grid_origin is None or self.grid_origin.is_empty)
+            and self.write_chunk.is_empty
+            and self.read_chunk.is_empty
+            and self.codec_chunk.is_empty
+        )
+
+    @property
     def needs_rank(self) -> bool:
         """Whether anything is constrained that has a value for each dimension."""
         if self.inner_order is not None:

@@ -1,3 +1,7 @@
+import sys
+from pathlib import Path
+from types import FrameType
+
 import numpy as np
 import pytest
 
@@ -282,3 +286,46 @@ def test_zero_and_negative_zero_are_different_fill_values() -> None:
 
     with pytest.raises(MismatchError, match="fill_value"):
         found.check(negative)
+
+
+@pytest.mark.parametrize(
+    ("asked", "makes"),
+    [
+        (Schema(dtype="int8", shape=[3, 4]), False),
+        (Schema(dtype="int8", shape=[3, 4], dimension_units=[None, None]), False),
+        (Schema(chunk_layout={"read_chunk": {"shape": [3, 4]}}), True),
+        (Schema(chunk_layout={"inner_order": [0, 1]}), True),
+        (Schema(chunk_layout={"grid_origin": [0, 0]}), True),
+    ],
+)
+def test_no_layout_is_made_to_compare_what_asks_for_none(asked: Schema, makes: bool) -> None:
+    array = whole(Schema(dtype="int8", shape=[3, 4]))
+    calls: list[str] = []
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).stem == "chunk_layout":
+            calls.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        array.check(asked)
+    finally:
+        sys.setprofile(before)
+    assert ("update" in calls) is makes
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"inner_order": [1, 0]},
+        {"grid_origin": [0, 1]},
+        {"chunk": {"shape": [2, 2]}},
+        {"write_chunk": {"shape": [2, None]}},
+        {"read_chunk": {"shape": [None, 2]}},
+    ],
+)
+def test_a_layout_that_contradicts_is_refused(layout: dict[str, object]) -> None:
+    array = whole(Schema(dtype="int8", shape=[3, 4]))
+    with pytest.raises(MismatchError, match="chunk_layout"):
+        array.check(Schema(chunk_layout=layout))
