@@ -50,7 +50,7 @@ from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._interface.read_modify_write import ReadModifyWrite, merged
 from tensorstore_py._interface.store_abilities import update, update_values
 from tensorstore_py._runtime.buffers import joined
-from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py.errors import DataLossError, TensorStoreError
@@ -152,7 +152,9 @@ class ChunkChange(_Change):
     __slots__ = ()
 
     async def _apply(self, stored: Buffer | None) -> Buffer | None:
-        return await offload(self._source.inline, partial(self._encoded, stored))
+        work = partial(self._encoded, stored)
+        light = self.array.chain.is_light
+        return await self.array.limits.computing(self._source.inline, light, work)
 
     def _encoded(self, stored: Buffer | None) -> Buffer | None:
         return _encoded(self.array, self._parts, stored)
@@ -174,11 +176,10 @@ class ShownChange(ChunkChange):
         self.made: Array | None = None
 
     def _encoded(self, stored: Buffer | None) -> Buffer | None:
-        with self.array.limits.copying:
-            chunk = _changed(self.array, self._parts, stored)
-            # Values that replace all of it belong to the caller, who may change them any time.
-            made = chunk.copy() if chunk is self._parts[0].values else chunk
-            data = self.array.encode(made, stored)
+        chunk = _changed(self.array, self._parts, stored)
+        # Values that replace all of it belong to the caller, who may change them any time.
+        made = chunk.copy() if chunk is self._parts[0].values else chunk
+        data = self.array.encode(made, stored)
         made.flags.writeable = False
         self.made = made
         return data
@@ -251,10 +252,16 @@ class ShardChange(_Change):
     ) -> Sequence[Buffer | B] | None:
         """The shard's new bytes, from the encoded inner chunks by number.
 
-        `chunks` are changed here; `in_place` stands for others, of which none changes.
+        `chunks` are changed here; `in_place` stands for others, of which none changes. Nothing is
+        waited for, so one thread is woken for all of the inner chunks, and not one for each.
         """
+        await within(self._source.inline, True, partial(self._encode_inner, chunks))
+        return self._sharded.assemble({**chunks, **(in_place or {})})
+
+    async def _encode_inner(self, chunks: dict[int, Buffer]) -> None:
+        """Put the inner chunks that change among the others; an inline body."""
         inner = inner_array(self.array, self._sharded, self._source)
-        strides, inline = c_strides(self._sharded.grid_shape), self._source.inline
+        strides = c_strides(self._sharded.grid_shape)
 
         def put(number: int, data: Buffer | None) -> None:
             if data is None:
@@ -264,7 +271,8 @@ class ShardChange(_Change):
 
         async def encode_one(item: tuple[int, Sequence[NewValues]]) -> None:
             number, parts = item
-            put(number, await offload(inline, partial(_encoded, inner, parts, chunks.get(number))))
+            with inner.limits.copying:
+                put(number, _encoded(inner, parts, chunks.get(number)))
 
         async def encode_several(run: ChunkRun) -> None:
             values = self._parts[0].values
@@ -289,8 +297,9 @@ class ShardChange(_Change):
             await fan_out(True, runs(plans[0], length), encode_several, count=count, width=width)
         else:
             items, count = self._by_inner_chunk(plans)
-            await fan_out(inline, items, encode_one, count=count, width=width)
-        return self._sharded.assemble({**chunks, **(in_place or {})})
+            if inner.chain.is_light and not self._source.inline:
+                width = 1  # threads would only take turns with the loop
+            await fan_out(True, items, encode_one, count=count, width=width)
 
     @property
     def _sharded(self) -> Sharded:
@@ -352,8 +361,7 @@ def _encoded(
 
     `parts` is what changes; `stored` its present bytes, where the rest of it matters.
     """
-    with array.limits.copying:
-        return array.encode(_changed(array, parts, stored), stored)
+    return array.encode(_changed(array, parts, stored), stored)
 
 
 def _changed(array: ChunkedArray, parts: Sequence[NewValues], stored: Buffer | None) -> Array:

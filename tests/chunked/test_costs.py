@@ -120,6 +120,44 @@ class TestSubmissions:
         assert submissions() - before <= width()
 
 
+class TestLoopStores:
+    """What is little more than copied wakes no thread for each chunk: the loop does it, or one."""
+
+    def test_reading_and_writing_chunks_that_are_light(self):
+        array = created_as(counting(inline=False), "raw")
+        before = submissions()
+        array.write(VALUES).result()
+        np.testing.assert_array_equal(array.read().result(), VALUES)
+        assert submissions() == before
+
+    def test_encoding_chunks_that_are_not(self):
+        array = created_as(counting(inline=False), "small")
+        before = submissions()
+        array.write(VALUES).result()
+        assert submissions() - before == 128  # one each
+
+    @pytest.mark.parametrize("codec", ["bytes", "zstd"])
+    def test_encoding_shards(self, codec):
+        codecs = [{
+            "name": "sharding_indexed",
+            "configuration": {
+                "chunk_shape": [2, 6, 4], "codecs": ["bytes"] + [codec] * (codec != "bytes"),
+            },
+        }]  # fmt: skip
+        grid = {"name": "regular", "configuration": {"chunk_shape": [8, 24, 16]}}
+        metadata = {"codecs": codecs, "chunk_grid": grid}
+        array = created(
+            counting(inline=False), SHAPE, None, "uint16", members={"metadata": metadata}
+        )
+        before = submissions()
+        array.write(VALUES).result()
+        # Of the 64 inner chunks of each of two shards all are encoded by one thread, which may ask
+        # others to help where that takes more than to copy them.
+        helpers = 0 if codec == "bytes" else width() - 1
+        assert submissions() - before <= 2 * (1 + helpers)
+        np.testing.assert_array_equal(array.read().result(), VALUES)
+
+
 class TestCopies:
     """Nothing is copied of a whole chunk beyond decoding it: it is decoded where it is wanted."""
 
