@@ -84,6 +84,9 @@ B = TypeVar("B", bound=Sized)
 #: A shard that may be smaller is read and written as a whole.
 _LEAST_SPLICED: Final = 2**20
 
+#: To copy a shard of so many bytes takes less time than to take turns with another thread.
+_LIGHT_SHARD: Final = 2**20
+
 #: So many times as many keys are looked at as are wanted, since some of them are held already.
 _LOOKED_AT: Final = 4
 
@@ -252,27 +255,32 @@ class ShardChange(_Change):
     ) -> Sequence[Buffer | B] | None:
         """The shard's new bytes, from the encoded inner chunks by number.
 
-        `chunks` are changed here; `in_place` stands for others, of which none changes. Nothing is
-        waited for, so one thread is woken for all of the inner chunks, and not one for each.
+        `chunks` are changed here; `in_place` stands for others, of which none changes.
         """
-        await within(self._source.inline, True, partial(self._encode_inner, chunks))
+        inner, inline = inner_array(self.array, self._sharded, self._source), self._source.inline
+        if inner.chain.is_light and not inline:
+            light = self.array.chain.chunk.size_bytes <= _LIGHT_SHARD
+            work = partial(self._encode_alone, inner, chunks)
+            await self.array.limits.computing(inline, light, work)
+        else:  # nothing is waited for, so one thread is woken for all of them, and not one for each
+            await within(inline, True, partial(self._encode_inner, inner, chunks))
         return self._sharded.assemble({**chunks, **(in_place or {})})
 
-    async def _encode_inner(self, chunks: dict[int, Buffer]) -> None:
-        """Put the inner chunks that change among the others; an inline body."""
-        inner = inner_array(self.array, self._sharded, self._source)
-        strides = c_strides(self._sharded.grid_shape)
+    def _encode_alone(self, inner: ChunkedArray, chunks: dict[int, Buffer]) -> None:
+        """Put inner chunks that are little more than copied among the others."""
+        items, _ = self._by_inner_chunk(self._plans())
+        for number, parts in items:
+            _put(chunks, number, _encoded(inner, parts, chunks.get(number)))
 
-        def put(number: int, data: Buffer | None) -> None:
-            if data is None:
-                chunks.pop(number, None)
-            else:
-                chunks[number] = data
+    async def _encode_inner(self, inner: ChunkedArray, chunks: dict[int, Buffer]) -> None:
+        """Put the inner chunks that change among the others; an inline body."""
+        strides = c_strides(self._sharded.grid_shape)
 
         async def encode_one(item: tuple[int, Sequence[NewValues]]) -> None:
             number, parts = item
             with inner.limits.copying:
-                put(number, _encoded(inner, parts, chunks.get(number)))
+                data = _encoded(inner, parts, chunks.get(number))
+            _put(chunks, number, data)
 
         async def encode_several(run: ChunkRun) -> None:
             values = self._parts[0].values
@@ -281,7 +289,7 @@ class ShardChange(_Change):
                 for each, data in zip(slices, encode_run(inner, values, run), strict=True):
                     # A codec that changes nothing may give the staging memory itself.
                     kept = data if data is None or isinstance(data, bytes) else bytes(data)
-                    put(inner_number(each.cell, strides), kept)
+                    _put(chunks, inner_number(each.cell, strides), kept)
                 return
             for each in slices:
                 part = NewValues(each, values[(..., *each.outside)])
@@ -297,8 +305,6 @@ class ShardChange(_Change):
             await fan_out(True, runs(plans[0], length), encode_several, count=count, width=width)
         else:
             items, count = self._by_inner_chunk(plans)
-            if inner.chain.is_light and not self._source.inline:
-                width = 1  # threads would only take turns with the loop
             await fan_out(True, items, encode_one, count=count, width=width)
 
     @property
@@ -352,6 +358,14 @@ class ShardChange(_Change):
             for number, inner in items(part.values, plan):
                 grouped.setdefault(number, []).append(inner)
         return grouped.items(), len(grouped)
+
+
+def _put(chunks: dict[int, Buffer], number: int, data: Buffer | None) -> None:
+    """Put an inner chunk among the others; None takes it away."""
+    if data is None:
+        chunks.pop(number, None)
+    else:
+        chunks[number] = data
 
 
 def _encoded(
