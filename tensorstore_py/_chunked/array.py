@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from operator import lt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -34,7 +34,7 @@ from tensorstore_py._interface.store_abilities import (
     write_segments,
     write_values,
 )
-from tensorstore_py._runtime.fan_out import fan_out
+from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.limiters import MemoryBudget, ThreadLimiter
 from tensorstore_py._runtime.lru_cache import LruCache
 from tensorstore_py._runtime.metrics import note
@@ -266,6 +266,22 @@ class Limits(NamedTuple):
             return await work()
         finally:
             memory.release(size)
+
+    async def computing(self, inline: bool, light: bool, work: Callable[[], T]) -> T:
+        """Compute something of a chunk, in a place of `copying`; on the loop if it is `light`.
+
+        That takes less time there than to wake a thread for it, and to come back.
+        """
+        if light and not inline and self.copying.try_acquire():
+            try:
+                return work()
+            finally:
+                self.copying.release()
+        return await offload(inline, partial(self._computed, work))
+
+    def _computed(self, work: Callable[[], T]) -> T:
+        with self.copying:
+            return work()
 
 
 UNLIMITED: Final = Limits(ThreadLimiter(2**12), MemoryBudget(2**62))

@@ -50,7 +50,7 @@ from tensorstore_py._interface.generation import NO_VALUE
 from tensorstore_py._interface.read_modify_write import ReadModifyWrite, merged
 from tensorstore_py._interface.store_abilities import update, update_values
 from tensorstore_py._runtime.buffers import joined
-from tensorstore_py._runtime.fan_out import fan_out, offload
+from tensorstore_py._runtime.fan_out import fan_out, within
 from tensorstore_py._runtime.fork import Forkable
 from tensorstore_py._runtime.keyed_lock import KeyedLock, Mutex
 from tensorstore_py.errors import DataLossError, TensorStoreError
@@ -83,6 +83,9 @@ B = TypeVar("B", bound=Sized)
 
 #: A shard that may be smaller is read and written as a whole.
 _LEAST_SPLICED: Final = 2**20
+
+#: To copy a shard of so many bytes takes less time than to take turns with another thread.
+_LIGHT_SHARD: Final = 2**20
 
 #: So many times as many keys are looked at as are wanted, since some of them are held already.
 _LOOKED_AT: Final = 4
@@ -152,7 +155,9 @@ class ChunkChange(_Change):
     __slots__ = ()
 
     async def _apply(self, stored: Buffer | None) -> Buffer | None:
-        return await offload(self._source.inline, partial(self._encoded, stored))
+        work = partial(self._encoded, stored)
+        light = self.array.chain.is_light
+        return await self.array.limits.computing(self._source.inline, light, work)
 
     def _encoded(self, stored: Buffer | None) -> Buffer | None:
         return _encoded(self.array, self._parts, stored)
@@ -174,11 +179,10 @@ class ShownChange(ChunkChange):
         self.made: Array | None = None
 
     def _encoded(self, stored: Buffer | None) -> Buffer | None:
-        with self.array.limits.copying:
-            chunk = _changed(self.array, self._parts, stored)
-            # Values that replace all of it belong to the caller, who may change them any time.
-            made = chunk.copy() if chunk is self._parts[0].values else chunk
-            data = self.array.encode(made, stored)
+        chunk = _changed(self.array, self._parts, stored)
+        # Values that replace all of it belong to the caller, who may change them any time.
+        made = chunk.copy() if chunk is self._parts[0].values else chunk
+        data = self.array.encode(made, stored)
         made.flags.writeable = False
         self.made = made
         return data
@@ -253,18 +257,30 @@ class ShardChange(_Change):
 
         `chunks` are changed here; `in_place` stands for others, of which none changes.
         """
-        inner = inner_array(self.array, self._sharded, self._source)
-        strides, inline = c_strides(self._sharded.grid_shape), self._source.inline
+        inner, inline = inner_array(self.array, self._sharded, self._source), self._source.inline
+        if inner.chain.is_light and not inline:
+            light = self.array.chain.chunk.size_bytes <= _LIGHT_SHARD
+            work = partial(self._encode_alone, inner, chunks)
+            await self.array.limits.computing(inline, light, work)
+        else:  # nothing is waited for, so one thread is woken for all of them, and not one for each
+            await within(inline, True, partial(self._encode_inner, inner, chunks))
+        return self._sharded.assemble({**chunks, **(in_place or {})})
 
-        def put(number: int, data: Buffer | None) -> None:
-            if data is None:
-                chunks.pop(number, None)
-            else:
-                chunks[number] = data
+    def _encode_alone(self, inner: ChunkedArray, chunks: dict[int, Buffer]) -> None:
+        """Put inner chunks that are little more than copied among the others."""
+        items, _ = self._by_inner_chunk(self._plans())
+        for number, parts in items:
+            _put(chunks, number, _encoded(inner, parts, chunks.get(number)))
+
+    async def _encode_inner(self, inner: ChunkedArray, chunks: dict[int, Buffer]) -> None:
+        """Put the inner chunks that change among the others; an inline body."""
+        strides = c_strides(self._sharded.grid_shape)
 
         async def encode_one(item: tuple[int, Sequence[NewValues]]) -> None:
             number, parts = item
-            put(number, await offload(inline, partial(_encoded, inner, parts, chunks.get(number))))
+            with inner.limits.copying:
+                data = _encoded(inner, parts, chunks.get(number))
+            _put(chunks, number, data)
 
         async def encode_several(run: ChunkRun) -> None:
             values = self._parts[0].values
@@ -273,7 +289,7 @@ class ShardChange(_Change):
                 for each, data in zip(slices, encode_run(inner, values, run), strict=True):
                     # A codec that changes nothing may give the staging memory itself.
                     kept = data if data is None or isinstance(data, bytes) else bytes(data)
-                    put(inner_number(each.cell, strides), kept)
+                    _put(chunks, inner_number(each.cell, strides), kept)
                 return
             for each in slices:
                 part = NewValues(each, values[(..., *each.outside)])
@@ -289,8 +305,7 @@ class ShardChange(_Change):
             await fan_out(True, runs(plans[0], length), encode_several, count=count, width=width)
         else:
             items, count = self._by_inner_chunk(plans)
-            await fan_out(inline, items, encode_one, count=count, width=width)
-        return self._sharded.assemble({**chunks, **(in_place or {})})
+            await fan_out(True, items, encode_one, count=count, width=width)
 
     @property
     def _sharded(self) -> Sharded:
@@ -345,6 +360,14 @@ class ShardChange(_Change):
         return grouped.items(), len(grouped)
 
 
+def _put(chunks: dict[int, Buffer], number: int, data: Buffer | None) -> None:
+    """Put an inner chunk among the others; None takes it away."""
+    if data is None:
+        chunks.pop(number, None)
+    else:
+        chunks[number] = data
+
+
 def _encoded(
     array: ChunkedArray, parts: Sequence[NewValues], stored: Buffer | None
 ) -> Buffer | None:
@@ -352,8 +375,7 @@ def _encoded(
 
     `parts` is what changes; `stored` its present bytes, where the rest of it matters.
     """
-    with array.limits.copying:
-        return array.encode(_changed(array, parts, stored), stored)
+    return array.encode(_changed(array, parts, stored), stored)
 
 
 def _changed(array: ChunkedArray, parts: Sequence[NewValues], stored: Buffer | None) -> Array:

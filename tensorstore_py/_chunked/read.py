@@ -7,7 +7,7 @@ chunk. What that takes is what can be read of a stored value without all of it:
 |---|---|---|
 | encoded as a whole | `ChunkReader` | the value; several neighbours at a time if they are small |
 | stored as they are | `ChunkReader` | the rows that are wanted, if they are much less |
-| shards | `ShardReader` | the index, then batches of inner chunks |
+| shards | `ShardReader` | the index, then batches of inner chunks; far away, a small one whole |
 | of different shapes | `EachShapeReader` | as the reader of the chunk's shape |
 
 Through a cache pool the same readers ask the pool first, and leave there what they decoded.
@@ -27,6 +27,7 @@ from tensorstore_py._chunked.pool import CachedChunk
 from tensorstore_py._chunked.runs import RUN_BYTES, run_length, runs
 from tensorstore_py._chunked.selection import Rectangle
 from tensorstore_py._chunked.shard import (
+    BATCH_BYTES,
     OpenShard,
     ShardChangedError,
     descend,
@@ -293,6 +294,11 @@ class ShardReader(ChunkReader):
         assert array.sharded is not None
         self._sharded = array.sharded
         self._inner_grid = inner_grid(self._sharded)
+        size = array.chain.chunk.size_bytes
+        # To read the index first takes another request, which is nothing where it comes at once.
+        # A missing inner chunk that is to be an error is found by the index.
+        at_once = size <= BATCH_BYTES and pool is None and array.fill_missing
+        self._bytes_at_once = size if at_once and not self.inline else 0
 
     def slice_bytes(self, plan: Plan, view: Array) -> int:
         return max(view.nbytes // max(1, plan.count), self.unit_bytes)
@@ -307,8 +313,14 @@ class ShardReader(ChunkReader):
     async def serve(
         self, cell: Cell, wanted: Sequence[Wanted], since: float, *, awaited: bool = False
     ) -> None:
-        # Memory is taken for what is fetched at a time, below.
         array = self.array
+        each = wanted[0][1]
+        if self._bytes_at_once and len(wanted) == 1 and (each.whole or each.full):
+            size = array.limits.in_flight(self._bytes_at_once)
+            work = partial(self._serve_at_once, cell, wanted)
+            await array.limits.holding(self.inline, size, work)
+            return
+        # Memory is taken for what is fetched at a time, below.
         try:
             await unchanged(
                 partial(self._serve_shard, cell, wanted, since, awaited),
@@ -318,6 +330,15 @@ class ShardReader(ChunkReader):
             )
         except CHUNK_FAILURES as error:
             raise array.corrupt_chunk(cell, error) from error
+
+    async def _serve_at_once(self, cell: Cell, wanted: Sequence[Wanted]) -> None:
+        """Serve all of a small shard by one request, as a chunk that is encoded as a whole."""
+        result = await self.array.source.read(cell)
+        if result.state == "missing":
+            self.decoder.fill(cell, wanted)
+        else:
+            work = partial(self.decoder.decode, cell, result.value, wanted)
+            await offload(self.inline, work)
 
     async def _serve_shard(
         self, cell: Cell, wanted: Sequence[Wanted], since: float, awaited: bool

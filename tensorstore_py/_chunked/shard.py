@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tensorstore_py._runtime.retry import Attempts
 
 __all__ = [
+    "BATCH_BYTES",
     "Batch",
     "OpenShard",
     "ShardChangedError",
@@ -66,7 +67,7 @@ T = TypeVar("T")
 _LEAST_KEPT: Final = 2**16
 
 #: Neighbouring inner chunks are fetched together up to this size, across gaps up to `_GAP`.
-_BATCH_BYTES: Final = 2 * 2**20
+BATCH_BYTES: Final = 2 * 2**20
 _GAP_BYTES: Final = 4096
 
 
@@ -255,7 +256,7 @@ class OpenShard(ChunkSource):
                 missing.append(each)
             else:
                 stored.append((each, *extent))
-        return _grouped(stored, _GAP_BYTES, _BATCH_BYTES), missing
+        return _grouped(stored, _GAP_BYTES, BATCH_BYTES), missing
 
     def in_place(self, but: Collection[int]) -> dict[int, CopiedRange]:
         """Where the encoded inner chunks are, by their number, without those with some numbers."""

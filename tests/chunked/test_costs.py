@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tests.chunked.stores import Opened, codecs_named, counting, created, sharding
+from tests.chunked.stores import Opened, codecs_named, counting, created, opened, sharding
 from tests.runtime.processes import occupy_loop, occupy_workers, share, submissions, width
 
 SHAPE = (8, 24, 32)
@@ -120,6 +120,43 @@ class TestSubmissions:
         assert submissions() - before <= width()
 
 
+class TestLoopStores:
+    """What is little more than copied wakes no thread; a shard wakes one for all its chunks."""
+
+    def test_reading_and_writing_chunks_that_are_light(self):
+        array = created_as(counting(inline=False), "raw")
+        before = submissions()
+        array.write(VALUES).result()
+        np.testing.assert_array_equal(array.read().result(), VALUES)
+        assert submissions() == before
+
+    def test_encoding_chunks_that_are_not(self):
+        array = created_as(counting(inline=False), "small")
+        before = submissions()
+        array.write(VALUES).result()
+        assert submissions() - before == 128  # one each
+
+    @pytest.mark.parametrize("codec", ["bytes", "zstd"])
+    def test_encoding_shards(self, codec):
+        codecs = [{
+            "name": "sharding_indexed",
+            "configuration": {
+                "chunk_shape": [2, 6, 4], "codecs": ["bytes"] + [codec] * (codec != "bytes"),
+            },
+        }]  # fmt: skip
+        grid = {"name": "regular", "configuration": {"chunk_shape": [8, 24, 16]}}
+        metadata = {"codecs": codecs, "chunk_grid": grid}
+        array = created(
+            counting(inline=False), SHAPE, None, "uint16", members={"metadata": metadata}
+        )
+        before = submissions()
+        array.write(VALUES).result()
+        # Of 64 inner chunks each all are copied on the loop, or compressed by a thread that may ask
+        # others to help.
+        assert submissions() - before <= (0 if codec == "bytes" else 2 * width())
+        np.testing.assert_array_equal(array.read().result(), VALUES)
+
+
 class TestCopies:
     """Nothing is copied of a whole chunk beyond decoding it: it is decoded where it is wanted."""
 
@@ -195,6 +232,33 @@ class TestRequests:
         asyncio.run(main())
         assert list(store.writes.values()) == [1]
         assert (array[0, :8, :8].read().result() == 7).all()
+
+    @pytest.mark.parametrize(("inline", "requests"), [(True, 4), (False, 2)])
+    def test_all_of_a_small_shard_takes_one_request_far_away(self, inline, requests):
+        store = counting(inline)
+        array = created_as(store, "shards")
+        array[:, :12].write(VALUES[:, :12]).result()  # half of the inner chunks stay missing
+        store.reset()
+        found = array.read().result()
+        assert sum(store.reads.values()) == requests
+        np.testing.assert_array_equal(found[:, :12], VALUES[:, :12])
+        assert not found[:, 12:].any()
+
+    @pytest.mark.parametrize("part", [np.s_[1:], np.s_[:, ::2], np.s_[3, 5]])
+    def test_a_part_of_a_shard_takes_its_index_first(self, part):
+        store = counting(inline=False)
+        array = created_as(store, "shards")
+        array.write(VALUES).result()
+        store.reset()
+        np.testing.assert_array_equal(array[part].read().result(), VALUES[part])
+        assert set(store.reads.values()) == {2}
+
+    def test_what_is_missing_of_a_shard_is_an_error_far_away_too(self):
+        store = counting(inline=False)
+        created_as(store, "shards")[:, :12].write(VALUES[:, :12]).result()
+        strict = opened(store, members={"fill_missing_data_reads": False})
+        with pytest.raises(ts.NotFoundError, match="missing"):
+            strict.read().result()
 
 
 CHUNK = 1 << 18
