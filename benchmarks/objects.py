@@ -14,7 +14,7 @@ import os
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ LIBRARIES = ("tensorstore_py", "tensorstore", "s3fs")
 WORKLOADS = ("read", "write", "array")
 
 
+@cache  # it is asked for by every connection
 def reply(body: bytes, checksum: bool) -> tuple[bytes, bytes]:
     """A whole answer with a value, and its head alone."""
     lines = [

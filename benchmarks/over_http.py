@@ -13,7 +13,7 @@ How it is measured is said in benchmarks/requests_by_rounds.py.
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class Server(Answering):
         return self._large if b"large" in head[:200] else self._chunk
 
 
+@cache  # it is asked for by every connection
 def reply(body: bytes) -> bytes:
     """A whole answer."""
     return b'HTTP/1.1 200 OK\r\nContent-Length: %d\r\nETag: "1"\r\n\r\n%b' % (len(body), body)

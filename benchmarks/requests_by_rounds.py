@@ -18,7 +18,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, TypeAlias
@@ -94,6 +94,7 @@ class Result(NamedTuple):
 Found: TypeAlias = dict[tuple[str, str], list[Result]]
 
 
+@cache
 def metadata(chunks: int) -> bytes:
     """The document of a zarr v3 array of as many chunks in a row."""
     return json.dumps(
