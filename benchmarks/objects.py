@@ -127,9 +127,14 @@ def workloads(library: str, url: str) -> Workloads:
     )
     if library == "s3fs":
         return of_s3fs(url)
-    spec: dict[str, Any] = {"driver": "s3", "bucket": "bucket", "endpoint": url, "aws_region": "us-east-1"}
-    # Else one looks elsewhere, too, and says so.
-    spec["aws_credentials"] = {"type": "environment"}
+    spec = {
+        "driver": "s3",
+        "bucket": "bucket",
+        "endpoint": url,
+        "aws_region": "us-east-1",
+        # Else one looks elsewhere, too, and says so.
+        "aws_credentials": {"type": "environment"},
+    }
     return like_tensorstore(__import__(library), spec, "s3_request_concurrency")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from tensorstore_py._runtime.metrics import (
     Collected,
@@ -50,7 +50,9 @@ class _Attempts(Metric):
 
     def __init__(self) -> None:
         self._started = Counter(f"{_HTTP}request_started", "HTTP requests begun")
-        self._completed = Counter(f"{_HTTP}request_completed", "HTTP requests that ended, or failed")
+        self._completed = Counter(
+            f"{_HTTP}request_completed", "HTTP requests that ended, or failed"
+        )
         self._active = Gauge(f"{_HTTP}active", "HTTP requests under way")
         self._sent = Histogram(f"{_HTTP}request_bytes", "bytes of the bodies of requests", "bytes")
         self._received = Histogram(f"{_HTTP}response_bytes", "bytes received of values", "bytes")
@@ -107,7 +109,7 @@ class Attempt:
         self._request = request
         self.response: HttpResponse | None = None
 
-    def __enter__(self) -> Attempt:
+    def __enter__(self) -> Self:
         self._began = perf_counter()
         note((_ATTEMPTS, None))
         return self
@@ -130,7 +132,7 @@ class Attempt:
 
 
 def attempting(request: HttpRequest) -> Attempt:
-    """Around one attempt at a request: `with attempting(request) as attempt`."""
+    """What to put around one attempt at a request."""
     return Attempt(request)
 
 

@@ -1,23 +1,25 @@
-"""Who runs the library's loop: its own thread, or in turns the threads that wait for something on it.
+"""Who runs the library's loop: its own thread, or in turns the threads that wait for results.
 
-A thread that waits has nothing else to do, and runs the loop itself meanwhile: so a request goes out
-and its answer comes in without the interpreter changing hands, which takes longer than all else about
-a small one. The loop's own thread runs it whenever nobody does:
+A thread that waits has nothing else to do, and runs the loop itself meanwhile: so a request goes
+out and its answer comes in without the interpreter changing hands, which takes longer than all else
+about a small one. The loop's own thread runs it whenever nobody does:
 
-    the loop is      run by                 what is begun            left for
-    attended         its own thread         wakes it, once a batch   driven, if nobody else waits for it
-    driven           a thread that waits    wakes it, once a batch   lent, when that has its result
-    lent             nobody, for a tick     waits for the next turn  driven, or attended after the tick;
-                                                                     at once if a result is awaited by
-                                                                     what cannot drive
+    the loop is  run by                what is begun           until
+    attended     its own thread        wakes it, once a batch  a thread waits that can run it, and
+                                                               nothing waits that cannot
+    driven       a thread that waits   wakes it, once a batch  that has its result, or a signal came
+    lent         nobody, for a tick    waits for the tick      a thread waits that can run it, a
+                                                               tick passed, something waits that
+                                                               cannot
 
-While it is lent, its own thread looks once a tick whether there was another turn. So threads that ask
-for one thing after the other take turns at no cost, and nothing on the loop waits for longer than two
-ticks because of them.
+What cannot run it is what awaits a result, polls, or waits with a limit. While the loop is lent,
+its own thread looks once a tick whether there was another turn. So threads that ask for one thing
+after the other take turns at no cost, and nothing on the loop waits for longer than two ticks
+because of them.
 
-The invariant: one thread at a time runs the loop, and what was begun is begun by whoever runs it, in
-order; if nobody does, the loop's own thread looks within two ticks. A signal ends the turn of the main
-thread, which then waits as any other does.
+The invariant: one thread at a time runs the loop, and begins what was submitted, in order; if none
+does, the loop's own thread looks within two ticks. A signal ends the turn of the main thread, which
+then waits as any other does.
 """
 
 from __future__ import annotations
