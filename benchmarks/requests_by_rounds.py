@@ -236,7 +236,7 @@ class Contest:
         asked: names of workloads; a library may not have all.
     """
 
-    server: Callable[[int, float], Callable[[], asyncio.Protocol]]
+    server: Callable[[int, float], Callable[[], asyncio.BaseProtocol]]
     workloads: Callable[[str, str], Workloads]
     libraries: Sequence[str]
     asked: Sequence[str]
@@ -272,7 +272,7 @@ class Contest:
         return found
 
 
-def _serve(pipe: Connection, make_protocol: Callable[[], asyncio.Protocol]) -> None:
+def _serve(pipe: Connection, make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
     """The server's process: says its port, and ends when it is told to."""
 
     async def body() -> None:
