@@ -6,9 +6,7 @@ from threading import Event, Thread, get_ident
 
 import pytest
 
-from tensorstore_py._runtime.execution import start
-from tensorstore_py._runtime.loop import library_loop, loop_turns
-from tensorstore_py._runtime.loop_turns import LoopTurns
+from tests.runtime.processes import LoopTurns, library_loop, loop_turns, start
 
 
 async def where():
