@@ -14,7 +14,7 @@ import os
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import google_crc32c
 
 from benchmarks.requests_by_rounds import (
     AT_A_TIME,
+    LARGE_VALUE,
     VALUE,
     Answering,
     Contest,
@@ -39,7 +40,8 @@ LIBRARIES = ("tensorstore_py", "tensorstore", "s3fs")
 WORKLOADS = ("read", "write", "array")
 
 
-def answer(body: bytes, checksum: bool) -> tuple[bytes, bytes]:
+@cache  # it is asked for by every connection
+def reply(body: bytes, checksum: bool) -> tuple[bytes, bytes]:
     """A whole answer with a value, and its head alone."""
     lines = [
         "HTTP/1.1 200 OK",
@@ -59,39 +61,20 @@ class Server(Answering):
 
     def __init__(self, checksum: bool, chunks: int, latency_s: float) -> None:
         super().__init__(latency_s)
-        self._document, self._document_head = answer(metadata(chunks), checksum)
-        self._chunk, self._chunk_head = answer(VALUE, checksum)
-        self._stored = answer(b"", False)[0]
-        self._received = b""
-        self._body_left = 0
+        self._document, self._document_head = reply(metadata(chunks), checksum)
+        self._chunk, self._chunk_head = reply(VALUE, checksum)
+        self._large, _ = reply(LARGE_VALUE, checksum)
+        self._stored = reply(b"", False)[0]
 
-    def data_received(self, data: bytes) -> None:
-        if self._body_left:
-            self._body_left -= len(data)
-            if not self._body_left:
-                self.send(self._stored)
-            return
-        self._received += data
-        while b"\r\n\r\n" in self._received:
-            head, _, self._received = self._received.partition(b"\r\n\r\n")
-            if head.startswith(b"PUT"):
-                self._begin_body(head)
-                continue
-            is_document = b"zarr.json" in head[:200]
-            if head.startswith(b"HEAD"):
-                self.send(self._document_head if is_document else self._chunk_head)
-            else:
-                self.send(self._document if is_document else self._chunk)
-
-    def _begin_body(self, head: bytes) -> None:
-        lower = head.lower()
-        if b"100-continue" in lower:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        size = int(lower.partition(b"content-length:")[2].partition(b"\r\n")[0])
-        self._body_left = size - len(self._received)
-        self._received = b""
-        if not self._body_left:
-            self.send(self._stored)
+    def answer(self, head: bytes) -> bytes:
+        if head.startswith(b"PUT"):
+            return self._stored
+        is_document = b"zarr.json" in head[:200]
+        if head.startswith(b"HEAD"):
+            return self._document_head if is_document else self._chunk_head
+        if is_document:
+            return self._document
+        return self._large if b"large" in head[:200] else self._chunk
 
 
 def of_s3fs(url: str) -> Workloads:
@@ -144,8 +127,15 @@ def workloads(library: str, url: str) -> Workloads:
     )
     if library == "s3fs":
         return of_s3fs(url)
-    spec = {"driver": "s3", "bucket": "bucket", "endpoint": url, "aws_region": "us-east-1"}
-    return like_tensorstore(__import__(library), spec)
+    spec = {
+        "driver": "s3",
+        "bucket": "bucket",
+        "endpoint": url,
+        "aws_region": "us-east-1",
+        # Else one looks elsewhere, too, and says so.
+        "aws_credentials": {"type": "environment"},
+    }
+    return like_tensorstore(__import__(library), spec, "s3_request_concurrency")
 
 
 def contest(

@@ -10,12 +10,11 @@ asynchronous form of that API, and runs in as many threads as there are requests
 
 import json
 import os
-import re
 import sys
 from base64 import b64encode
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 
@@ -26,6 +25,7 @@ import google_crc32c
 
 from benchmarks.requests_by_rounds import (
     AT_A_TIME,
+    LARGE_VALUE,
     VALUE,
     Answering,
     Contest,
@@ -38,9 +38,9 @@ from benchmarks.requests_by_rounds import (
 
 LIBRARIES = ("tensorstore_py", "tensorstore", "google-cloud-storage")
 WORKLOADS = ("read", "write", "array")
-LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)\r\n", re.IGNORECASE)
 
 
+@cache  # it is asked for by every connection
 def media(body: bytes) -> bytes:
     """An answer that is a value."""
     crc = b64encode(google_crc32c.value(body).to_bytes(4, "big")).decode()
@@ -51,6 +51,7 @@ def media(body: bytes) -> bytes:
     return head.encode() + body
 
 
+@cache
 def said() -> bytes:
     """An answer that describes an object."""
     crc = b64encode(google_crc32c.value(VALUE).to_bytes(4, "big")).decode()
@@ -68,27 +69,15 @@ class Service(Answering):
 
     def __init__(self, chunks: int, latency_s: float) -> None:
         super().__init__(latency_s)
-        self._document, self._chunk, self._stored = media(metadata(chunks)), media(VALUE), said()
-        self._received = b""
-        self._body_left = 0
+        self._document, self._chunk = media(metadata(chunks)), media(VALUE)
+        self._large, self._stored = media(LARGE_VALUE), said()
 
-    def data_received(self, data: bytes) -> None:
-        if self._body_left:
-            self._body_left -= len(data)
-            if not self._body_left:
-                self.send(self._stored)
-            return
-        self._received += data
-        while b"\r\n\r\n" in self._received:
-            head, _, self._received = self._received.partition(b"\r\n\r\n")
-            if head.startswith(b"GET"):
-                self.send(self._document if b"zarr.json" in head[:200] else self._chunk)
-                continue
-            found = LENGTH.search(head + b"\r\n")
-            self._body_left = (int(found[1]) if found else 0) - len(self._received)
-            self._received = b""
-            if not self._body_left:
-                self.send(self._stored)
+    def answer(self, head: bytes) -> bytes:
+        if not head.startswith(b"GET"):
+            return self._stored
+        if b"zarr.json" in head[:200]:
+            return self._document
+        return self._large if b"large" in head[:200] else self._chunk
 
 
 def of_google(url: str) -> Workloads:
@@ -121,7 +110,7 @@ def workloads(library: str, url: str) -> Workloads:
     os.environ.update(settings)
     if library == "google-cloud-storage":
         return of_google(url)
-    return like_tensorstore(__import__(library), "gs://bucket/")
+    return like_tensorstore(__import__(library), "gs://bucket/", "gcs_request_concurrency")
 
 
 def contest(libraries: Sequence[str] = LIBRARIES, asked: Sequence[str] = WORKLOADS) -> Contest:

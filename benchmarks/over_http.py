@@ -13,7 +13,7 @@ How it is measured is said in benchmarks/requests_by_rounds.py.
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.requests_by_rounds import (
     AT_A_TIME,
+    LARGE_VALUE,
     VALUE,
     Answering,
     Contest,
@@ -42,16 +43,15 @@ class Server(Answering):
     def __init__(self, chunks: int, latency_s: float) -> None:
         super().__init__(latency_s)
         self._document = reply(metadata(chunks))
-        self._chunk = reply(VALUE)
-        self._received = b""
+        self._chunk, self._large = reply(VALUE), reply(LARGE_VALUE)
 
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        while b"\r\n\r\n" in self._received:
-            head, _, self._received = self._received.partition(b"\r\n\r\n")
-            self.send(self._document if b"zarr.json" in head[:200] else self._chunk)
+    def answer(self, head: bytes) -> bytes:
+        if b"zarr.json" in head[:200]:
+            return self._document
+        return self._large if b"large" in head[:200] else self._chunk
 
 
+@cache  # it is asked for by every connection
 def reply(body: bytes) -> bytes:
     """A whole answer."""
     return b'HTTP/1.1 200 OK\r\nContent-Length: %d\r\nETag: "1"\r\n\r\n%b' % (len(body), body)
@@ -146,12 +146,12 @@ def workloads(library: str, url: str) -> Workloads:
         return {"read": read_bare(f"{url}/", asyncio.new_event_loop())}
     if library == "minimum":
         return {"read": read_minimum(url, asyncio.new_event_loop())}
-    return like_tensorstore(__import__(library), f"{url}/")
+    return like_tensorstore(__import__(library), f"{url}/", "http_request_concurrency")
 
 
-def contest(libraries: Sequence[str] = LIBRARIES) -> Contest:
+def contest(libraries: Sequence[str] = LIBRARIES, asked: Sequence[str] = WORKLOADS) -> Contest:
     """What is measured."""
-    return Contest(partial(partial, Server), workloads, libraries, WORKLOADS)
+    return Contest(partial(partial, Server), workloads, libraries, asked)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import statistics
 import time
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, TypeAlias
@@ -24,8 +27,47 @@ SIDE = 256  # of a chunk: 64 KiB
 VALUE = bytes(range(SIDE)) * SIDE
 AT_A_TIME = 32
 LATENCY_S = 0.02
+#: Connections that wait to be accepted; of more the kernel drops what begins them, for a second.
+_BACKLOG = 1024
+#: The key of a value of 8 MiB; all others have 64 KiB.
+LARGE_KEY = "large"
+LARGE_VALUE = VALUE * 128
 #: Chunks of the array that is read from a server that is far away.
 CHUNKS_FAR_AWAY = 2000
+
+
+class Cell(NamedTuple):
+    """A workload that says how many requests are in flight.
+
+    Attributes:
+        method: `"GET"` or `"PUT"`.
+        size: of the value, in bytes.
+        at_a_time: how many are in flight; one is waited for by the thread that asks.
+        per_round: how many there are in a round, of a thousand.
+    """
+
+    method: str
+    size: int
+    at_a_time: int
+    per_round: int
+
+    @property
+    def key(self) -> str:
+        """Of the value."""
+        return "0" if self.size == len(VALUE) else LARGE_KEY
+
+
+#: By name: what a service has to answer fast.
+IN_FLIGHT = {
+    f"{method} {size}, {at_a_time}": Cell(method, len(value), at_a_time, per_round)
+    for method in ("GET", "PUT")
+    for size, value, at_a_time, per_round in (
+        ("64 KiB", VALUE, 1, 500),
+        ("64 KiB", VALUE, 32, 1000),
+        ("64 KiB", VALUE, 128, 1000),
+        ("8 MiB", LARGE_VALUE, 8, 32),
+    )
+}
 
 #: By the name of a workload: does it, with as many requests.
 Workloads: TypeAlias = "dict[str, Callable[[int], None]]"
@@ -52,6 +94,7 @@ class Result(NamedTuple):
 Found: TypeAlias = dict[tuple[str, str], list[Result]]
 
 
+@cache
 def metadata(chunks: int) -> bytes:
     """The document of a zarr v3 array of as many chunks in a row."""
     return json.dumps(
@@ -68,21 +111,59 @@ def metadata(chunks: int) -> bytes:
     ).encode()
 
 
-class Answering(asyncio.Protocol):
-    """Sends ready-made answers, each after a time.
+_LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)\r\n", re.IGNORECASE)
+_CONTINUE = re.compile(rb"\r\nexpect: *100-continue\r\n", re.IGNORECASE)
+
+
+class Answering(asyncio.BufferedProtocol):
+    """Sends ready-made answers, each after a time; what is sent to it is counted and dropped.
+
+    It has to cost as little as can be: on few cores the clients compete with it.
 
     Args:
         latency_s: how long an answer is on its way.
     """
 
+    #: All that arrives is looked at before anything else does.
+    _room = memoryview(bytearray(2**20))
+
     def __init__(self, latency_s: float) -> None:
         self._latency_s = latency_s
         self._transport: Any = None
+        self._received = b""
+        self._body_left = 0
+        self._owed = b""
+
+    @abstractmethod
+    def answer(self, head: bytes) -> bytes:
+        """What to send to a request, given its head."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
 
-    def send(self, answer: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._body_left >= nbytes:
+            self._body_left -= nbytes
+            if not self._body_left:
+                self._send(self._owed)
+            return
+        self._received += self._room[:nbytes]
+        while b"\r\n\r\n" in self._received:
+            head, _, rest = self._received.partition(b"\r\n\r\n")
+            if _CONTINUE.search(head + b"\r\n"):
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            found = _LENGTH.search(head + b"\r\n")
+            size = int(found[1]) if found else 0
+            self._received = rest[size:]
+            self._body_left = max(0, size - len(rest))
+            self._owed = self.answer(head)
+            if not self._body_left:
+                self._send(self._owed)
+
+    def _send(self, answer: bytes) -> None:
         """Now, or when it has come from afar."""
         if self._latency_s:
             loop = asyncio.get_running_loop()
@@ -91,26 +172,56 @@ class Answering(asyncio.Protocol):
             self._transport.write(answer)
 
 
-def like_tensorstore(ts: Any, store_spec: Any) -> Workloads:
-    """The workloads of a library with TensorStore's interface."""
+def like_tensorstore(ts: Any, store_spec: Any, concurrency: str = "") -> Workloads:
+    """The workloads of a library with TensorStore's interface.
+
+    Args:
+        ts: the library.
+        store_spec: of the store.
+        concurrency: the context resource that limits requests, for workloads that say how many are
+            in flight; by default there are none of these.
+    """
     store = ts.KvStore.open(store_spec).result()
     array = ts.open({"driver": "zarr3", "kvstore": store_spec}).result()
-
-    def read(count: int) -> None:
-        # Held until the end, all values together would be more memory than is kept at hand.
-        futures = deque([store.read("0") for _ in range(count)])
-        while futures:
-            assert len(futures.popleft().result().value) == len(VALUE)
-
-    def write(count: int) -> None:
-        futures = [store.write("0", VALUE) for _ in range(count)]
-        for future in futures:
-            future.result()
 
     def read_array(count: int) -> None:
         array[: count * SIDE].read().result()
 
-    return {"read": read, "write": write, "array": read_array}
+    runs = {"read": partial(_read, store, "0"), "array": read_array}
+    if "gs:" in str(store_spec) or "s3" in str(store_spec):
+        runs["write"] = partial(_write, store, "0", VALUE)
+    for name, cell in IN_FLIGHT.items() if concurrency else ():
+        context = ts.Context({concurrency: {"limit": cell.at_a_time}})
+        bound = ts.KvStore.open(store_spec, context=context).result()
+        if cell.method == "GET":
+            runs[name] = partial(_read, bound, cell.key, size=cell.size, wait=cell.at_a_time == 1)
+        elif "write" in runs:
+            value = VALUE * (cell.size // len(VALUE))
+            runs[name] = partial(_write, bound, cell.key, value, wait=cell.at_a_time == 1)
+    return runs
+
+
+def _read(store: Any, key: str, count: int, *, size: int = len(VALUE), wait: bool = False) -> None:
+    """Read a value so often; each is waited for before the next one is asked for if `wait`."""
+    if wait:
+        for _ in range(count):
+            assert len(store.read(key).result().value) == size
+        return
+    # Held until the end, all values together would be more memory than is kept at hand.
+    futures = deque([store.read(key) for _ in range(count)])
+    while futures:
+        assert len(futures.popleft().result().value) == size
+
+
+def _write(store: Any, key: str, value: bytes, count: int, *, wait: bool = False) -> None:
+    """Write a value so often; each is waited for before the next one begins if `wait`."""
+    if wait:
+        for _ in range(count):
+            store.write(key, value).result()
+        return
+    futures = [store.write(key, value) for _ in range(count)]
+    for future in futures:
+        future.result()
 
 
 @dataclass(frozen=True)
@@ -125,7 +236,7 @@ class Contest:
         asked: names of workloads; a library may not have all.
     """
 
-    server: Callable[[int, float], Callable[[], asyncio.Protocol]]
+    server: Callable[[int, float], Callable[[], asyncio.BaseProtocol]]
     workloads: Callable[[str, str], Workloads]
     libraries: Sequence[str]
     asked: Sequence[str]
@@ -147,8 +258,10 @@ class Contest:
         found: Found = {}
         for number in range(rounds + 1):
             for workload in self.asked:
+                cell = IN_FLIGHT.get(workload)
+                asked = count if cell is None else max(1, count * cell.per_round // 1000)
                 for library, pipe in workers.items():
-                    pipe.send((workload, count))
+                    pipe.send((workload, asked))
                     result = pipe.recv()
                     if number and result is not None:
                         found.setdefault((workload, library), []).append(result)
@@ -159,12 +272,13 @@ class Contest:
         return found
 
 
-def _serve(pipe: Connection, make_protocol: Callable[[], asyncio.Protocol]) -> None:
+def _serve(pipe: Connection, make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
     """The server's process: says its port, and ends when it is told to."""
 
     async def body() -> None:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(make_protocol, "127.0.0.1", 0)
+        # A client may connect as often as it has requests in flight, at once.
+        server = await loop.create_server(make_protocol, "127.0.0.1", 0, backlog=_BACKLOG)
         pipe.send(server.sockets[0].getsockname()[1])
         await asyncio.to_thread(pipe.recv)
         server.close()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from tensorstore_py._interface.crc32c import crc32c
 from tensorstore_py._net.failures import damaged
+from tensorstore_py._net.message import HeaderFields
 
 if TYPE_CHECKING:
     from tensorstore_py._interface.kvstore import Buffer
@@ -26,6 +27,7 @@ _ITEM: Final = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=\s*:?([A-Za-z0-9+/_-]+={0,2})
 _BY_COST: Final = ("crc32c", "crc32", "sha-256", "sha-1", "sha-512", "md5")
 #: Headers of the form `name=base64`; the first two cover exactly what was sent.
 _LISTS: Final = ("Repr-Digest", "Content-Digest", "Digest", "x-goog-hash")
+_STATING: Final = frozenset({name.lower() for name in _LISTS} | {"content-md5"})
 
 _FUNCTIONS: Final[dict[str, Callable[[Buffer], bytes]]] = {
     "crc32c": lambda data: crc32c(data).to_bytes(4, "big"),
@@ -45,6 +47,8 @@ def stated_digests(headers: Mapping[str, str]) -> dict[str, bytes]:
         dict_keys(['crc32c', 'md5'])
     """
     stated: dict[str, bytes] = {}
+    if isinstance(headers, HeaderFields) and not headers.has_any(_STATING):
+        return stated
     if headers.get("x-goog-stored-content-encoding", "identity") != "identity":
         return stated  # these are of the packed value, and it may have been unpacked on its way
     for header in _LISTS:

@@ -24,7 +24,9 @@ from __future__ import annotations
 import asyncio
 import enum
 import sys
+from contextlib import suppress
 from functools import lru_cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Final, cast
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
@@ -433,24 +435,35 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._end_body(bytes(rest[:length]))
             return
         self._state = _DIRECT
-        # One byte more, to see whether there is more.
-        self._buffer = buffer = bytearray(min(length, CREDIT) + 1)
-        buffer[:size] = rest
         self._filled, self._length = size, length
+        self._allocate(min(length, CREDIT), rest)
         self._make_space()
 
+    def _allocate(self, size: int, begin: memoryview) -> None:
+        # Its bytes become the body without a copy. One more, to see whether there is more.
+        self._buffer = BytesIO(bytes(size + 1))
+        self._view = self._buffer.getbuffer()
+        self._view[: len(begin)] = begin
+
     def _make_space(self) -> None:
-        buffer = self._buffer
-        if self._filled >= len(buffer) - 1 and len(buffer) <= self._length:
+        size = len(self._view)
+        if self._filled >= size - 1 and size <= self._length:
             self._space = _EMPTY
-            grown = bytearray(min(self._length, 2 * len(buffer)) + 1)
-            grown[: self._filled] = memoryview(buffer)[: self._filled]
-            self._buffer = buffer = grown
-        self._space = memoryview(buffer)[self._filled :]
+            self._allocate(min(self._length, 2 * size), self._view[: self._filled])
+        self._space = self._view[self._filled :]
 
     def _end_direct(self) -> None:
         self._has_excess = self._filled > self._length
-        self._end_body(memoryview(self._buffer)[: self._length])
+        space, self._space = self._space, self._receive_buffer.view
+        for each in (space, self._view):
+            with suppress(BufferError):
+                each.release()
+        try:
+            self._buffer.truncate(self._length)
+            body: Buffer = self._buffer.getvalue()
+        except BufferError:  # a loop that holds on to what it filled
+            body = self._buffer.getbuffer()[: self._length]
+        self._end_body(body)
 
     def _end_body(self, body: Buffer) -> None:
         """All of a body of known length is here."""
@@ -529,8 +542,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         # What the server did not want to read would be in the way of the next request.
         self._is_sending = self._is_sending or self._transport.get_write_buffer_size() > 0
         # A body that idle connections kept would be memory, and no longer in the processor's cache.
-        self._response, self._buffer = None, bytearray()
-        self._collected = self._buffer
+        self._response, self._collected = None, bytearray()
+        self._buffer, self._view = BytesIO(), _EMPTY
         if waiter is not None and not waiter.done():
             waiter.set_result(response)
         self._wake_sender()

@@ -5,28 +5,88 @@ The log names a place without its query, and no header, since both may hold secr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from tensorstore_py._runtime.metrics import Family, Gauge, counter, histogram, register
+from tensorstore_py._runtime.metrics import (
+    Collected,
+    Counter,
+    Family,
+    Gauge,
+    Histogram,
+    Metric,
+    counter,
+    note,
+    register,
+    tidy,
+)
 from tensorstore_py._runtime.verbose_logging import verbose_flag
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from tensorstore_py._net.message import HttpRequest, HttpResponse
-    from tensorstore_py._runtime.metrics import Counter
 
 __all__ = ["Attempt", "attempting", "retries_of"]
 
 _HTTP = "/tensorstore/http/"
-_STARTED: Final = counter(f"{_HTTP}request_started", "HTTP requests begun")
-_COMPLETED: Final = counter(f"{_HTTP}request_completed", "HTTP requests that ended, or failed")
-_ACTIVE: Final = register(Gauge(f"{_HTTP}active", "HTTP requests under way"))
-_SENT: Final = histogram(f"{_HTTP}request_bytes", "bytes of the bodies of requests", "bytes")
-_RECEIVED: Final = histogram(f"{_HTTP}response_bytes", "bytes received of values", "bytes")
-_TIME_MS: Final = histogram(f"{_HTTP}total_time_ms", "how long requests took", "milliseconds")
-_CODES: Final = register(Family(f"{_HTTP}response_codes", "responses by status", "code"))
+
+
+class _Ended(NamedTuple):
+    """How an attempt went; status 0 if there was no response."""
+
+    elapsed_ms: float
+    sent: int
+    status: int
+    received: int
+
+
+class _Attempts(Metric):
+    """What is counted of attempts; a note is None for one that begins, else how it went.
+
+    All of it in two notes: a note for each number takes as long as to parse the response.
+    """
+
+    def __init__(self) -> None:
+        self._started = Counter(f"{_HTTP}request_started", "HTTP requests begun")
+        self._completed = Counter(
+            f"{_HTTP}request_completed", "HTTP requests that ended, or failed"
+        )
+        self._active = Gauge(f"{_HTTP}active", "HTTP requests under way")
+        self._sent = Histogram(f"{_HTTP}request_bytes", "bytes of the bodies of requests", "bytes")
+        self._received = Histogram(f"{_HTTP}response_bytes", "bytes received of values", "bytes")
+        self._time_ms = Histogram(f"{_HTTP}total_time_ms", "how long requests took", "milliseconds")
+        self._codes = Family(f"{_HTTP}response_codes", "responses by status", "code")
+        self._parts: tuple[Metric, ...] = (
+            self._started, self._completed, self._active, self._sent, self._received,
+            self._time_ms, self._codes,
+        )  # fmt: skip
+
+    def add(self, notes: Sequence[_Ended | None]) -> None:
+        self._active.add([1 if ended is None else -1 for ended in notes])
+        ends = [ended for ended in notes if ended is not None]
+        self._started.add([len(notes) - len(ends)])
+        if not ends:
+            return
+        self._completed.add([len(ends)])
+        self._sent.add([ended.sent for ended in ends])
+        self._time_ms.add([ended.elapsed_ms for ended in ends])
+        answered = [ended for ended in ends if ended.status]
+        if answered:
+            self._received.add([ended.received for ended in answered])
+            self._codes.add([str(ended.status) for ended in answered])
+
+    def clear(self) -> None:
+        for part in self._parts:
+            part.clear()
+
+    def collect(self) -> Iterator[Collected]:
+        for part in self._parts:
+            yield from part.collect()
+
+
+_ATTEMPTS: Final = register(_Attempts())
 _verbose: Final = verbose_flag("http_transport")
 _retries: dict[str, Counter] = {}
 
@@ -43,38 +103,37 @@ def retries_of(service: str) -> Counter:
 class Attempt:
     """One request on its way; `response` is set when there is one."""
 
-    __slots__ = ("response",)
+    __slots__ = ("_began", "_request", "response")
 
-    def __init__(self) -> None:
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
         self.response: HttpResponse | None = None
 
+    def __enter__(self) -> Self:
+        self._began = perf_counter()
+        note((_ATTEMPTS, None))
+        return self
 
-@contextmanager
-def attempting(request: HttpRequest) -> Iterator[Attempt]:
-    """Around one attempt at a request."""
-    began = perf_counter()
-    attempt = Attempt()
-    _STARTED.note(1)
-    _ACTIVE.note(1)
-    failed = ""
-    try:
-        yield attempt
-    except BaseException as error:
-        failed = type(error).__name__
-        raise
-    finally:
-        elapsed_ms = 1000 * (perf_counter() - began)
-        response = attempt.response
-        _ACTIVE.note(-1)
-        _COMPLETED.note(1)
-        _TIME_MS.note(elapsed_ms)
-        _SENT.note(_body_bytes(request))
-        if response is not None:
-            _CODES.note(str(response.status))
-            _RECEIVED.note(len(response.body))
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        elapsed_ms = 1000 * (perf_counter() - self._began)
+        request, response = self._request, self.response
+        status, received = (0, 0) if response is None else (response.status, len(response.body))
+        note((_ATTEMPTS, _Ended(elapsed_ms, _body_bytes(request), status, received)))
+        tidy()
         if _verbose.level >= 0:
-            said = failed if response is None else f"{response.status}, {len(response.body)} bytes"
+            failed = "" if kind is None else kind.__name__
+            said = failed if response is None else f"{status}, {received} bytes"
             _verbose.log("%r: %s in %.3f ms", request, said, elapsed_ms)
+
+
+def attempting(request: HttpRequest) -> Attempt:
+    """What to put around one attempt at a request."""
+    return Attempt(request)
 
 
 def _body_bytes(request: HttpRequest) -> int:

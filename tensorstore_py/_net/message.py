@@ -160,6 +160,10 @@ class HeaderFields(Mapping[str, str]):
     def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
         return self._fields.get(name.lower(), default)
 
+    def has_any(self, names: frozenset[str]) -> bool:
+        """Whether one of these headers is there; the names are in lower case."""
+        return not names.isdisjoint(self._fields)
+
 
 def http_date(text: str | None) -> float | None:
     """Seconds since the epoch.

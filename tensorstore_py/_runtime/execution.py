@@ -23,14 +23,16 @@ from weakref import WeakSet
 
 from tensorstore_py._runtime.executors import continuations, parts
 from tensorstore_py._runtime.future import Future, OnInterrupt, Settleable, Work
-from tensorstore_py._runtime.loop import library_loop
+from tensorstore_py._runtime.loop import loop_turns
 from tensorstore_py._runtime.signals import GIVE_WAY, uninterrupted
 from tensorstore_py._runtime.submission_queue import enqueue, flush, flush_others
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from contextvars import Context
 
     from tensorstore_py._runtime.interpreter_lock import GrainEstimate
+    from tensorstore_py._runtime.loop_turns import LoopTurns
 
 __all__ = [
     "Deferred",
@@ -324,45 +326,72 @@ def start(
         future = job.future
         job.enqueue()
         return future
-    task = _LoopTask(library_loop(), body)
+    task = _LoopTask(loop_turns(), body)
     task.on_interrupt = on_interrupt
     task.begin_soon()
     return task.future
 
 
 class _LoopTask(Work, Generic[T]):
-    """Work for the library's loop, begun there once; not before it is waited for if `deferred`."""
+    """Work for the library's loop, begun there once; not before it is waited for if `deferred`.
 
-    __slots__ = ("_body", "_deferred", "_loop", "_task", "future", "on_interrupt")
+    A thread that waits for it runs the loop meanwhile, if it can (see `loop_turns`).
+    """
+
+    __slots__ = (
+        "_body", "_context", "_deferred", "_task", "_turns", "future", "is_over", "is_wanted",
+        "on_interrupt",
+    )  # fmt: skip
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
+        turns: LoopTurns,
         body: Callable[[], Coroutine[Any, Any, T]],
         *,
         deferred: bool = False,
     ) -> None:
-        self._loop = loop
+        self._turns = turns
         self._body: Callable[[], Coroutine[Any, Any, T]] | None = body
         self._deferred = deferred
         self.on_interrupt = OnInterrupt.CONTINUE
+        self._context: Context | None = None
         self._task: asyncio.Task[None] | None = None
+        self.is_over = self.is_wanted = False
         self.future: Future[T] = Future()
         self.future._work = self
 
+    @staticmethod
     @uninterrupted
+    def begin_all(tasks: Sequence[_LoopTask[Any]]) -> None:
+        """Begin them in one step, from any thread."""
+        for task in tasks:
+            task._context = copy_context()
+        tasks[0]._turns.submit(tasks)
+
     def begin_soon(self) -> None:
         """Begin it, from any thread."""
-        self._loop.call_soon_threadsafe(self.begin, context=copy_context())
+        self.begin_all((self,))
+
+    def run(self) -> bool:
+        if self._deferred:
+            self.begin_soon()
+        outer, _here.job = _here.job, None
+        try:
+            self._turns.drive(self)
+        finally:
+            _here.job = outer
+        return self.is_over
 
     def start(self) -> None:
         if self._deferred:
             self.begin_soon()
+        self._turns.want(self)
 
     def begin(self) -> None:
         """Begin it, on the loop, unless it was begun or cancelled."""
         if self._task is None and not self.future._settled():
-            self._task = self._loop.create_task(self._follow())
+            loop = self._turns.loop
+            self._task = loop.create_task(self._follow(), context=self._context)
 
     async def _follow(self) -> None:
         body, self._body = self._body, None
@@ -371,15 +400,18 @@ class _LoopTask(Work, Generic[T]):
             self.future._fulfil(await body())
         except BaseException as error:  # the error is the outcome
             self.future._fail(error)
+        self._turns.over(self)
 
     def cancel(self) -> None:
-        self._loop.call_soon_threadsafe(self._cancel)
+        self._turns.loop.call_soon_threadsafe(self._cancel)
+        self._turns.attend()
 
     def _cancel(self) -> None:
         body, self._body = self._body, None
         _withdraw(body)
         if self._task is not None:
             self._task.cancel()
+        self._turns.over(self)
 
 
 class Deferred(Generic[T]):
@@ -393,7 +425,7 @@ class Deferred(Generic[T]):
 
     def __init__(self, inline: bool, body: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._work: Job[T] | _LoopTask[T] = (
-            Job(body) if inline else _LoopTask(library_loop(), body, deferred=True)
+            Job(body) if inline else _LoopTask(loop_turns(), body, deferred=True)
         )
         self.future = self._work.future
 
@@ -407,13 +439,8 @@ class Deferred(Generic[T]):
                 operation._work.enqueue()
             else:
                 tasks.append(operation._work)
-
-        def begin() -> None:
-            for task in tasks:
-                task.begin()
-
         if tasks:
-            library_loop().call_soon_threadsafe(begin, context=copy_context())
+            _LoopTask.begin_all(tasks)
 
 
 def completion_of(future: Future[Any]) -> Future[None]:

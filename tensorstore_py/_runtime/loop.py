@@ -1,8 +1,9 @@
-"""The library's one event loop, on its own thread, started at first use.
+"""The library's one event loop, with a thread of its own, started at first use.
 
 It alone owns sessions, sockets and loop semaphores, so nothing ever crosses loops, whatever
 loops the user runs. A program that touches only local stores never starts it. A forked child
 begins without one; at exit it is stopped, cancelling what is pending, and never waited for long.
+Which thread runs it at a time is said in `loop_turns`.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ import select
 import selectors
 import socket
 import sys
-from threading import Event, Lock, Thread, get_ident
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from tensorstore_py._runtime import future as _future
 from tensorstore_py._runtime.fork import on_fork
+from tensorstore_py._runtime.loop_turns import LoopTurns
 from tensorstore_py.errors import FailedPreconditionError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-__all__ = ["EXIT_GRACE_S", "is_running", "library_loop", "on_loop_end"]
+__all__ = ["EXIT_GRACE_S", "is_running", "library_loop", "loop_turns", "on_loop_end"]
 
 EXIT_GRACE_S: Final = 5.0
 
@@ -35,12 +37,13 @@ class _Loop:
     def __init__(self) -> None:
         self.lock = Lock()
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.turns: LoopTurns | None = None
         self.thread: Thread | None = None
         self.ended = False
 
-    def get(self) -> asyncio.AbstractEventLoop:
-        if self.loop is not None and not self.ended:
-            return self.loop
+    def get(self) -> LoopTurns:
+        if self.turns is not None and not self.ended:
+            return self.turns
         with self.lock:
             if self.ended or sys.is_finalizing():
                 # It was stopped at exit; starting another thread might wait for ever.
@@ -48,21 +51,22 @@ class _Loop:
                     "the interpreter is ending: this store needs an event loop, and it is too late "
                     "to start one; use it, or close it, before the program ends"
                 )
-            if self.loop is None:
+            if self.turns is None:
                 loop = _new_loop()
+                turns = LoopTurns(loop)
                 ready = Event()
                 self.thread = Thread(
-                    target=_run, args=(loop, ready), name="tensorstore_py-loop", daemon=True
+                    target=_run, args=(loop, turns, ready), name="tensorstore_py-loop", daemon=True
                 )
                 self.thread.start()
                 ready.wait()
-                self.loop = loop
-            return self.loop
+                self.loop, self.turns = loop, turns
+            return self.turns
 
     def stop(self) -> None:
-        loop, thread = self.loop, self.thread
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
+        turns, thread = self.turns, self.thread
+        if turns is not None and thread is not None:
+            turns.end()
             thread.join(EXIT_GRACE_S)
         self.ended = True
 
@@ -72,7 +76,7 @@ class _Loop:
             _left_behind.append(self.loop)
             _sever(self.loop)
         self.lock = Lock()
-        self.loop = None
+        self.loop = self.turns = None
         self.thread = None
         self.ended = sys.is_finalizing()
         _future.loop_thread[0] = None
@@ -92,12 +96,10 @@ def _new_loop() -> asyncio.AbstractEventLoop:
         ) from error
 
 
-def _run(loop: asyncio.AbstractEventLoop, ready: Event) -> None:
+def _run(loop: asyncio.AbstractEventLoop, turns: LoopTurns, ready: Event) -> None:
     asyncio.set_event_loop(loop)
-    _future.loop_thread[0] = get_ident()
-    loop.call_soon(ready.set)
     try:
-        loop.run_forever()
+        turns.run(ready.set)
     finally:
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
@@ -135,6 +137,14 @@ _own = _Loop()
 
 def library_loop() -> asyncio.AbstractEventLoop:
     """The library's loop, running."""
+    turns = _own.get()
+    turns.attend()
+    assert _own.loop is not None
+    return _own.loop
+
+
+def loop_turns() -> LoopTurns:
+    """The turns of the library's loop: what begins work there, and can run it."""
     return _own.get()
 
 

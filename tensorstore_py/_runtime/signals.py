@@ -47,6 +47,7 @@ __all__ = [
     "give_way",
     "leave",
     "lifted",
+    "notified",
     "pause",
     "pending",
     "step_aside",
@@ -83,6 +84,8 @@ class _Main:
         self.depth = 0
         self.pending: list[int] = []
         self.since = 0.0
+        #: Called when a signal comes within work.
+        self.notify: Callable[[], object] | None = None
         #: The handlers as they were found last, and those of them that the stand-in replaces.
         self.found: Sequence[tuple[int, object]] = [(number, None) for number in _NUMBERS]
         self.replaced: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
@@ -121,6 +124,7 @@ class _Main:
             self.ident = get_ident()
             self.depth = 0
             self.pending.clear()
+            self.notify = None
             self.restore()
 
 
@@ -137,6 +141,8 @@ def _stand_in(number: int, frame: FrameType | None) -> None:
     elif not main.pending:
         main.since = monotonic()
         main.pending.append(number)
+        if main.notify is not None:
+            main.notify()
     elif number not in main.pending:
         main.pending.append(number)
     elif monotonic() - main.since >= PATIENCE_S:
@@ -210,6 +216,20 @@ def uninterrupted(function: Callable[P, T]) -> Callable[P, T]:
                 leave()
 
     return call
+
+
+@contextmanager
+def notified(call: Callable[[], object]) -> Iterator[None]:
+    """Have `call` called, between any two instructions, when a signal comes: on the main thread."""
+    main = _main
+    if get_ident() != main.ident:
+        yield
+        return
+    outer, main.notify = main.notify, call
+    try:
+        yield
+    finally:
+        main.notify = outer
 
 
 @contextmanager

@@ -1,5 +1,17 @@
-from benchmarks.network import BEGIN, END, PAGE, latency_rows, put_into, rows
-from benchmarks.requests_by_rounds import Result
+import pytest
+
+from benchmarks import objects, objects_gcs, over_http
+from benchmarks.network import (
+    BEGIN,
+    END,
+    IN_FLIGHT_BEGIN,
+    PAGE,
+    in_flight_rows,
+    latency_rows,
+    put_into,
+    rows,
+)
+from benchmarks.requests_by_rounds import IN_FLIGHT, Result
 
 
 def test_a_row_tells_how_we_stand_to_another():
@@ -26,11 +38,37 @@ def test_latency_is_compared_with_the_ideal():
     ]
 
 
-def test_the_page_has_a_place_for_the_tables():
+def test_a_row_of_requests_in_flight_has_the_range_of_its_rounds():
+    found = {
+        ("GET 64 KiB, 1", "tensorstore_py"): [
+            Result(1.0, 0.2, 1000), Result(2.0, 0.2, 1000), Result(2.0, 0.2, 1000),
+        ],
+        ("GET 64 KiB, 1", "tensorstore"): [Result(1.0, 0.1, 1000)] * 3,
+    }  # fmt: skip
+
+    assert in_flight_rows("s3", found) == [
+        "| s3 | GET 64 KiB, 1 | 500 | 1,000 | 0.200 | 0.100 | **0.50** (0.50 to 1.00) | 2.00 |"
+    ]
+
+
+@pytest.mark.parametrize("contest", [over_http.contest, objects.contest, objects_gcs.contest])
+def test_every_number_of_requests_in_flight_is_measured(contest):
+    gets = tuple(name for name in IN_FLIGHT if "GET" in name)
+    asked = gets if contest is over_http.contest else tuple(IN_FLIGHT)
+
+    found = contest(("tensorstore_py",), asked).measure(rounds=1, count=20)
+
+    assert [workload for workload, _ in found] == list(asked)
+
+
+@pytest.mark.parametrize("begin", [BEGIN, IN_FLIGHT_BEGIN])
+def test_the_page_has_a_place_for_the_tables(begin):
     page = PAGE.read_text("utf-8")
 
-    filled = put_into(page, "| a |")
+    filled = put_into(page, "| a |", begin)
 
-    assert f"{BEGIN}\n| a |\n{END}" in filled
-    assert filled.partition(BEGIN)[0] == page.partition(BEGIN)[0]
-    assert filled.partition(END)[2] == page.partition(END)[2]
+    assert f"{begin}\n| a |\n{END}" in filled
+    assert filled.partition(begin)[0] == page.partition(begin)[0]
+    assert (
+        filled.partition(begin)[2].partition(END)[2] == page.partition(begin)[2].partition(END)[2]
+    )

@@ -119,7 +119,7 @@ import socket
 deaf = socket.create_server(("127.0.0.1", 0))
 store = ts.KvStore.open(f"http://127.0.0.1:{deaf.getsockname()[1]}/").result()
 for _ in range(3):
-    signal_when_in("_block")
+    signal_when_in("_block", "drive")
     try:
         store.read("k").result()
     except Stop:

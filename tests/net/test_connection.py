@@ -200,6 +200,29 @@ async def test_a_broken_answer_is_a_failure(byte_range, sent, words, error, size
     assert not talk.connection.is_reusable
 
 
+async def test_a_value_becomes_bytes_without_a_copy():
+    """The public API promises `bytes`, which it then has not to make of something else."""
+    talk = Talk()
+    received = talk.request()
+    talk.transport.bring(HEAD + BODY[:50])
+    talk.transport.bring(BODY[50:])
+
+    assert type((await received).body) is bytes
+
+
+async def test_a_loop_may_hold_on_to_what_it_filled():
+    talk = Talk()
+    received = talk.request()
+    talk.transport.bring(HEAD + BODY[:50])
+    space = talk.connection.get_buffer(-1)
+    with memoryview(space) as held:
+        held[:150] = BODY[50:]
+        with memoryview(held):
+            talk.connection.buffer_updated(150)
+
+            assert bytes((await received).body) == BODY
+
+
 @pytest.mark.parametrize("cut", [1, 40, len(HEAD), len(HEAD) + 1, len(HEAD) + 199])
 @pytest.mark.parametrize("extra", [b"x", HEAD, b"HTTP"])
 async def test_more_than_was_said_is_noticed(cut, extra):

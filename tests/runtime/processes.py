@@ -8,14 +8,17 @@ from pathlib import Path
 
 from tensorstore_py._runtime.execution import run_inline, start
 from tensorstore_py._runtime.executors import computations, operations, submissions, width
-from tensorstore_py._runtime.loop import library_loop
+from tensorstore_py._runtime.loop import library_loop, loop_turns
+from tensorstore_py._runtime.loop_turns import LoopTurns
 
 __all__ = [
     "FOREGROUND",
     "FORK",
     "ROOT",
+    "LoopTurns",
     "forked",
     "library_loop",
+    "loop_turns",
     "occupy_loop",
     "occupy_workers",
     "run_inline",
