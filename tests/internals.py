@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from tensorstore_py._api import blockwise, transfer
 from tensorstore_py._chunked import modify, read
-from tensorstore_py._interface import overlay
+from tensorstore_py._interface import crc32c, overlay
 from tensorstore_py._net.pool import close_pool
 from tensorstore_py._plan import call, homes, steps
 from tensorstore_py._runtime import executors, fan_out
@@ -22,6 +22,7 @@ __all__ = [
     "close_pool",
     "count_helpers",
     "do_computations_at_once",
+    "forget_crc32c_library",
     "leave_to_callers",
     "local_server",
     "looks_for_packages_again",
@@ -50,6 +51,11 @@ def set_group_bytes(monkeypatch, size):
 def set_transfer_piece_bytes(monkeypatch, size):
     """How much of a value `ts.download` reads at a time."""
     monkeypatch.setattr(transfer, "_PIECE_BYTES", size)
+
+
+def forget_crc32c_library():
+    """The next checksum looks again which library there is."""
+    crc32c._function.cache_clear()
 
 
 def windows_allows(part):

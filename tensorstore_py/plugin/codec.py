@@ -21,6 +21,7 @@ from tensorstore_py._interface.codec import (
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._interface.codec_list import CodecList, ShardedSpec
 from tensorstore_py._interface.compressors import SizedCodec, StreamCodec
+from tensorstore_py._interface.crc32c import crc32c
 from tensorstore_py._interface.element_type import ElementType, element_type
 from tensorstore_py._interface.kvstore import Buffer
 from tensorstore_py._interface.number_json import parse_number
@@ -66,6 +67,7 @@ __all__ = [
     "TooLargeError",
     "codec",
     "codec_resolver",
+    "crc32c",
     "describe",
     "dtype",
     "element_type",
