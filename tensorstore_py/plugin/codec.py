@@ -20,7 +20,7 @@ from tensorstore_py._interface.codec import (
 )
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._interface.codec_list import CodecList, ShardedSpec
-from tensorstore_py._interface.compressors import SizedCodec, StreamCodec
+from tensorstore_py._interface.compressors import SizedCodec, StreamCodec, share_numcodecs
 from tensorstore_py._interface.crc32c import crc32c
 from tensorstore_py._interface.element_type import ElementType, element_type
 from tensorstore_py._interface.kvstore import Buffer
@@ -73,5 +73,6 @@ __all__ = [
     "element_type",
     "huge_page_buffer",
     "parse_number",
+    "share_numcodecs",
     "size_error",
 ]
