@@ -19,10 +19,15 @@ from tests.runtime.processes import forked
 SHORT, LONG = 20e-6, 1e-3
 
 
-@pytest.fixture
-def unmeasured(monkeypatch):
-    """As in a process that has not measured yet; what is measured is forgotten afterwards."""
+@pytest.fixture(autouse=True)
+def _lock(monkeypatch):
+    """As on an interpreter with a lock, whatever this one has."""
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: True, raising=False)
+
+
+@pytest.fixture
+def unmeasured():
+    """As in a process that has not measured yet; what is measured is forgotten afterwards."""
     module._measured_switch_s.cache_clear()
     yield
     module._measured_switch_s.cache_clear()
@@ -267,6 +272,8 @@ class TestIoLock:
 
     def test_it_is_free_in_a_forked_child(self):
         out = forked("""
+            import sys
+            sys._is_gil_enabled = lambda: True
             from tensorstore_py._runtime.interpreter_lock import IoLock
             lock = IoLock()
             had, go_on = threading.Event(), threading.Event()
