@@ -117,6 +117,12 @@ def test_a_cache_gives_each_its_own_result():
     assert len(cache._results) == 16
 
 
+def test_of_one_result_there_is_one_object():
+    cache = LruCache(ROUNDS)
+    found = hammer(lambda _number: [cache.get(turn, object) for turn in range(ROUNDS)])
+    assert len({id(each) for results in found for each in results}) == ROUNDS
+
+
 class TestKeyedLock:
     def test_one_at_a_time_for_each_key(self):
         lock = KeyedLock(inline=True)
