@@ -117,10 +117,15 @@ def test_a_cache_gives_each_its_own_result():
     assert len(cache._results) == 16
 
 
-def test_of_one_result_there_is_one_object():
-    cache = LruCache(ROUNDS)
-    found = hammer(lambda _number: [cache.get(turn, object) for turn in range(ROUNDS)])
-    assert len({id(each) for results in found for each in results}) == ROUNDS
+def test_of_a_result_that_two_make_there_is_one_object():
+    cache, both = LruCache(4), threading.Barrier(2)
+
+    def make():
+        both.wait(timeout=20)
+        return object()
+
+    one, other = hammer(lambda _number: cache.get("key", make), 2)
+    assert one is other
 
 
 class TestKeyedLock:
