@@ -16,16 +16,20 @@ import numpy as np
 import pytest
 
 import tensorstore_py as ts
-from tensorstore_py._runtime import metrics
-from tensorstore_py._runtime.execution import run_inline, start
-from tensorstore_py._runtime.fan_out import fan_out
-from tensorstore_py._runtime.future import Future, Settleable
-from tensorstore_py._runtime.interpreter_lock import share
-from tensorstore_py._runtime.keyed_lock import KeyedLock
-from tensorstore_py._runtime.limiters import MemoryBudget, ThreadLimiter
-from tensorstore_py._runtime.lru_cache import LruCache
-from tensorstore_py._runtime.single_flight import SingleFlights
-from tensorstore_py._runtime.submission_queue import flush
+from tests.internals import (
+    KeyedLock,
+    LruCache,
+    MemoryBudget,
+    Settleable,
+    SingleFlights,
+    ThreadLimiter,
+    fan_out_steps,
+    flush,
+    metrics,
+    run_inline,
+    share,
+    start,
+)
 
 THREADS = 8
 ROUNDS = 300
@@ -284,7 +288,7 @@ class TestFutures:
     def test_are_settled_once_and_tell_each_follower_once(self):
         for _ in range(ROUNDS // 3):
             settle, told = Settleable(), Counts()
-            future: Future[int] = settle.future
+            future = settle.future
 
             def body(number, settle=settle, told=told, future=future):
                 lock_free = [number]
@@ -305,7 +309,7 @@ def test_a_fan_out_does_each_step_once():
             async def work(step):
                 done[step] += 1
 
-            run_inline(fan_out(True, iter(range(count)), work, count=count))
+            run_inline(fan_out_steps(True, iter(range(count)), work, count=count))
             return done
 
         assert hammer(body, 4) == [[1] * count] * 4
