@@ -37,8 +37,9 @@ T = TypeVar("T")
 #: Steps of fewer bytes may be over before a thread has woken up.
 _SHORT_BYTES = 2**16
 
-#: A thread takes a quarter of its share of the steps that are left at a time, so that threads
-#: finish together; at most so many, so that a generator of many steps is never held in memory.
+#: A thread takes a quarter of its share of the steps at a time, so that threads finish together; at
+#: most so many, so that a generator of many steps is never held in memory. Without an interpreter
+#: lock it is a quarter of the share of what is left: with one, to take less made raw reads slower.
 _BATCH = 16
 
 #: So small a part of the steps is a batch by which is judged whether two threads are worth it. Of
@@ -191,8 +192,10 @@ class _Drain(Generic[S]):
             if self._stopped():
                 return []
             try:
-                size = min(self._batch, self._left // (4 * (self._helpers + 1)))
-                taken = list(islice(self._steps, max(1, size)))
+                size = self._batch
+                if not interpreter_lock():
+                    size = max(1, min(size, self._left // (4 * (self._helpers + 1))))
+                taken = list(islice(self._steps, size))
             except BaseException as error:  # planning failed: that is the outcome
                 self._error = error
                 return []

@@ -11,6 +11,7 @@ import sysconfig
 import threading
 from collections import Counter as Counts
 from collections import defaultdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -203,8 +204,9 @@ class TestLimiters:
 
 
 def test_what_many_want_is_fetched_by_one_at_a_time():
-    flights, inside, kept = SingleFlights(inline=True), Inside(), {}
-    fetched = Counts()
+    flights: SingleFlights[int] = SingleFlights(inline=True)
+    inside, kept = Inside(), dict[int, int]()
+    fetched = Counts[int]()
 
     def body(number):
         for turn in range(ROUNDS):
@@ -216,7 +218,7 @@ def test_what_many_want_is_fetched_by_one_at_a_time():
                     kept[key] = key + 1000
                     return key + 1000
 
-            found = run_inline(flights.get(key, lambda key=key: kept.get(key), fetch))
+            found = run_inline(flights.get(key, partial(kept.get, key), fetch))
             assert found == key + 1000, number
 
     hammer(body)
@@ -249,7 +251,7 @@ class TestOperations:
 
     def test_one_that_many_wait_for(self):
         for _ in range(ROUNDS // 3):
-            ran = []
+            ran: list[int] = []
 
             async def work(ran=ran):
                 ran.append(1)
@@ -261,7 +263,7 @@ class TestOperations:
 
     def test_one_that_is_cancelled_and_asked_for(self):
         for _ in range(ROUNDS // 3):
-            ran = []
+            ran: list[int] = []
 
             async def work(ran=ran):
                 ran.append(1)
@@ -287,7 +289,7 @@ class TestOperations:
 class TestFutures:
     def test_are_settled_once_and_tell_each_follower_once(self):
         for _ in range(ROUNDS // 3):
-            settle, told = Settleable(), Counts()
+            settle, told = Settleable[int](), Counts[int]()
             future = settle.future
 
             def body(number, settle=settle, told=told, future=future):
