@@ -111,19 +111,20 @@ class TestMetrics:
 
 
 def test_a_cache_gives_each_its_own_result():
-    cache = LruCache(16)
+    cache: LruCache[list[int]] = LruCache(16)
 
     def body(number):
         for turn in range(ROUNDS):
             key = (number * 7 + turn) % 40
-            assert cache.get((key, "k"), lambda key=key: [key]) == [key]
+            assert cache.get((key, "k"), partial(list, [key])) == [key]
 
     hammer(body)
     assert len(cache._results) == 16
 
 
 def test_of_a_result_that_two_make_there_is_one_object():
-    cache, both = LruCache(4), threading.Barrier(2)
+    cache: LruCache[object] = LruCache(4)
+    both = threading.Barrier(2)
 
     def make():
         both.wait(timeout=20)
