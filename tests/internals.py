@@ -10,30 +10,54 @@ from types import SimpleNamespace
 
 from tensorstore_py._api import blockwise, transfer
 from tensorstore_py._chunked import modify, read
-from tensorstore_py._interface import overlay
+from tensorstore_py._interface import crc32c, overlay
 from tensorstore_py._net.pool import close_pool
 from tensorstore_py._plan import call, homes, steps
-from tensorstore_py._runtime import executors, fan_out
-from tensorstore_py._runtime.limiters import RateLimiter, _Ledger
+from tensorstore_py._runtime import executors, fan_out, metrics
+from tensorstore_py._runtime.execution import run_inline, start
+from tensorstore_py._runtime.future import Settleable
+from tensorstore_py._runtime.interpreter_lock import share
+from tensorstore_py._runtime.keyed_lock import KeyedLock
+from tensorstore_py._runtime.limiters import MemoryBudget, RateLimiter, ThreadLimiter, _Ledger
+from tensorstore_py._runtime.lru_cache import LruCache
+from tensorstore_py._runtime.single_flight import SingleFlights
+from tensorstore_py._runtime.submission_queue import flush
 from tensorstore_py._spec import codec_spec, registry
 
 __all__ = [
+    "KeyedLock",
+    "LruCache",
+    "MemoryBudget",
     "RateLimiter",
+    "Settleable",
+    "SingleFlights",
+    "ThreadLimiter",
     "close_pool",
     "count_helpers",
     "do_computations_at_once",
+    "fan_out_steps",
+    "flush",
+    "forget_crc32c_library",
     "leave_to_callers",
     "local_server",
     "looks_for_packages_again",
+    "metrics",
     "operations",
     "registries",
+    "run_inline",
     "set_block_bytes",
     "set_group_bytes",
     "set_transfer_piece_bytes",
+    "share",
+    "start",
     "unfinished_continuations",
     "watch_releases",
     "windows_allows",
 ]
+
+
+#: What threads share, for tests that have many of them use it.
+fan_out_steps = fan_out.fan_out
 
 
 def set_block_bytes(monkeypatch, least, most):
@@ -50,6 +74,11 @@ def set_group_bytes(monkeypatch, size):
 def set_transfer_piece_bytes(monkeypatch, size):
     """How much of a value `ts.download` reads at a time."""
     monkeypatch.setattr(transfer, "_PIECE_BYTES", size)
+
+
+def forget_crc32c_library():
+    """The next checksum looks again which library there is."""
+    crc32c._function.cache_clear()
 
 
 def windows_allows(part):

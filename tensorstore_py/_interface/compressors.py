@@ -12,9 +12,11 @@ them, and never more was decoded than expected, however large the data claims to
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from tensorstore_py._interface.codec import BytesToBytes, TooLargeError, size_error
+from tensorstore_py._runtime.interpreter_lock import share
 from tensorstore_py.errors import DataLossError
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._interface.kvstore import Buffer
 
-__all__ = ["SizedCodec", "StreamCodec", "StreamDecoder", "decode_streams"]
+__all__ = ["SizedCodec", "StreamCodec", "StreamDecoder", "decode_streams", "share_numcodecs"]
 
 
 class StreamDecoder(Protocol):
@@ -233,3 +235,17 @@ class SizedCodec(BytesToBytes):
     def corrupt(self, error: Exception) -> DataLossError:
         """What the library says of corrupt data, as an error of ours."""
         return DataLossError(f"corrupt {self.name} data: {error}")
+
+
+@cache
+def share_numcodecs() -> None:
+    """Have threads without an interpreter lock decode by numcodecs side by side.
+
+    It looks up the kind of each destination in a dict of its own, where threads that find a key of
+    another thread would wait for each other: a chunk of 32³ took a second thread twice as long.
+    """
+    from numcodecs.compat import ensure_contiguous_ndarray  # noqa: PLC0415 - takes 60 ms
+    from numcodecs.ndarray_like import NDArrayLike  # noqa: PLC0415
+
+    ensure_contiguous_ndarray(memoryview(bytearray(1)))  # the keys of what we decode to
+    share(getattr(NDArrayLike, "_instancecheck_cache", ()))

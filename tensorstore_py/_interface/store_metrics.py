@@ -18,15 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Ty
 from tensorstore_py._interface.byte_range import WHOLE
 from tensorstore_py._interface.generation import UNKNOWN
 from tensorstore_py._runtime.metrics import (
-    MANY,
     Collected,
     Metric,
     Point,
     Spread,
     note,
-    noted,
     register,
-    tidy,
 )
 from tensorstore_py._runtime.verbose_logging import verbose_flag
 
@@ -321,8 +318,6 @@ def _counted(name: str, method: Callable[..., Any], measure: _Measure) -> Callab
         found = extent(result, *args, **options)
         if found is not None:
             note((metrics, (kind, *found, perf_counter() - began)))
-            if len(noted) >= MANY:
-                tidy()
             if metrics.verbose.level >= 0:
                 _log(self, name, args, f"{found[1]} of {found[0]} values, {found[2]} bytes", began)
         return result
@@ -360,8 +355,6 @@ def _counted_read(method: Callable[..., Any]) -> Callable[..., Any]:
                 value = result.value
                 size = len(value) if type(value) is bytes else memoryview(value).nbytes
             note((metrics, ("read", 1, found, size, perf_counter() - began)))
-            if len(noted) >= MANY:
-                tidy()
             if metrics.verbose.level >= 0:
                 _log(self, "read", (key,), f"{result.state}, {size} bytes", began)
         return result

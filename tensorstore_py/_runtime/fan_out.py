@@ -23,7 +23,7 @@ from tensorstore_py._runtime.awaitable_bridge import loop_waiter
 from tensorstore_py._runtime.execution import Job, current_job, run_inline, run_within
 from tensorstore_py._runtime.executors import Executor, computations, operations, parts
 from tensorstore_py._runtime.executors import width as executor_width
-from tensorstore_py._runtime.interpreter_lock import SHARE_BYTES, worth_sharing
+from tensorstore_py._runtime.interpreter_lock import SHARE_BYTES, interpreter_lock, worth_sharing
 from tensorstore_py._runtime.signals import acquire, give_way, pending
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ T = TypeVar("T")
 #: Steps of fewer bytes may be over before a thread has woken up.
 _SHORT_BYTES = 2**16
 
-#: A thread takes a quarter of its share of the steps at a time, so that threads finish together;
-#: at most so many, so that a generator of many steps is never held in memory.
+#: A thread takes a quarter of its share of the steps at a time, so that threads finish together; at
+#: most so many, so that a generator of many steps is never held in memory. Without an interpreter
+#: lock it is a quarter of the share of what is left: with one, to take less made raw reads slower.
 _BATCH = 16
 
 #: So small a part of the steps is a batch by which is judged whether two threads are worth it. Of
@@ -111,8 +112,8 @@ async def _alone(steps: Iterable[S], work: Callable[[S], Coroutine[Any, Any, Non
 class _Drain(Generic[S]):
     """One inline fan-out, shared by the calling thread and its helpers."""
 
-    __slots__ = ("_batch", "_count", "_error", "_finished", "_helpers", "_job", "_lock", "_open",
-                 "_over", "_steps", "_work")  # fmt: skip
+    __slots__ = ("_batch", "_count", "_error", "_finished", "_helpers", "_job", "_left", "_lock",
+                 "_open", "_over", "_steps", "_work")  # fmt: skip
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class _Drain(Generic[S]):
     ) -> None:
         self._steps = steps
         self._work = work
-        self._count = count
+        self._count = self._left = count
         self._helpers = width - 1
         self._batch = max(1, min(_BATCH, count // (4 * max(1, width))))
         self._lock = Lock()
@@ -135,7 +136,9 @@ class _Drain(Generic[S]):
 
     async def run(self, executor: Executor, pieces: int | None) -> None:
         """Drain until no step is left and no helper is inside one."""
-        if self._helpers > 0 and (pieces is None or await self._drained_alone(pieces)):
+        if self._helpers > 0 and (
+            pieces is None or not interpreter_lock() or await self._drained_alone(pieces)
+        ):
             for _ in range(self._helpers):
                 executor.submit(self._help)
         await self._drain()
@@ -164,9 +167,10 @@ class _Drain(Generic[S]):
         self._batch = tried
         while True:
             began = perf_counter()
-            if not await self._drain_once():
+            done = await self._drain_once()
+            if not done:
                 return False
-            took = (perf_counter() - began) / (self._batch * pieces)
+            took = (perf_counter() - began) / (done * pieces)
             alone = took / _CLEARLY if self._count <= _FEW else 0.0
             if worth_sharing(min(took, max(before, alone))):
                 self._batch = batch
@@ -188,10 +192,14 @@ class _Drain(Generic[S]):
             if self._stopped():
                 return []
             try:
-                taken = list(islice(self._steps, self._batch))
+                size = self._batch
+                if not interpreter_lock():
+                    size = max(1, min(size, self._left // (4 * (self._helpers + 1))))
+                taken = list(islice(self._steps, size))
             except BaseException as error:  # planning failed: that is the outcome
                 self._error = error
                 return []
+            self._left -= len(taken)
             if taken:
                 if self._open == 0:
                     self._finished.acquire()
@@ -202,12 +210,12 @@ class _Drain(Generic[S]):
         while await self._drain_once():
             pass
 
-    async def _drain_once(self) -> bool:
-        """Do the next steps; returns whether there were any."""
+    async def _drain_once(self) -> int:
+        """Do the next steps; returns how many there were."""
         work = self._work
         taken = self._take()
         if not taken:
-            return False
+            return 0
         try:
             for step in taken:
                 if self._stopped():
@@ -226,7 +234,7 @@ class _Drain(Generic[S]):
                 self._open -= 1
                 if self._open == 0:
                     self._finished.release()
-        return True
+        return len(taken)
 
     async def _join(self) -> None:
         """Wait for helpers that are inside a batch; ones that never began find nothing to do."""

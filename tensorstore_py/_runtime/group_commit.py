@@ -92,14 +92,14 @@ class GroupCommit(Forkable, Generic[C]):
         self._gate = KeyedLock(inline=inline)
         self._mutex = Mutex()
         self._waiting: list[C] = []
-        self._busy = False
+        self._turns = 0  # those who have the turn, or wait for it
         super().__init__()
 
     def after_fork(self) -> None:
         # Those who wait are in the parent, which makes their changes; made here as well, and later,
         # they would undo what was stored since.
         self._waiting = []
-        self._busy = False
+        self._turns = 0
 
     @abstractmethod
     async def commit(self, batch: list[C]) -> None:
@@ -147,26 +147,33 @@ class GroupCommit(Forkable, Generic[C]):
             raise change.error
 
     async def _take_turn(self, change: C) -> None:
-        if self._inline and self._busy and on_worker() and len(self._waiting) < _MOST_ASIDE:
-            await step_aside()
-        async with self._gate.acquire(None):
-            if change.done:
-                return
+        with self._mutex:
+            aside = bool(self._turns) and len(self._waiting) < _MOST_ASIDE
+            self._turns += 1
+        try:
+            if aside and self._inline and on_worker():
+                await step_aside()
+            async with self._gate.acquire(None):
+                if not change.done:
+                    await self._commit_waiting(change)
+        finally:
             with self._mutex:
-                batch, self._waiting = self._waiting, []
-            _COMMITS.note((1, len(batch)))
-            self._busy = True
-            try:
-                await self.commit(batch)
-            except Exception as error:
-                for each in batch:
-                    each.error = error
-            except BaseException:
-                # An interrupted writer does not take the others' changes along.
-                with self._mutex:
-                    self._waiting[:0] = [each for each in batch if each is not change]
-                raise
-            finally:
-                self._busy = False
+                self._turns = max(0, self._turns - 1)  # it may be a forked child that goes on here
+
+    async def _commit_waiting(self, change: C) -> None:
+        """Make all changes that wait, by the one whose turn it is."""
+        with self._mutex:
+            batch, self._waiting = self._waiting, []
+        _COMMITS.note((1, len(batch)))
+        try:
+            await self.commit(batch)
+        except Exception as error:
             for each in batch:
-                each.done = True
+                each.error = error
+        except BaseException:
+            # An interrupted writer does not take the others' changes along.
+            with self._mutex:
+                self._waiting[:0] = [each for each in batch if each is not change]
+            raise
+        for each in batch:
+            each.done = True

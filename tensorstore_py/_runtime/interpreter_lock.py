@@ -38,13 +38,14 @@ from typing import TYPE_CHECKING, Final
 from tensorstore_py._runtime.fork import Forkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "SHARE_BYTES",
     "GrainEstimate",
     "IoLock",
     "interpreter_lock",
+    "share",
     "switch_cost_s",
     "worth_sharing",
 ]
@@ -81,14 +82,19 @@ def interpreter_lock() -> bool:
     return enabled is None or enabled()
 
 
-@cache
 def switch_cost_s() -> float:
     """The time from one thread's releasing a lock to another's having it, in s; 0: not considered.
 
     The median of some rounds; of several bouts the longest, each with a thread of its own: two
     threads that happen to be on one core have the lock sooner, but then they do not run at a time.
     """
-    return max(_bout() for _ in range(_BOUTS)) if interpreter_lock() else 0.0
+    # An extension that was not made for it turns the lock on when it is imported, at any time.
+    return _measured_switch_s() if interpreter_lock() else 0.0
+
+
+@cache
+def _measured_switch_s() -> float:
+    return max(_bout() for _ in range(_BOUTS))
 
 
 def _bout() -> float:
@@ -121,6 +127,26 @@ def _bout() -> float:
 def worth_sharing(piece_s: float) -> bool:
     """Whether two threads do the pieces of an operation, which take so long, faster than one."""
     return piece_s >= _WORTH * switch_cost_s()
+
+
+#: What `share` keeps.
+_shared: list[object] = []
+
+
+def share(objects: Iterable[object]) -> None:
+    """Have threads find these objects as keys of a dict without waiting for each other.
+
+    They are kept for good. An interpreter without a lock looks into a dict without a lock of the
+    dict only if it can take hold of the key that it finds there; and of an object that one thread
+    alone has ever held, another thread cannot. So here another thread takes hold of them.
+
+    Args:
+        objects: iterated over in that thread.
+    """
+    if not interpreter_lock():
+        holder = Thread(target=_shared.extend, args=(objects,), name="tensorstore_py-share")
+        holder.start()
+        holder.join()
 
 
 class GrainEstimate:

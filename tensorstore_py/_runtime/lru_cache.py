@@ -1,6 +1,7 @@
 """A cache of the last results of a pure function, which threads share.
 
-Two threads that ask for the same new result at a time both make it: it is equal, and neither waits.
+Two threads that ask for the same new result at a time both make it, and neither waits; both get the
+one that was there first.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class LruCache(Generic[T]):
                 return results[content]
         made = make()
         with self._mutex:
-            self._results[content] = made
+            made = self._results.setdefault(content, made)
             while len(self._results) > self._limit:
                 self._results.popitem(last=False)
         return made

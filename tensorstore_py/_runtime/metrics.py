@@ -1,11 +1,12 @@
 """Metrics: what the library did, as numbers that any thread notes and nobody waits for.
 
-To note something is to append it to a queue, which is atomic with and without an interpreter lock.
-The notes are added up when somebody collects the metrics, or when there are many of them, by
-whoever gets the lock; a thread that does not get it goes on. A metric is whatever has a `collect`
-and is registered: a `Counter`, a `Gauge`, a `Distribution`, a family of these by a label, or an
-object of a higher floor that adds up several at once. Counts are those of this process: a forked
-child begins at zero, since its parent goes on counting for itself.
+To note something is to append it to a queue of the thread, so threads share nothing until notes are
+added up: when somebody collects the metrics, or when a thread has many of them, by whoever gets the
+lock; a thread that does not get it goes on. Notes of one thread are added up in their order.
+
+A metric is whatever has a `collect` and is registered: a `Counter`, a `Gauge`, a `Distribution`, a
+family of these by a label, or an object of a higher floor that adds up several at once. Counts are
+those of this process: a forked child begins at zero, since its parent goes on counting for itself.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter as Totals
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from operator import attrgetter
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from threading import local
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -40,9 +43,7 @@ __all__ = [
     "counter",
     "histogram",
     "note",
-    "noted",
     "register",
-    "tidy",
 ]
 
 Kind = Literal["counter", "gauge", "histogram"]
@@ -152,7 +153,6 @@ class Metric(ABC):
     def note(self, found: object) -> None:
         """Note something, on any thread, whatever it holds."""
         note((self, found))
-        tidy()
 
     @abstractmethod
     def add(self, notes: Sequence[Any]) -> None:
@@ -167,20 +167,38 @@ class Metric(ABC):
         """Its values now."""
 
 
-#: What is not added up yet.
-noted: Final[deque[tuple[Metric, object]]] = deque()
+class _Alive:
+    """As long as it is there, its thread is."""
+
+    __slots__ = ("__weakref__",)
+
+
+_Notes: TypeAlias = deque[tuple[Metric, Any]]
+
+#: Of each thread what is not added up yet, and whether it is still there.
+_noted: list[tuple[ref[_Alive], _Notes]] = []
 _mutex: Final = Mutex()
 _metrics: list[Metric] = []
 
-#: `note((metric, noted))`: the call of a queue in C, for where every microsecond counts. Some
-#: operation that goes with it is followed by `tidy`.
-note: Final[Callable[[tuple[Metric, Any]], None]] = noted.append
+
+class _Here(local):
+    """What this thread noted."""
+
+    def __init__(self) -> None:
+        self.notes: _Notes = deque()
+        self.alive = _Alive()
+        _noted.append((ref(self.alive), self.notes))
 
 
-def tidy() -> None:
-    """Add up what was noted if there is much of it, unless another thread does."""
+_here = _Here()
+
+
+def note(found: tuple[Metric, Any]) -> None:
+    """Note something of a metric: `note((metric, found))`, in fewer steps than by its method."""
+    notes = _here.notes
+    notes.append(found)
     # Code of a finalizer may run while its thread is adding up: it must not wait.
-    if len(noted) >= MANY and _mutex.lock.acquire(blocking=False):
+    if len(notes) >= MANY and _mutex.lock.acquire(blocking=False):
         try:
             _add_up()
         finally:
@@ -188,16 +206,22 @@ def tidy() -> None:
 
 
 def _add_up() -> None:
+    """Add up what all threads noted; under the mutex."""
     by_metric: dict[Metric, list[object]] = {}
-    for _ in range(len(noted)):
-        metric, found = noted.popleft()
-        notes = by_metric.get(metric)
-        if notes is None:
-            by_metric[metric] = [found]
-        else:
-            notes.append(found)
-    for metric, notes in by_metric.items():
-        metric.add(notes)
+    for each in _noted.copy():
+        alive, notes = each
+        ended = alive() is None  # and if so, it notes no more
+        for _ in range(len(notes)):
+            metric, found = notes.popleft()
+            of_metric = by_metric.get(metric)
+            if of_metric is None:
+                by_metric[metric] = [found]
+            else:
+                of_metric.append(found)
+        if ended:
+            _noted.remove(each)
+    for metric, of_metric in by_metric.items():
+        metric.add(of_metric)
 
 
 def register(metric: M) -> M:
@@ -222,7 +246,8 @@ def collected(prefix: str = "", *, zeros: bool = True) -> list[Collected]:
 
 def _begin_at_zero() -> None:
     if not sys.is_finalizing():  # a child, and not the end of the process that counted
-        noted.clear()
+        for _, notes in _noted:
+            notes.clear()
         _mutex.after_fork()
         for metric in _metrics:
             metric.clear()

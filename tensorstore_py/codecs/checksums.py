@@ -12,7 +12,6 @@ The invariant: bytes that fail the check never leave here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cache
 from struct import pack, unpack_from
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from zlib import adler32, crc32
@@ -28,6 +27,7 @@ from tensorstore_py.plugin.codec import (
     ChunkType,
     Level,
     codec,
+    crc32c,
     size_error,
 )
 
@@ -42,7 +42,6 @@ __all__ = [
     "Crc32cSpec",
     "Fletcher32Spec",
     "JenkinsLookup3Spec",
-    "checksum_by_table",
 ]
 
 Bytes = NDArray[np.uint8]
@@ -159,8 +158,8 @@ class Crc32cSpec(_AtEitherEndSpec):
     title = "CRC-32C"
     default_location = "end"
 
-    def function(self) -> Callable[[object], int]:
-        return _crc32c()
+    def function(self) -> Callable[[Bytes], int]:
+        return lambda data: crc32c(data.data)
 
 
 @codec("fletcher32", family="zarr")
@@ -206,38 +205,3 @@ class JenkinsLookup3Spec(BytesToBytesSpec):
             return found
 
         return Checksum("jenkins_lookup3", function, "end")
-
-
-@cache
-def _crc32c() -> Callable[[object], int]:
-    """The fastest checksum function that is installed."""
-    try:
-        from google_crc32c import value  # noqa: PLC0415 - at first use
-    except ImportError:
-        return checksum_by_table
-    function: Callable[[object], int] = value
-    return function
-
-
-def checksum_by_table(data: object) -> int:
-    """CRC-32C, one byte at a time, for platforms that the library has no build for.
-
-    Example:
-        >>> hex(checksum_by_table(b"123456789"))
-        '0xe3069283'
-    """
-    table = _table()
-    register = 0xFFFFFFFF
-    for byte in memoryview(data):  # type: ignore[arg-type]
-        register = table[(register ^ byte) & 0xFF] ^ (register >> 8)
-    return register ^ 0xFFFFFFFF
-
-
-@cache
-def _table() -> list[int]:
-    table = []
-    for register in range(256):
-        for _ in range(8):
-            register = (register >> 1) ^ (0x82F63B78 if register & 1 else 0)
-        table.append(register)
-    return table

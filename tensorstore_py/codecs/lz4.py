@@ -23,6 +23,7 @@ from tensorstore_py.plugin.codec import (
     Level,
     SizedCodec,
     codec,
+    share_numcodecs,
 )
 
 if TYPE_CHECKING:
@@ -137,4 +138,5 @@ class Lz4Stream(BytesToBytes):
 def _library() -> tuple[Callable[[Buffer, int], bytes], Callable[..., bytes]]:
     from numcodecs import lz4  # noqa: PLC0415 - takes 60 ms
 
+    share_numcodecs()
     return lz4.compress, lz4.decompress

@@ -26,6 +26,7 @@ from tensorstore_py.plugin.codec import (
     TooLargeError,
     codec,
     huge_page_buffer,
+    share_numcodecs,
     size_error,
 )
 
@@ -193,4 +194,5 @@ def stated_size(data: Buffer) -> int | None:
 def _library() -> tuple[Callable[[Buffer, int, bool], bytes], Callable[..., bytes]]:
     from numcodecs import zstd  # noqa: PLC0415 - takes 60 ms
 
+    share_numcodecs()
     return zstd.compress, zstd.decompress

@@ -20,7 +20,8 @@ from tensorstore_py._interface.codec import (
 )
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._interface.codec_list import CodecList, ShardedSpec
-from tensorstore_py._interface.compressors import SizedCodec, StreamCodec
+from tensorstore_py._interface.compressors import SizedCodec, StreamCodec, share_numcodecs
+from tensorstore_py._interface.crc32c import crc32c
 from tensorstore_py._interface.element_type import ElementType, element_type
 from tensorstore_py._interface.kvstore import Buffer
 from tensorstore_py._interface.number_json import parse_number
@@ -66,10 +67,12 @@ __all__ = [
     "TooLargeError",
     "codec",
     "codec_resolver",
+    "crc32c",
     "describe",
     "dtype",
     "element_type",
     "huge_page_buffer",
     "parse_number",
+    "share_numcodecs",
     "size_error",
 ]

@@ -1,11 +1,10 @@
-import google_crc32c
 import ml_dtypes
 import numpy as np
 import pytest
 
 from tensorstore_py.codecs.sharding_indexed import ShardingIndexed, ShardingIndexedSpec
 from tensorstore_py.errors import DataLossError, MismatchError, SpecError
-from tensorstore_py.plugin.codec import ChunkType
+from tensorstore_py.plugin.codec import ChunkType, crc32c
 from tensorstore_py.plugin.driver import (
     bind_chain,
     codec_to_json,
@@ -75,7 +74,7 @@ def test_inner_chunks_stand_in_c_order_before_the_index() -> None:
 
     inner = [array[i : i + 2, j : j + 3].tobytes() for i in (0, 2) for j in (0, 3)]
     index = np.array([[0, 12], [12, 12], [24, 12], [36, 12]], "<u8").tobytes()
-    checksum = google_crc32c.value(index).to_bytes(4, "little")
+    checksum = crc32c(index).to_bytes(4, "little")
     assert data == b"".join(inner) + index + checksum
 
 

@@ -18,7 +18,7 @@ PLUG_INS = ("codecs", "kvstores", "drivers")
 CODEC_LIBRARIES = {
     "bz2": {"codecs/bzip2_xz.py", "kvstores/zip/methods.py"},
     "deflate": {"codecs/deflate.py"},
-    "google_crc32c": {"_interface/crc32c.py", "codecs/checksums.py"},
+    "fastcrc": {"_interface/crc32c.py"},
     "lzma": {"codecs/bzip2_xz.py", "kvstores/zip/methods.py"},
     "numcodecs.blosc": {"codecs/blosc/__init__.py"},
     "numcodecs.lz4": {"codecs/lz4.py"},

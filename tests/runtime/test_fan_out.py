@@ -153,6 +153,7 @@ class TestPieces:
                 return self.worth
 
         judge = Judge()
+        monkeypatch.setattr("tensorstore_py._runtime.fan_out.interpreter_lock", lambda: True)
         monkeypatch.setattr("tensorstore_py._runtime.fan_out.worth_sharing", judge)
         return judge
 

@@ -260,7 +260,10 @@ class TestShortJobs:
         assert len(sent) == width()
         assert not ran
 
-    def test_are_left_to_the_caller_that_runs_them_one_after_the_other(self, ran, sent, tick):
+    def test_are_left_to_the_caller_that_runs_them_one_after_the_other(
+        self, ran, sent, tick, monkeypatch
+    ):
+        monkeypatch.setattr(module, "interpreter_lock", lambda: True)
         futures = []
 
         def ask():

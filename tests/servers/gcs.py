@@ -40,7 +40,7 @@ class Gcs(Recipe):
 
     def _python(self) -> str | None:
         """An interpreter that has what the package needs."""
-        if all(find_spec(name) for name in ("httptools", "google_crc32c", "numpy", "pydantic")):
+        if all(find_spec(name) for name in ("httptools", "fastcrc", "numpy", "pydantic")):
             return sys.executable
         own = ROOT / ".venv" / "bin" / "python"
         return str(own) if (ROOT / ".venv" / ".installed").exists() else None

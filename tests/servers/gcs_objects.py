@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-import google_crc32c
+from tensorstore_py.plugin import kvstore
 
 Resource = dict[str, Any]
 Parameters = Mapping[str, str]
@@ -45,7 +45,7 @@ class RefusedError(Exception):
 
 def crc32c(data: bytes) -> str:
     """The checksum, as the API writes it."""
-    return base64.b64encode(google_crc32c.value(data).to_bytes(4, "big")).decode()
+    return base64.b64encode(kvstore.crc32c(data).to_bytes(4, "big")).decode()
 
 
 def md5(data: bytes) -> str:

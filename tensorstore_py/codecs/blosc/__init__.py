@@ -27,6 +27,7 @@ from tensorstore_py.plugin.codec import (
     Level,
     SizedCodec,
     codec,
+    share_numcodecs,
 )
 
 if TYPE_CHECKING:
@@ -217,6 +218,7 @@ class _Library(NamedTuple):
 def _library() -> _Library:
     from numcodecs import blosc  # noqa: PLC0415 - takes 60 ms
 
+    share_numcodecs()
     blosc.use_threads = False  # see the head of this file
 
     def decompress(data: Buffer, out: memoryview | None = None) -> bytes:

@@ -133,6 +133,8 @@ def test_changed_bits_are_found_or_harmless(name: str) -> None:
 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_a_chunk_of_another_size_is_named(name: str) -> None:
+    if name == "crc32c":
+        pytest.importorskip("google_crc32c")  # without it numcodecs has no such codec
     opened = Opened(name)
     _, filters, compressor = ENCODINGS[name]
     codecs = [numcodecs.get_codec(dict(each)) for each in filters or ()]

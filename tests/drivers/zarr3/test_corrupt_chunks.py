@@ -11,13 +11,13 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 
-import google_crc32c
 import numcodecs
 import numpy as np
 import pytest
 
 import tensorstore_py as ts
 from tensorstore_py.errors import DataLossError
+from tensorstore_py.plugin.codec import crc32c
 
 SHAPE, CHUNKS, INNER = (4, 6), (2, 3), (1, 3)
 VALUES = np.arange(24, dtype="<i4").reshape(SHAPE) * 1000
@@ -130,7 +130,7 @@ class Opened:
 def resealed(data: bytes, start: int, size: int = 32) -> bytes:
     """A shard whose index has the checksum that belongs to it, whatever it says."""
     start %= len(data)
-    checksum = google_crc32c.value(data[start : start + size])
+    checksum = crc32c(data[start : start + size])
     return data[: start + size] + struct.pack("<I", checksum) + data[start + size + 4 :]
 
 
@@ -353,7 +353,7 @@ def in_a_shard(make: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     def shard(zeros: bytes) -> bytes:
         inner = make(zeros)
         index = struct.pack("<QQQQ", 0, len(inner), MISSING, MISSING)
-        return inner + index + struct.pack("<I", google_crc32c.value(index))
+        return inner + index + struct.pack("<I", crc32c(index))
 
     return shard
 
