@@ -216,7 +216,7 @@ def load(name: str, *, sync: bool) -> Library:
 def versions(name: str) -> dict[str, str]:
     """The versions of a library and of what does its work, as they are installed."""
     works = {
-        "tensorstore_py": ("tensorstore-py", "numcodecs", "deflate", "isal", "zstandard"),
+        "tensorstore_py": ("tensorstore-py", "numcodecs", "deflate", "zstandard"),
         "tensorstore": ("tensorstore",),
         "zarrista": ("zarrista",),
         "zarrs": ("zarrs", "zarr"),

@@ -187,7 +187,7 @@ def like_tensorstore(ts: Any, store_spec: Any, concurrency: str = "") -> Workloa
     def read_array(count: int) -> None:
         array[: count * SIDE].read().result()
 
-    runs = {"read": partial(_read, store, "0"), "array": read_array}
+    runs: Workloads = {"read": partial(_read, store, "0"), "array": read_array}
     if "gs:" in str(store_spec) or "s3" in str(store_spec):
         runs["write"] = partial(_write, store, "0", VALUE)
     for name, cell in IN_FLIGHT.items() if concurrency else ():

@@ -19,7 +19,6 @@ from tensorstore_py._runtime.metrics import (
     counter,
     note,
     register,
-    tidy,
 )
 from tensorstore_py._runtime.verbose_logging import verbose_flag
 
@@ -124,7 +123,6 @@ class Attempt:
         request, response = self._request, self.response
         status, received = (0, 0) if response is None else (response.status, len(response.body))
         note((_ATTEMPTS, _Ended(elapsed_ms, _body_bytes(request), status, received)))
-        tidy()
         if _verbose.level >= 0:
             failed = "" if kind is None else kind.__name__
             said = failed if response is None else f"{status}, {received} bytes"
