@@ -122,6 +122,8 @@ class ZarrPython:
             options |= self._where(place)
         elif way == "URL":
             options["store"] = place.rstrip("/")
+            if place.startswith("file:") and self.zarr.__version__.startswith(("3.0", "3.1")):
+                options["storage_options"] = {"auto_mkdir": True}  # there fsspec writes files
         else:
             raise NotImplementedError(f"zarr-python creates by keywords, not by {way}")
         return lambda: self.zarr.create_array(**options)

@@ -182,8 +182,11 @@ def test_a_loop_of_another_kind_stays_on_its_thread():
         def begin(self) -> None:
             raise AssertionError("the loop knows nothing of turns")
 
-    turn = Turn()
-    LoopTurns(asyncio.BaseEventLoop()).drive(turn)
+    turn, loop = Turn(), asyncio.BaseEventLoop()
+    try:
+        LoopTurns(loop).drive(turn)
+    finally:
+        loop.close()
 
     assert not turn.is_over
 
